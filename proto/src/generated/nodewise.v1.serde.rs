@@ -1,0 +1,9225 @@
+impl serde::Serialize for Action {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.id != 0 {
+            len += 1;
+        }
+        if self.reason != 0 {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        if self.kind.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.Action", len)?;
+        if self.id != 0 {
+            struct_ser.serialize_field("id", &self.id)?;
+        }
+        if self.reason != 0 {
+            let v = Reason::try_from(self.reason)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.reason)))?;
+            struct_ser.serialize_field("reason", &v)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        if let Some(v) = self.kind.as_ref() {
+            match v {
+                action::Kind::CreateRevision(v) => {
+                    struct_ser.serialize_field("createRevision", v)?;
+                }
+                action::Kind::UpdateRevision(v) => {
+                    struct_ser.serialize_field("updateRevision", v)?;
+                }
+                action::Kind::DeleteRevision(v) => {
+                    struct_ser.serialize_field("deleteRevision", v)?;
+                }
+                action::Kind::AdoptRevision(v) => {
+                    struct_ser.serialize_field("adoptRevision", v)?;
+                }
+                action::Kind::ReleaseRevision(v) => {
+                    struct_ser.serialize_field("releaseRevision", v)?;
+                }
+                action::Kind::AdoptPod(v) => {
+                    struct_ser.serialize_field("adoptPod", v)?;
+                }
+                action::Kind::ReleasePod(v) => {
+                    struct_ser.serialize_field("releasePod", v)?;
+                }
+                action::Kind::RelabelPod(v) => {
+                    struct_ser.serialize_field("relabelPod", v)?;
+                }
+                action::Kind::CreatePod(v) => {
+                    struct_ser.serialize_field("createPod", v)?;
+                }
+                action::Kind::DeletePod(v) => {
+                    struct_ser.serialize_field("deletePod", v)?;
+                }
+                action::Kind::UpdateStatus(v) => {
+                    struct_ser.serialize_field("updateStatus", v)?;
+                }
+                action::Kind::EmitEvent(v) => {
+                    struct_ser.serialize_field("emitEvent", v)?;
+                }
+            }
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Action {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "id",
+            "reason",
+            "message",
+            "create_revision",
+            "createRevision",
+            "update_revision",
+            "updateRevision",
+            "delete_revision",
+            "deleteRevision",
+            "adopt_revision",
+            "adoptRevision",
+            "release_revision",
+            "releaseRevision",
+            "adopt_pod",
+            "adoptPod",
+            "release_pod",
+            "releasePod",
+            "relabel_pod",
+            "relabelPod",
+            "create_pod",
+            "createPod",
+            "delete_pod",
+            "deletePod",
+            "update_status",
+            "updateStatus",
+            "emit_event",
+            "emitEvent",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Id,
+            Reason,
+            Message,
+            CreateRevision,
+            UpdateRevision,
+            DeleteRevision,
+            AdoptRevision,
+            ReleaseRevision,
+            AdoptPod,
+            ReleasePod,
+            RelabelPod,
+            CreatePod,
+            DeletePod,
+            UpdateStatus,
+            EmitEvent,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "id" => Ok(GeneratedField::Id),
+                            "reason" => Ok(GeneratedField::Reason),
+                            "message" => Ok(GeneratedField::Message),
+                            "createRevision" | "create_revision" => Ok(GeneratedField::CreateRevision),
+                            "updateRevision" | "update_revision" => Ok(GeneratedField::UpdateRevision),
+                            "deleteRevision" | "delete_revision" => Ok(GeneratedField::DeleteRevision),
+                            "adoptRevision" | "adopt_revision" => Ok(GeneratedField::AdoptRevision),
+                            "releaseRevision" | "release_revision" => Ok(GeneratedField::ReleaseRevision),
+                            "adoptPod" | "adopt_pod" => Ok(GeneratedField::AdoptPod),
+                            "releasePod" | "release_pod" => Ok(GeneratedField::ReleasePod),
+                            "relabelPod" | "relabel_pod" => Ok(GeneratedField::RelabelPod),
+                            "createPod" | "create_pod" => Ok(GeneratedField::CreatePod),
+                            "deletePod" | "delete_pod" => Ok(GeneratedField::DeletePod),
+                            "updateStatus" | "update_status" => Ok(GeneratedField::UpdateStatus),
+                            "emitEvent" | "emit_event" => Ok(GeneratedField::EmitEvent),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Action;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.Action")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Action, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut id__ = None;
+                let mut reason__ = None;
+                let mut message__ = None;
+                let mut kind__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Id => {
+                            if id__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("id"));
+                            }
+                            id__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Reason => {
+                            if reason__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("reason"));
+                            }
+                            reason__ = Some(map_.next_value::<Reason>()? as i32);
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::CreateRevision => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("createRevision"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(action::Kind::CreateRevision)
+;
+                        }
+                        GeneratedField::UpdateRevision => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("updateRevision"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(action::Kind::UpdateRevision)
+;
+                        }
+                        GeneratedField::DeleteRevision => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("deleteRevision"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(action::Kind::DeleteRevision)
+;
+                        }
+                        GeneratedField::AdoptRevision => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("adoptRevision"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(action::Kind::AdoptRevision)
+;
+                        }
+                        GeneratedField::ReleaseRevision => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("releaseRevision"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(action::Kind::ReleaseRevision)
+;
+                        }
+                        GeneratedField::AdoptPod => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("adoptPod"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(action::Kind::AdoptPod)
+;
+                        }
+                        GeneratedField::ReleasePod => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("releasePod"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(action::Kind::ReleasePod)
+;
+                        }
+                        GeneratedField::RelabelPod => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("relabelPod"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(action::Kind::RelabelPod)
+;
+                        }
+                        GeneratedField::CreatePod => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("createPod"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(action::Kind::CreatePod)
+;
+                        }
+                        GeneratedField::DeletePod => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("deletePod"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(action::Kind::DeletePod)
+;
+                        }
+                        GeneratedField::UpdateStatus => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("updateStatus"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(action::Kind::UpdateStatus)
+;
+                        }
+                        GeneratedField::EmitEvent => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("emitEvent"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(action::Kind::EmitEvent)
+;
+                        }
+                    }
+                }
+                Ok(Action {
+                    id: id__.unwrap_or_default(),
+                    reason: reason__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                    kind: kind__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.Action", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for AdoptPod {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.pod.is_some() {
+            len += 1;
+        }
+        if !self.patch.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.AdoptPod", len)?;
+        if let Some(v) = self.pod.as_ref() {
+            struct_ser.serialize_field("pod", v)?;
+        }
+        if !self.patch.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("patch", pbjson::private::base64::encode(&self.patch).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for AdoptPod {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "pod",
+            "patch",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Pod,
+            Patch,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "pod" => Ok(GeneratedField::Pod),
+                            "patch" => Ok(GeneratedField::Patch),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = AdoptPod;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.AdoptPod")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<AdoptPod, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut pod__ = None;
+                let mut patch__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Pod => {
+                            if pod__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("pod"));
+                            }
+                            pod__ = map_.next_value()?;
+                        }
+                        GeneratedField::Patch => {
+                            if patch__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("patch"));
+                            }
+                            patch__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(AdoptPod {
+                    pod: pod__,
+                    patch: patch__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.AdoptPod", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for AdoptRevision {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.revision.is_some() {
+            len += 1;
+        }
+        if !self.patch.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.AdoptRevision", len)?;
+        if let Some(v) = self.revision.as_ref() {
+            struct_ser.serialize_field("revision", v)?;
+        }
+        if !self.patch.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("patch", pbjson::private::base64::encode(&self.patch).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for AdoptRevision {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "revision",
+            "patch",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Revision,
+            Patch,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "revision" => Ok(GeneratedField::Revision),
+                            "patch" => Ok(GeneratedField::Patch),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = AdoptRevision;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.AdoptRevision")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<AdoptRevision, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut revision__ = None;
+                let mut patch__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Revision => {
+                            if revision__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("revision"));
+                            }
+                            revision__ = map_.next_value()?;
+                        }
+                        GeneratedField::Patch => {
+                            if patch__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("patch"));
+                            }
+                            patch__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(AdoptRevision {
+                    revision: revision__,
+                    patch: patch__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.AdoptRevision", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Batch {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.actions.is_empty() {
+            len += 1;
+        }
+        if self.confirm_workload {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.Batch", len)?;
+        if !self.actions.is_empty() {
+            struct_ser.serialize_field("actions", &self.actions)?;
+        }
+        if self.confirm_workload {
+            struct_ser.serialize_field("confirmWorkload", &self.confirm_workload)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Batch {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "actions",
+            "confirm_workload",
+            "confirmWorkload",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Actions,
+            ConfirmWorkload,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "actions" => Ok(GeneratedField::Actions),
+                            "confirmWorkload" | "confirm_workload" => Ok(GeneratedField::ConfirmWorkload),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Batch;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.Batch")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Batch, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut actions__ = None;
+                let mut confirm_workload__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Actions => {
+                            if actions__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("actions"));
+                            }
+                            actions__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::ConfirmWorkload => {
+                            if confirm_workload__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("confirmWorkload"));
+                            }
+                            confirm_workload__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Batch {
+                    actions: actions__.unwrap_or_default(),
+                    confirm_workload: confirm_workload__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.Batch", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Bucket {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.data.is_some() {
+            len += 1;
+        }
+        if !self.digest.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.Bucket", len)?;
+        if let Some(v) = self.data.as_ref() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("data", pbjson::private::base64::encode(&v).as_str())?;
+        }
+        if !self.digest.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("digest", pbjson::private::base64::encode(&self.digest).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Bucket {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "data",
+            "digest",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Data,
+            Digest,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "data" => Ok(GeneratedField::Data),
+                            "digest" => Ok(GeneratedField::Digest),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Bucket;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.Bucket")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Bucket, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut data__ = None;
+                let mut digest__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Data => {
+                            if data__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("data"));
+                            }
+                            data__ = 
+                                map_.next_value::<::std::option::Option<::pbjson::private::BytesDeserialize<_>>>()?.map(|x| x.0)
+                            ;
+                        }
+                        GeneratedField::Digest => {
+                            if digest__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("digest"));
+                            }
+                            digest__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(Bucket {
+                    data: data__,
+                    digest: digest__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.Bucket", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for CallError {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.code != 0 {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        if !self.status.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.CallError", len)?;
+        if self.code != 0 {
+            struct_ser.serialize_field("code", &self.code)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        if !self.status.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("status", pbjson::private::base64::encode(&self.status).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for CallError {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "code",
+            "message",
+            "status",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Code,
+            Message,
+            Status,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "code" => Ok(GeneratedField::Code),
+                            "message" => Ok(GeneratedField::Message),
+                            "status" => Ok(GeneratedField::Status),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = CallError;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.CallError")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<CallError, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut code__ = None;
+                let mut message__ = None;
+                let mut status__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Code => {
+                            if code__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("code"));
+                            }
+                            code__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Status => {
+                            if status__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("status"));
+                            }
+                            status__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(CallError {
+                    code: code__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                    status: status__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.CallError", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for ConditionStatus {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "CONDITION_STATUS_UNSPECIFIED",
+            Self::True => "CONDITION_STATUS_TRUE",
+            Self::False => "CONDITION_STATUS_FALSE",
+            Self::Unknown => "CONDITION_STATUS_UNKNOWN",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for ConditionStatus {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "CONDITION_STATUS_UNSPECIFIED",
+            "CONDITION_STATUS_TRUE",
+            "CONDITION_STATUS_FALSE",
+            "CONDITION_STATUS_UNKNOWN",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = ConditionStatus;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "CONDITION_STATUS_UNSPECIFIED" => Ok(ConditionStatus::Unspecified),
+                    "CONDITION_STATUS_TRUE" => Ok(ConditionStatus::True),
+                    "CONDITION_STATUS_FALSE" => Ok(ConditionStatus::False),
+                    "CONDITION_STATUS_UNKNOWN" => Ok(ConditionStatus::Unknown),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for ControllerReference {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.kind.is_empty() {
+            len += 1;
+        }
+        if !self.name.is_empty() {
+            len += 1;
+        }
+        if !self.uid.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.ControllerReference", len)?;
+        if !self.kind.is_empty() {
+            struct_ser.serialize_field("kind", &self.kind)?;
+        }
+        if !self.name.is_empty() {
+            struct_ser.serialize_field("name", &self.name)?;
+        }
+        if !self.uid.is_empty() {
+            struct_ser.serialize_field("uid", &self.uid)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for ControllerReference {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "kind",
+            "name",
+            "uid",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Kind,
+            Name,
+            Uid,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "kind" => Ok(GeneratedField::Kind),
+                            "name" => Ok(GeneratedField::Name),
+                            "uid" => Ok(GeneratedField::Uid),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = ControllerReference;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.ControllerReference")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<ControllerReference, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut kind__ = None;
+                let mut name__ = None;
+                let mut uid__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Kind => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("kind"));
+                            }
+                            kind__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Name => {
+                            if name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("name"));
+                            }
+                            name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Uid => {
+                            if uid__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("uid"));
+                            }
+                            uid__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(ControllerReference {
+                    kind: kind__.unwrap_or_default(),
+                    name: name__.unwrap_or_default(),
+                    uid: uid__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.ControllerReference", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for ControllerRevision {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.object.is_empty() {
+            len += 1;
+        }
+        if self.read_after_name_collision {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.ControllerRevision", len)?;
+        if !self.object.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("object", pbjson::private::base64::encode(&self.object).as_str())?;
+        }
+        if self.read_after_name_collision {
+            struct_ser.serialize_field("readAfterNameCollision", &self.read_after_name_collision)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for ControllerRevision {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "object",
+            "read_after_name_collision",
+            "readAfterNameCollision",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Object,
+            ReadAfterNameCollision,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "object" => Ok(GeneratedField::Object),
+                            "readAfterNameCollision" | "read_after_name_collision" => Ok(GeneratedField::ReadAfterNameCollision),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = ControllerRevision;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.ControllerRevision")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<ControllerRevision, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut object__ = None;
+                let mut read_after_name_collision__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Object => {
+                            if object__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("object"));
+                            }
+                            object__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::ReadAfterNameCollision => {
+                            if read_after_name_collision__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("readAfterNameCollision"));
+                            }
+                            read_after_name_collision__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(ControllerRevision {
+                    object: object__.unwrap_or_default(),
+                    read_after_name_collision: read_after_name_collision__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.ControllerRevision", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for CreatePod {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.pod_name.is_empty() {
+            len += 1;
+        }
+        if !self.node_name.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.CreatePod", len)?;
+        if !self.pod_name.is_empty() {
+            struct_ser.serialize_field("podName", &self.pod_name)?;
+        }
+        if !self.node_name.is_empty() {
+            struct_ser.serialize_field("nodeName", &self.node_name)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for CreatePod {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "pod_name",
+            "podName",
+            "node_name",
+            "nodeName",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            PodName,
+            NodeName,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "podName" | "pod_name" => Ok(GeneratedField::PodName),
+                            "nodeName" | "node_name" => Ok(GeneratedField::NodeName),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = CreatePod;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.CreatePod")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<CreatePod, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut pod_name__ = None;
+                let mut node_name__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::PodName => {
+                            if pod_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("podName"));
+                            }
+                            pod_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::NodeName => {
+                            if node_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodeName"));
+                            }
+                            node_name__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(CreatePod {
+                    pod_name: pod_name__.unwrap_or_default(),
+                    node_name: node_name__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.CreatePod", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for CreateRevision {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.name.is_empty() {
+            len += 1;
+        }
+        if !self.manifest.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.CreateRevision", len)?;
+        if !self.name.is_empty() {
+            struct_ser.serialize_field("name", &self.name)?;
+        }
+        if !self.manifest.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("manifest", pbjson::private::base64::encode(&self.manifest).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for CreateRevision {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "name",
+            "manifest",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Name,
+            Manifest,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "name" => Ok(GeneratedField::Name),
+                            "manifest" => Ok(GeneratedField::Manifest),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = CreateRevision;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.CreateRevision")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<CreateRevision, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut name__ = None;
+                let mut manifest__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Name => {
+                            if name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("name"));
+                            }
+                            name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Manifest => {
+                            if manifest__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("manifest"));
+                            }
+                            manifest__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(CreateRevision {
+                    name: name__.unwrap_or_default(),
+                    manifest: manifest__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.CreateRevision", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for DaemonSet {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.object.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.DaemonSet", len)?;
+        if !self.object.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("object", pbjson::private::base64::encode(&self.object).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for DaemonSet {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "object",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Object,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "object" => Ok(GeneratedField::Object),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = DaemonSet;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.DaemonSet")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<DaemonSet, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut object__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Object => {
+                            if object__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("object"));
+                            }
+                            object__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(DaemonSet {
+                    object: object__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.DaemonSet", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for DaemonSetStatus {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.current_number_scheduled != 0 {
+            len += 1;
+        }
+        if self.number_misscheduled != 0 {
+            len += 1;
+        }
+        if self.desired_number_scheduled != 0 {
+            len += 1;
+        }
+        if self.number_ready != 0 {
+            len += 1;
+        }
+        if self.updated_number_scheduled != 0 {
+            len += 1;
+        }
+        if self.number_available != 0 {
+            len += 1;
+        }
+        if self.number_unavailable != 0 {
+            len += 1;
+        }
+        if self.observed_generation != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.DaemonSetStatus", len)?;
+        if self.current_number_scheduled != 0 {
+            struct_ser.serialize_field("currentNumberScheduled", &self.current_number_scheduled)?;
+        }
+        if self.number_misscheduled != 0 {
+            struct_ser.serialize_field("numberMisscheduled", &self.number_misscheduled)?;
+        }
+        if self.desired_number_scheduled != 0 {
+            struct_ser.serialize_field("desiredNumberScheduled", &self.desired_number_scheduled)?;
+        }
+        if self.number_ready != 0 {
+            struct_ser.serialize_field("numberReady", &self.number_ready)?;
+        }
+        if self.updated_number_scheduled != 0 {
+            struct_ser.serialize_field("updatedNumberScheduled", &self.updated_number_scheduled)?;
+        }
+        if self.number_available != 0 {
+            struct_ser.serialize_field("numberAvailable", &self.number_available)?;
+        }
+        if self.number_unavailable != 0 {
+            struct_ser.serialize_field("numberUnavailable", &self.number_unavailable)?;
+        }
+        if self.observed_generation != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("observedGeneration", ToString::to_string(&self.observed_generation).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for DaemonSetStatus {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "current_number_scheduled",
+            "currentNumberScheduled",
+            "number_misscheduled",
+            "numberMisscheduled",
+            "desired_number_scheduled",
+            "desiredNumberScheduled",
+            "number_ready",
+            "numberReady",
+            "updated_number_scheduled",
+            "updatedNumberScheduled",
+            "number_available",
+            "numberAvailable",
+            "number_unavailable",
+            "numberUnavailable",
+            "observed_generation",
+            "observedGeneration",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            CurrentNumberScheduled,
+            NumberMisscheduled,
+            DesiredNumberScheduled,
+            NumberReady,
+            UpdatedNumberScheduled,
+            NumberAvailable,
+            NumberUnavailable,
+            ObservedGeneration,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "currentNumberScheduled" | "current_number_scheduled" => Ok(GeneratedField::CurrentNumberScheduled),
+                            "numberMisscheduled" | "number_misscheduled" => Ok(GeneratedField::NumberMisscheduled),
+                            "desiredNumberScheduled" | "desired_number_scheduled" => Ok(GeneratedField::DesiredNumberScheduled),
+                            "numberReady" | "number_ready" => Ok(GeneratedField::NumberReady),
+                            "updatedNumberScheduled" | "updated_number_scheduled" => Ok(GeneratedField::UpdatedNumberScheduled),
+                            "numberAvailable" | "number_available" => Ok(GeneratedField::NumberAvailable),
+                            "numberUnavailable" | "number_unavailable" => Ok(GeneratedField::NumberUnavailable),
+                            "observedGeneration" | "observed_generation" => Ok(GeneratedField::ObservedGeneration),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = DaemonSetStatus;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.DaemonSetStatus")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<DaemonSetStatus, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut current_number_scheduled__ = None;
+                let mut number_misscheduled__ = None;
+                let mut desired_number_scheduled__ = None;
+                let mut number_ready__ = None;
+                let mut updated_number_scheduled__ = None;
+                let mut number_available__ = None;
+                let mut number_unavailable__ = None;
+                let mut observed_generation__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::CurrentNumberScheduled => {
+                            if current_number_scheduled__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("currentNumberScheduled"));
+                            }
+                            current_number_scheduled__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::NumberMisscheduled => {
+                            if number_misscheduled__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("numberMisscheduled"));
+                            }
+                            number_misscheduled__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::DesiredNumberScheduled => {
+                            if desired_number_scheduled__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("desiredNumberScheduled"));
+                            }
+                            desired_number_scheduled__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::NumberReady => {
+                            if number_ready__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("numberReady"));
+                            }
+                            number_ready__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::UpdatedNumberScheduled => {
+                            if updated_number_scheduled__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("updatedNumberScheduled"));
+                            }
+                            updated_number_scheduled__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::NumberAvailable => {
+                            if number_available__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("numberAvailable"));
+                            }
+                            number_available__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::NumberUnavailable => {
+                            if number_unavailable__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("numberUnavailable"));
+                            }
+                            number_unavailable__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::ObservedGeneration => {
+                            if observed_generation__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("observedGeneration"));
+                            }
+                            observed_generation__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(DaemonSetStatus {
+                    current_number_scheduled: current_number_scheduled__.unwrap_or_default(),
+                    number_misscheduled: number_misscheduled__.unwrap_or_default(),
+                    desired_number_scheduled: desired_number_scheduled__.unwrap_or_default(),
+                    number_ready: number_ready__.unwrap_or_default(),
+                    updated_number_scheduled: updated_number_scheduled__.unwrap_or_default(),
+                    number_available: number_available__.unwrap_or_default(),
+                    number_unavailable: number_unavailable__.unwrap_or_default(),
+                    observed_generation: observed_generation__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.DaemonSetStatus", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for DeletePod {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.pod.is_some() {
+            len += 1;
+        }
+        if !self.node_name.is_empty() {
+            len += 1;
+        }
+        if self.uid_precondition {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.DeletePod", len)?;
+        if let Some(v) = self.pod.as_ref() {
+            struct_ser.serialize_field("pod", v)?;
+        }
+        if !self.node_name.is_empty() {
+            struct_ser.serialize_field("nodeName", &self.node_name)?;
+        }
+        if self.uid_precondition {
+            struct_ser.serialize_field("uidPrecondition", &self.uid_precondition)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for DeletePod {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "pod",
+            "node_name",
+            "nodeName",
+            "uid_precondition",
+            "uidPrecondition",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Pod,
+            NodeName,
+            UidPrecondition,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "pod" => Ok(GeneratedField::Pod),
+                            "nodeName" | "node_name" => Ok(GeneratedField::NodeName),
+                            "uidPrecondition" | "uid_precondition" => Ok(GeneratedField::UidPrecondition),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = DeletePod;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.DeletePod")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<DeletePod, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut pod__ = None;
+                let mut node_name__ = None;
+                let mut uid_precondition__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Pod => {
+                            if pod__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("pod"));
+                            }
+                            pod__ = map_.next_value()?;
+                        }
+                        GeneratedField::NodeName => {
+                            if node_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodeName"));
+                            }
+                            node_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::UidPrecondition => {
+                            if uid_precondition__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("uidPrecondition"));
+                            }
+                            uid_precondition__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(DeletePod {
+                    pod: pod__,
+                    node_name: node_name__.unwrap_or_default(),
+                    uid_precondition: uid_precondition__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.DeletePod", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for DeleteRevision {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.revision.is_some() {
+            len += 1;
+        }
+        if self.revision_number != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.DeleteRevision", len)?;
+        if let Some(v) = self.revision.as_ref() {
+            struct_ser.serialize_field("revision", v)?;
+        }
+        if self.revision_number != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("revisionNumber", ToString::to_string(&self.revision_number).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for DeleteRevision {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "revision",
+            "revision_number",
+            "revisionNumber",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Revision,
+            RevisionNumber,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "revision" => Ok(GeneratedField::Revision),
+                            "revisionNumber" | "revision_number" => Ok(GeneratedField::RevisionNumber),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = DeleteRevision;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.DeleteRevision")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<DeleteRevision, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut revision__ = None;
+                let mut revision_number__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Revision => {
+                            if revision__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("revision"));
+                            }
+                            revision__ = map_.next_value()?;
+                        }
+                        GeneratedField::RevisionNumber => {
+                            if revision_number__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("revisionNumber"));
+                            }
+                            revision_number__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(DeleteRevision {
+                    revision: revision__,
+                    revision_number: revision_number__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.DeleteRevision", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Deviation {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "DEVIATION_UNSPECIFIED",
+            Self::IdempotentCreates => "DEVIATION_IDEMPOTENT_CREATES",
+            Self::ClearReplacedOwnWrites => "DEVIATION_CLEAR_REPLACED_OWN_WRITES",
+            Self::RelabelDuplicatesOnly => "DEVIATION_RELABEL_DUPLICATES_ONLY",
+            Self::DeletionsByUid => "DEVIATION_DELETIONS_BY_UID",
+            Self::SkipDeletingOnMissingNodes => "DEVIATION_SKIP_DELETING_ON_MISSING_NODES",
+            Self::SurgeIgnoresMissingNodes => "DEVIATION_SURGE_IGNORES_MISSING_NODES",
+            Self::SurgeHonoursBackoff => "DEVIATION_SURGE_HONOURS_BACKOFF",
+            Self::DecideAfterCut => "DEVIATION_DECIDE_AFTER_CUT",
+            Self::ShortenRevisionNames => "DEVIATION_SHORTEN_REVISION_NAMES",
+            Self::DeleteWithUid => "DEVIATION_DELETE_WITH_UID",
+            Self::EmptySelectorByMeaning => "DEVIATION_EMPTY_SELECTOR_BY_MEANING",
+            Self::EarliestRequeue => "DEVIATION_EARLIEST_REQUEUE",
+            Self::WakeOnNodeDelete => "DEVIATION_WAKE_ON_NODE_DELETE",
+            Self::LowerOnNamespaceTerminating => "DEVIATION_LOWER_ON_NAMESPACE_TERMINATING",
+            Self::SkipEqualStatusWrites => "DEVIATION_SKIP_EQUAL_STATUS_WRITES",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for Deviation {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "DEVIATION_UNSPECIFIED",
+            "DEVIATION_IDEMPOTENT_CREATES",
+            "DEVIATION_CLEAR_REPLACED_OWN_WRITES",
+            "DEVIATION_RELABEL_DUPLICATES_ONLY",
+            "DEVIATION_DELETIONS_BY_UID",
+            "DEVIATION_SKIP_DELETING_ON_MISSING_NODES",
+            "DEVIATION_SURGE_IGNORES_MISSING_NODES",
+            "DEVIATION_SURGE_HONOURS_BACKOFF",
+            "DEVIATION_DECIDE_AFTER_CUT",
+            "DEVIATION_SHORTEN_REVISION_NAMES",
+            "DEVIATION_DELETE_WITH_UID",
+            "DEVIATION_EMPTY_SELECTOR_BY_MEANING",
+            "DEVIATION_EARLIEST_REQUEUE",
+            "DEVIATION_WAKE_ON_NODE_DELETE",
+            "DEVIATION_LOWER_ON_NAMESPACE_TERMINATING",
+            "DEVIATION_SKIP_EQUAL_STATUS_WRITES",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = Deviation;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "DEVIATION_UNSPECIFIED" => Ok(Deviation::Unspecified),
+                    "DEVIATION_IDEMPOTENT_CREATES" => Ok(Deviation::IdempotentCreates),
+                    "DEVIATION_CLEAR_REPLACED_OWN_WRITES" => Ok(Deviation::ClearReplacedOwnWrites),
+                    "DEVIATION_RELABEL_DUPLICATES_ONLY" => Ok(Deviation::RelabelDuplicatesOnly),
+                    "DEVIATION_DELETIONS_BY_UID" => Ok(Deviation::DeletionsByUid),
+                    "DEVIATION_SKIP_DELETING_ON_MISSING_NODES" => Ok(Deviation::SkipDeletingOnMissingNodes),
+                    "DEVIATION_SURGE_IGNORES_MISSING_NODES" => Ok(Deviation::SurgeIgnoresMissingNodes),
+                    "DEVIATION_SURGE_HONOURS_BACKOFF" => Ok(Deviation::SurgeHonoursBackoff),
+                    "DEVIATION_DECIDE_AFTER_CUT" => Ok(Deviation::DecideAfterCut),
+                    "DEVIATION_SHORTEN_REVISION_NAMES" => Ok(Deviation::ShortenRevisionNames),
+                    "DEVIATION_DELETE_WITH_UID" => Ok(Deviation::DeleteWithUid),
+                    "DEVIATION_EMPTY_SELECTOR_BY_MEANING" => Ok(Deviation::EmptySelectorByMeaning),
+                    "DEVIATION_EARLIEST_REQUEUE" => Ok(Deviation::EarliestRequeue),
+                    "DEVIATION_WAKE_ON_NODE_DELETE" => Ok(Deviation::WakeOnNodeDelete),
+                    "DEVIATION_LOWER_ON_NAMESPACE_TERMINATING" => Ok(Deviation::LowerOnNamespaceTerminating),
+                    "DEVIATION_SKIP_EQUAL_STATUS_WRITES" => Ok(Deviation::SkipEqualStatusWrites),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for DeviationInfo {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.deviation != 0 {
+            len += 1;
+        }
+        if self.on_by_default {
+            len += 1;
+        }
+        if !self.description.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.DeviationInfo", len)?;
+        if self.deviation != 0 {
+            let v = Deviation::try_from(self.deviation)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.deviation)))?;
+            struct_ser.serialize_field("deviation", &v)?;
+        }
+        if self.on_by_default {
+            struct_ser.serialize_field("onByDefault", &self.on_by_default)?;
+        }
+        if !self.description.is_empty() {
+            struct_ser.serialize_field("description", &self.description)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for DeviationInfo {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "deviation",
+            "on_by_default",
+            "onByDefault",
+            "description",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Deviation,
+            OnByDefault,
+            Description,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "deviation" => Ok(GeneratedField::Deviation),
+                            "onByDefault" | "on_by_default" => Ok(GeneratedField::OnByDefault),
+                            "description" => Ok(GeneratedField::Description),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = DeviationInfo;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.DeviationInfo")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<DeviationInfo, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut deviation__ = None;
+                let mut on_by_default__ = None;
+                let mut description__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Deviation => {
+                            if deviation__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("deviation"));
+                            }
+                            deviation__ = Some(map_.next_value::<Deviation>()? as i32);
+                        }
+                        GeneratedField::OnByDefault => {
+                            if on_by_default__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("onByDefault"));
+                            }
+                            on_by_default__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Description => {
+                            if description__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("description"));
+                            }
+                            description__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(DeviationInfo {
+                    deviation: deviation__.unwrap_or_default(),
+                    on_by_default: on_by_default__.unwrap_or_default(),
+                    description: description__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.DeviationInfo", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for DigestFunction {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "DIGEST_FUNCTION_UNSPECIFIED",
+            Self::Sha256 => "DIGEST_FUNCTION_SHA256",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for DigestFunction {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "DIGEST_FUNCTION_UNSPECIFIED",
+            "DIGEST_FUNCTION_SHA256",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = DigestFunction;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "DIGEST_FUNCTION_UNSPECIFIED" => Ok(DigestFunction::Unspecified),
+                    "DIGEST_FUNCTION_SHA256" => Ok(DigestFunction::Sha256),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for EmitEvent {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.r#type.is_empty() {
+            len += 1;
+        }
+        if !self.reason.is_empty() {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.EmitEvent", len)?;
+        if !self.r#type.is_empty() {
+            struct_ser.serialize_field("type", &self.r#type)?;
+        }
+        if !self.reason.is_empty() {
+            struct_ser.serialize_field("reason", &self.reason)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for EmitEvent {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "type",
+            "reason",
+            "message",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Type,
+            Reason,
+            Message,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "type" => Ok(GeneratedField::Type),
+                            "reason" => Ok(GeneratedField::Reason),
+                            "message" => Ok(GeneratedField::Message),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = EmitEvent;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.EmitEvent")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<EmitEvent, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut r#type__ = None;
+                let mut reason__ = None;
+                let mut message__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Type => {
+                            if r#type__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("type"));
+                            }
+                            r#type__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Reason => {
+                            if reason__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("reason"));
+                            }
+                            reason__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(EmitEvent {
+                    r#type: r#type__.unwrap_or_default(),
+                    reason: reason__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.EmitEvent", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Expectations {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.set_at.is_some() {
+            len += 1;
+        }
+        if !self.creates.is_empty() {
+            len += 1;
+        }
+        if !self.delete_uids.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.Expectations", len)?;
+        if let Some(v) = self.set_at.as_ref() {
+            struct_ser.serialize_field("setAt", v)?;
+        }
+        if !self.creates.is_empty() {
+            struct_ser.serialize_field("creates", &self.creates)?;
+        }
+        if !self.delete_uids.is_empty() {
+            struct_ser.serialize_field("deleteUids", &self.delete_uids)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Expectations {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "set_at",
+            "setAt",
+            "creates",
+            "delete_uids",
+            "deleteUids",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            SetAt,
+            Creates,
+            DeleteUids,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "setAt" | "set_at" => Ok(GeneratedField::SetAt),
+                            "creates" => Ok(GeneratedField::Creates),
+                            "deleteUids" | "delete_uids" => Ok(GeneratedField::DeleteUids),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Expectations;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.Expectations")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Expectations, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut set_at__ = None;
+                let mut creates__ = None;
+                let mut delete_uids__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::SetAt => {
+                            if set_at__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("setAt"));
+                            }
+                            set_at__ = map_.next_value()?;
+                        }
+                        GeneratedField::Creates => {
+                            if creates__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("creates"));
+                            }
+                            creates__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::DeleteUids => {
+                            if delete_uids__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("deleteUids"));
+                            }
+                            delete_uids__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Expectations {
+                    set_at: set_at__,
+                    creates: creates__.unwrap_or_default(),
+                    delete_uids: delete_uids__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.Expectations", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for ExpectedCreate {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.pod_name.is_empty() {
+            len += 1;
+        }
+        if !self.node_name.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.ExpectedCreate", len)?;
+        if !self.pod_name.is_empty() {
+            struct_ser.serialize_field("podName", &self.pod_name)?;
+        }
+        if !self.node_name.is_empty() {
+            struct_ser.serialize_field("nodeName", &self.node_name)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for ExpectedCreate {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "pod_name",
+            "podName",
+            "node_name",
+            "nodeName",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            PodName,
+            NodeName,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "podName" | "pod_name" => Ok(GeneratedField::PodName),
+                            "nodeName" | "node_name" => Ok(GeneratedField::NodeName),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = ExpectedCreate;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.ExpectedCreate")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<ExpectedCreate, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut pod_name__ = None;
+                let mut node_name__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::PodName => {
+                            if pod_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("podName"));
+                            }
+                            pod_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::NodeName => {
+                            if node_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodeName"));
+                            }
+                            node_name__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(ExpectedCreate {
+                    pod_name: pod_name__.unwrap_or_default(),
+                    node_name: node_name__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.ExpectedCreate", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for ExplainRequest {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.snapshot.is_some() {
+            len += 1;
+        }
+        if self.options.is_some() {
+            len += 1;
+        }
+        if !self.node_name.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.ExplainRequest", len)?;
+        if let Some(v) = self.snapshot.as_ref() {
+            struct_ser.serialize_field("snapshot", v)?;
+        }
+        if let Some(v) = self.options.as_ref() {
+            struct_ser.serialize_field("options", v)?;
+        }
+        if !self.node_name.is_empty() {
+            struct_ser.serialize_field("nodeName", &self.node_name)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for ExplainRequest {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "snapshot",
+            "options",
+            "node_name",
+            "nodeName",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Snapshot,
+            Options,
+            NodeName,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "snapshot" => Ok(GeneratedField::Snapshot),
+                            "options" => Ok(GeneratedField::Options),
+                            "nodeName" | "node_name" => Ok(GeneratedField::NodeName),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = ExplainRequest;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.ExplainRequest")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<ExplainRequest, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut snapshot__ = None;
+                let mut options__ = None;
+                let mut node_name__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Snapshot => {
+                            if snapshot__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("snapshot"));
+                            }
+                            snapshot__ = map_.next_value()?;
+                        }
+                        GeneratedField::Options => {
+                            if options__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("options"));
+                            }
+                            options__ = map_.next_value()?;
+                        }
+                        GeneratedField::NodeName => {
+                            if node_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodeName"));
+                            }
+                            node_name__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(ExplainRequest {
+                    snapshot: snapshot__,
+                    options: options__,
+                    node_name: node_name__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.ExplainRequest", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for ExplainResponse {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.nodes.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.ExplainResponse", len)?;
+        if !self.nodes.is_empty() {
+            struct_ser.serialize_field("nodes", &self.nodes)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for ExplainResponse {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "nodes",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Nodes,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "nodes" => Ok(GeneratedField::Nodes),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = ExplainResponse;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.ExplainResponse")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<ExplainResponse, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut nodes__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Nodes => {
+                            if nodes__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodes"));
+                            }
+                            nodes__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(ExplainResponse {
+                    nodes: nodes__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.ExplainResponse", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for FailedPodBackoff {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.observed_generation != 0 {
+            len += 1;
+        }
+        if !self.node_name.is_empty() {
+            len += 1;
+        }
+        if self.delay.is_some() {
+            len += 1;
+        }
+        if self.last.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.FailedPodBackoff", len)?;
+        if self.observed_generation != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("observedGeneration", ToString::to_string(&self.observed_generation).as_str())?;
+        }
+        if !self.node_name.is_empty() {
+            struct_ser.serialize_field("nodeName", &self.node_name)?;
+        }
+        if let Some(v) = self.delay.as_ref() {
+            struct_ser.serialize_field("delay", v)?;
+        }
+        if let Some(v) = self.last.as_ref() {
+            struct_ser.serialize_field("last", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for FailedPodBackoff {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "observed_generation",
+            "observedGeneration",
+            "node_name",
+            "nodeName",
+            "delay",
+            "last",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            ObservedGeneration,
+            NodeName,
+            Delay,
+            Last,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "observedGeneration" | "observed_generation" => Ok(GeneratedField::ObservedGeneration),
+                            "nodeName" | "node_name" => Ok(GeneratedField::NodeName),
+                            "delay" => Ok(GeneratedField::Delay),
+                            "last" => Ok(GeneratedField::Last),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = FailedPodBackoff;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.FailedPodBackoff")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<FailedPodBackoff, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut observed_generation__ = None;
+                let mut node_name__ = None;
+                let mut delay__ = None;
+                let mut last__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::ObservedGeneration => {
+                            if observed_generation__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("observedGeneration"));
+                            }
+                            observed_generation__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::NodeName => {
+                            if node_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodeName"));
+                            }
+                            node_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Delay => {
+                            if delay__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("delay"));
+                            }
+                            delay__ = map_.next_value()?;
+                        }
+                        GeneratedField::Last => {
+                            if last__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("last"));
+                            }
+                            last__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(FailedPodBackoff {
+                    observed_generation: observed_generation__.unwrap_or_default(),
+                    node_name: node_name__.unwrap_or_default(),
+                    delay: delay__,
+                    last: last__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.FailedPodBackoff", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for FeatureGate {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "FEATURE_GATE_UNSPECIFIED",
+            Self::TaintTolerationComparisonOperators => "FEATURE_GATE_TAINT_TOLERATION_COMPARISON_OPERATORS",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for FeatureGate {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "FEATURE_GATE_UNSPECIFIED",
+            "FEATURE_GATE_TAINT_TOLERATION_COMPARISON_OPERATORS",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = FeatureGate;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "FEATURE_GATE_UNSPECIFIED" => Ok(FeatureGate::Unspecified),
+                    "FEATURE_GATE_TAINT_TOLERATION_COMPARISON_OPERATORS" => Ok(FeatureGate::TaintTolerationComparisonOperators),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for GetCapabilitiesRequest {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let len = 0;
+        let struct_ser = serializer.serialize_struct("nodewise.v1.GetCapabilitiesRequest", len)?;
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for GetCapabilitiesRequest {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                            Err(serde::de::Error::unknown_field(value, FIELDS))
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = GetCapabilitiesRequest;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.GetCapabilitiesRequest")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<GetCapabilitiesRequest, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                while map_.next_key::<GeneratedField>()?.is_some() {
+                    let _ = map_.next_value::<serde::de::IgnoredAny>()?;
+                }
+                Ok(GetCapabilitiesRequest {
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.GetCapabilitiesRequest", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for GetCapabilitiesResponse {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.engine_version.is_empty() {
+            len += 1;
+        }
+        if !self.kubernetes_version.is_empty() {
+            len += 1;
+        }
+        if self.limits.is_some() {
+            len += 1;
+        }
+        if !self.digest_functions.is_empty() {
+            len += 1;
+        }
+        if !self.workload_kinds.is_empty() {
+            len += 1;
+        }
+        if !self.deviations.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.GetCapabilitiesResponse", len)?;
+        if !self.engine_version.is_empty() {
+            struct_ser.serialize_field("engineVersion", &self.engine_version)?;
+        }
+        if !self.kubernetes_version.is_empty() {
+            struct_ser.serialize_field("kubernetesVersion", &self.kubernetes_version)?;
+        }
+        if let Some(v) = self.limits.as_ref() {
+            struct_ser.serialize_field("limits", v)?;
+        }
+        if !self.digest_functions.is_empty() {
+            let v = self.digest_functions.iter().cloned().map(|v| {
+                DigestFunction::try_from(v)
+                    .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", v)))
+                }).collect::<std::result::Result<Vec<_>, _>>()?;
+            struct_ser.serialize_field("digestFunctions", &v)?;
+        }
+        if !self.workload_kinds.is_empty() {
+            struct_ser.serialize_field("workloadKinds", &self.workload_kinds)?;
+        }
+        if !self.deviations.is_empty() {
+            struct_ser.serialize_field("deviations", &self.deviations)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for GetCapabilitiesResponse {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "engine_version",
+            "engineVersion",
+            "kubernetes_version",
+            "kubernetesVersion",
+            "limits",
+            "digest_functions",
+            "digestFunctions",
+            "workload_kinds",
+            "workloadKinds",
+            "deviations",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            EngineVersion,
+            KubernetesVersion,
+            Limits,
+            DigestFunctions,
+            WorkloadKinds,
+            Deviations,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "engineVersion" | "engine_version" => Ok(GeneratedField::EngineVersion),
+                            "kubernetesVersion" | "kubernetes_version" => Ok(GeneratedField::KubernetesVersion),
+                            "limits" => Ok(GeneratedField::Limits),
+                            "digestFunctions" | "digest_functions" => Ok(GeneratedField::DigestFunctions),
+                            "workloadKinds" | "workload_kinds" => Ok(GeneratedField::WorkloadKinds),
+                            "deviations" => Ok(GeneratedField::Deviations),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = GetCapabilitiesResponse;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.GetCapabilitiesResponse")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<GetCapabilitiesResponse, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut engine_version__ = None;
+                let mut kubernetes_version__ = None;
+                let mut limits__ = None;
+                let mut digest_functions__ = None;
+                let mut workload_kinds__ = None;
+                let mut deviations__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::EngineVersion => {
+                            if engine_version__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("engineVersion"));
+                            }
+                            engine_version__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::KubernetesVersion => {
+                            if kubernetes_version__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("kubernetesVersion"));
+                            }
+                            kubernetes_version__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Limits => {
+                            if limits__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("limits"));
+                            }
+                            limits__ = map_.next_value()?;
+                        }
+                        GeneratedField::DigestFunctions => {
+                            if digest_functions__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("digestFunctions"));
+                            }
+                            digest_functions__ = Some(map_.next_value::<Vec<DigestFunction>>()?.into_iter().map(|x| x as i32).collect());
+                        }
+                        GeneratedField::WorkloadKinds => {
+                            if workload_kinds__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("workloadKinds"));
+                            }
+                            workload_kinds__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Deviations => {
+                            if deviations__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("deviations"));
+                            }
+                            deviations__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(GetCapabilitiesResponse {
+                    engine_version: engine_version__.unwrap_or_default(),
+                    kubernetes_version: kubernetes_version__.unwrap_or_default(),
+                    limits: limits__,
+                    digest_functions: digest_functions__.unwrap_or_default(),
+                    workload_kinds: workload_kinds__.unwrap_or_default(),
+                    deviations: deviations__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.GetCapabilitiesResponse", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Label {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.key.is_empty() {
+            len += 1;
+        }
+        if !self.value.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.Label", len)?;
+        if !self.key.is_empty() {
+            struct_ser.serialize_field("key", &self.key)?;
+        }
+        if !self.value.is_empty() {
+            struct_ser.serialize_field("value", &self.value)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Label {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "key",
+            "value",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Key,
+            Value,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "key" => Ok(GeneratedField::Key),
+                            "value" => Ok(GeneratedField::Value),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Label;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.Label")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Label, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut key__ = None;
+                let mut value__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Key => {
+                            if key__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("key"));
+                            }
+                            key__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Value => {
+                            if value__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("value"));
+                            }
+                            value__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Label {
+                    key: key__.unwrap_or_default(),
+                    value: value__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.Label", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Limits {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.max_message_bytes != 0 {
+            len += 1;
+        }
+        if self.max_concurrent_plans != 0 {
+            len += 1;
+        }
+        if self.max_nodes != 0 {
+            len += 1;
+        }
+        if self.max_pods != 0 {
+            len += 1;
+        }
+        if self.max_bucket_count != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.Limits", len)?;
+        if self.max_message_bytes != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("maxMessageBytes", ToString::to_string(&self.max_message_bytes).as_str())?;
+        }
+        if self.max_concurrent_plans != 0 {
+            struct_ser.serialize_field("maxConcurrentPlans", &self.max_concurrent_plans)?;
+        }
+        if self.max_nodes != 0 {
+            struct_ser.serialize_field("maxNodes", &self.max_nodes)?;
+        }
+        if self.max_pods != 0 {
+            struct_ser.serialize_field("maxPods", &self.max_pods)?;
+        }
+        if self.max_bucket_count != 0 {
+            struct_ser.serialize_field("maxBucketCount", &self.max_bucket_count)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Limits {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "max_message_bytes",
+            "maxMessageBytes",
+            "max_concurrent_plans",
+            "maxConcurrentPlans",
+            "max_nodes",
+            "maxNodes",
+            "max_pods",
+            "maxPods",
+            "max_bucket_count",
+            "maxBucketCount",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            MaxMessageBytes,
+            MaxConcurrentPlans,
+            MaxNodes,
+            MaxPods,
+            MaxBucketCount,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "maxMessageBytes" | "max_message_bytes" => Ok(GeneratedField::MaxMessageBytes),
+                            "maxConcurrentPlans" | "max_concurrent_plans" => Ok(GeneratedField::MaxConcurrentPlans),
+                            "maxNodes" | "max_nodes" => Ok(GeneratedField::MaxNodes),
+                            "maxPods" | "max_pods" => Ok(GeneratedField::MaxPods),
+                            "maxBucketCount" | "max_bucket_count" => Ok(GeneratedField::MaxBucketCount),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Limits;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.Limits")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Limits, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut max_message_bytes__ = None;
+                let mut max_concurrent_plans__ = None;
+                let mut max_nodes__ = None;
+                let mut max_pods__ = None;
+                let mut max_bucket_count__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::MaxMessageBytes => {
+                            if max_message_bytes__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("maxMessageBytes"));
+                            }
+                            max_message_bytes__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::MaxConcurrentPlans => {
+                            if max_concurrent_plans__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("maxConcurrentPlans"));
+                            }
+                            max_concurrent_plans__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::MaxNodes => {
+                            if max_nodes__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("maxNodes"));
+                            }
+                            max_nodes__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::MaxPods => {
+                            if max_pods__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("maxPods"));
+                            }
+                            max_pods__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::MaxBucketCount => {
+                            if max_bucket_count__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("maxBucketCount"));
+                            }
+                            max_bucket_count__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(Limits {
+                    max_message_bytes: max_message_bytes__.unwrap_or_default(),
+                    max_concurrent_plans: max_concurrent_plans__.unwrap_or_default(),
+                    max_nodes: max_nodes__.unwrap_or_default(),
+                    max_pods: max_pods__.unwrap_or_default(),
+                    max_bucket_count: max_bucket_count__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.Limits", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for MissingBuckets {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.node_bucket_indices.is_empty() {
+            len += 1;
+        }
+        if !self.pod_bucket_indices.is_empty() {
+            len += 1;
+        }
+        if !self.digests.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.MissingBuckets", len)?;
+        if !self.node_bucket_indices.is_empty() {
+            struct_ser.serialize_field("nodeBucketIndices", &self.node_bucket_indices)?;
+        }
+        if !self.pod_bucket_indices.is_empty() {
+            struct_ser.serialize_field("podBucketIndices", &self.pod_bucket_indices)?;
+        }
+        if !self.digests.is_empty() {
+            struct_ser.serialize_field("digests", &self.digests.iter().map(pbjson::private::base64::encode).collect::<Vec<_>>())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for MissingBuckets {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "node_bucket_indices",
+            "nodeBucketIndices",
+            "pod_bucket_indices",
+            "podBucketIndices",
+            "digests",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            NodeBucketIndices,
+            PodBucketIndices,
+            Digests,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "nodeBucketIndices" | "node_bucket_indices" => Ok(GeneratedField::NodeBucketIndices),
+                            "podBucketIndices" | "pod_bucket_indices" => Ok(GeneratedField::PodBucketIndices),
+                            "digests" => Ok(GeneratedField::Digests),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = MissingBuckets;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.MissingBuckets")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<MissingBuckets, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut node_bucket_indices__ = None;
+                let mut pod_bucket_indices__ = None;
+                let mut digests__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::NodeBucketIndices => {
+                            if node_bucket_indices__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodeBucketIndices"));
+                            }
+                            node_bucket_indices__ = 
+                                Some(map_.next_value::<Vec<::pbjson::private::NumberDeserialize<_>>>()?
+                                    .into_iter().map(|x| x.0).collect())
+                            ;
+                        }
+                        GeneratedField::PodBucketIndices => {
+                            if pod_bucket_indices__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("podBucketIndices"));
+                            }
+                            pod_bucket_indices__ = 
+                                Some(map_.next_value::<Vec<::pbjson::private::NumberDeserialize<_>>>()?
+                                    .into_iter().map(|x| x.0).collect())
+                            ;
+                        }
+                        GeneratedField::Digests => {
+                            if digests__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("digests"));
+                            }
+                            digests__ = 
+                                Some(map_.next_value::<Vec<::pbjson::private::BytesDeserialize<_>>>()?
+                                    .into_iter().map(|x| x.0).collect())
+                            ;
+                        }
+                    }
+                }
+                Ok(MissingBuckets {
+                    node_bucket_indices: node_bucket_indices__.unwrap_or_default(),
+                    pod_bucket_indices: pod_bucket_indices__.unwrap_or_default(),
+                    digests: digests__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.MissingBuckets", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Node {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.name.is_empty() {
+            len += 1;
+        }
+        if !self.uid.is_empty() {
+            len += 1;
+        }
+        if !self.labels.is_empty() {
+            len += 1;
+        }
+        if !self.taints.is_empty() {
+            len += 1;
+        }
+        if self.unschedulable {
+            len += 1;
+        }
+        if self.ready != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.Node", len)?;
+        if !self.name.is_empty() {
+            struct_ser.serialize_field("name", &self.name)?;
+        }
+        if !self.uid.is_empty() {
+            struct_ser.serialize_field("uid", &self.uid)?;
+        }
+        if !self.labels.is_empty() {
+            struct_ser.serialize_field("labels", &self.labels)?;
+        }
+        if !self.taints.is_empty() {
+            struct_ser.serialize_field("taints", &self.taints)?;
+        }
+        if self.unschedulable {
+            struct_ser.serialize_field("unschedulable", &self.unschedulable)?;
+        }
+        if self.ready != 0 {
+            let v = ConditionStatus::try_from(self.ready)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.ready)))?;
+            struct_ser.serialize_field("ready", &v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Node {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "name",
+            "uid",
+            "labels",
+            "taints",
+            "unschedulable",
+            "ready",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Name,
+            Uid,
+            Labels,
+            Taints,
+            Unschedulable,
+            Ready,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "name" => Ok(GeneratedField::Name),
+                            "uid" => Ok(GeneratedField::Uid),
+                            "labels" => Ok(GeneratedField::Labels),
+                            "taints" => Ok(GeneratedField::Taints),
+                            "unschedulable" => Ok(GeneratedField::Unschedulable),
+                            "ready" => Ok(GeneratedField::Ready),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Node;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.Node")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Node, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut name__ = None;
+                let mut uid__ = None;
+                let mut labels__ = None;
+                let mut taints__ = None;
+                let mut unschedulable__ = None;
+                let mut ready__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Name => {
+                            if name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("name"));
+                            }
+                            name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Uid => {
+                            if uid__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("uid"));
+                            }
+                            uid__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Labels => {
+                            if labels__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("labels"));
+                            }
+                            labels__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Taints => {
+                            if taints__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("taints"));
+                            }
+                            taints__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Unschedulable => {
+                            if unschedulable__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("unschedulable"));
+                            }
+                            unschedulable__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Ready => {
+                            if ready__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("ready"));
+                            }
+                            ready__ = Some(map_.next_value::<ConditionStatus>()? as i32);
+                        }
+                    }
+                }
+                Ok(Node {
+                    name: name__.unwrap_or_default(),
+                    uid: uid__.unwrap_or_default(),
+                    labels: labels__.unwrap_or_default(),
+                    taints: taints__.unwrap_or_default(),
+                    unschedulable: unschedulable__.unwrap_or_default(),
+                    ready: ready__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.Node", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for NodeBucket {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.nodes.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.NodeBucket", len)?;
+        if !self.nodes.is_empty() {
+            struct_ser.serialize_field("nodes", &self.nodes)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for NodeBucket {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "nodes",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Nodes,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "nodes" => Ok(GeneratedField::Nodes),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = NodeBucket;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.NodeBucket")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<NodeBucket, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut nodes__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Nodes => {
+                            if nodes__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodes"));
+                            }
+                            nodes__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(NodeBucket {
+                    nodes: nodes__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.NodeBucket", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for NodeExplanation {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.node_name.is_empty() {
+            len += 1;
+        }
+        if self.state != 0 {
+            len += 1;
+        }
+        if self.rule != 0 {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        if !self.pods.is_empty() {
+            len += 1;
+        }
+        if self.should_run {
+            len += 1;
+        }
+        if self.should_keep {
+            len += 1;
+        }
+        if !self.details.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.NodeExplanation", len)?;
+        if !self.node_name.is_empty() {
+            struct_ser.serialize_field("nodeName", &self.node_name)?;
+        }
+        if self.state != 0 {
+            let v = NodeState::try_from(self.state)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.state)))?;
+            struct_ser.serialize_field("state", &v)?;
+        }
+        if self.rule != 0 {
+            let v = Rule::try_from(self.rule)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.rule)))?;
+            struct_ser.serialize_field("rule", &v)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        if !self.pods.is_empty() {
+            struct_ser.serialize_field("pods", &self.pods)?;
+        }
+        if self.should_run {
+            struct_ser.serialize_field("shouldRun", &self.should_run)?;
+        }
+        if self.should_keep {
+            struct_ser.serialize_field("shouldKeep", &self.should_keep)?;
+        }
+        if !self.details.is_empty() {
+            struct_ser.serialize_field("details", &self.details)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for NodeExplanation {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "node_name",
+            "nodeName",
+            "state",
+            "rule",
+            "message",
+            "pods",
+            "should_run",
+            "shouldRun",
+            "should_keep",
+            "shouldKeep",
+            "details",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            NodeName,
+            State,
+            Rule,
+            Message,
+            Pods,
+            ShouldRun,
+            ShouldKeep,
+            Details,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "nodeName" | "node_name" => Ok(GeneratedField::NodeName),
+                            "state" => Ok(GeneratedField::State),
+                            "rule" => Ok(GeneratedField::Rule),
+                            "message" => Ok(GeneratedField::Message),
+                            "pods" => Ok(GeneratedField::Pods),
+                            "shouldRun" | "should_run" => Ok(GeneratedField::ShouldRun),
+                            "shouldKeep" | "should_keep" => Ok(GeneratedField::ShouldKeep),
+                            "details" => Ok(GeneratedField::Details),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = NodeExplanation;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.NodeExplanation")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<NodeExplanation, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut node_name__ = None;
+                let mut state__ = None;
+                let mut rule__ = None;
+                let mut message__ = None;
+                let mut pods__ = None;
+                let mut should_run__ = None;
+                let mut should_keep__ = None;
+                let mut details__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::NodeName => {
+                            if node_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodeName"));
+                            }
+                            node_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::State => {
+                            if state__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("state"));
+                            }
+                            state__ = Some(map_.next_value::<NodeState>()? as i32);
+                        }
+                        GeneratedField::Rule => {
+                            if rule__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("rule"));
+                            }
+                            rule__ = Some(map_.next_value::<Rule>()? as i32);
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Pods => {
+                            if pods__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("pods"));
+                            }
+                            pods__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::ShouldRun => {
+                            if should_run__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("shouldRun"));
+                            }
+                            should_run__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::ShouldKeep => {
+                            if should_keep__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("shouldKeep"));
+                            }
+                            should_keep__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Details => {
+                            if details__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("details"));
+                            }
+                            details__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(NodeExplanation {
+                    node_name: node_name__.unwrap_or_default(),
+                    state: state__.unwrap_or_default(),
+                    rule: rule__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                    pods: pods__.unwrap_or_default(),
+                    should_run: should_run__.unwrap_or_default(),
+                    should_keep: should_keep__.unwrap_or_default(),
+                    details: details__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.NodeExplanation", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for NodeState {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "NODE_STATE_UNSPECIFIED",
+            Self::Runs => "NODE_STATE_RUNS",
+            Self::Missing => "NODE_STATE_MISSING",
+            Self::MustNotRun => "NODE_STATE_MUST_NOT_RUN",
+            Self::BeingReplaced => "NODE_STATE_BEING_REPLACED",
+            Self::Waiting => "NODE_STATE_WAITING",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for NodeState {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "NODE_STATE_UNSPECIFIED",
+            "NODE_STATE_RUNS",
+            "NODE_STATE_MISSING",
+            "NODE_STATE_MUST_NOT_RUN",
+            "NODE_STATE_BEING_REPLACED",
+            "NODE_STATE_WAITING",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = NodeState;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "NODE_STATE_UNSPECIFIED" => Ok(NodeState::Unspecified),
+                    "NODE_STATE_RUNS" => Ok(NodeState::Runs),
+                    "NODE_STATE_MISSING" => Ok(NodeState::Missing),
+                    "NODE_STATE_MUST_NOT_RUN" => Ok(NodeState::MustNotRun),
+                    "NODE_STATE_BEING_REPLACED" => Ok(NodeState::BeingReplaced),
+                    "NODE_STATE_WAITING" => Ok(NodeState::Waiting),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for ObjectReference {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.name.is_empty() {
+            len += 1;
+        }
+        if !self.uid.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.ObjectReference", len)?;
+        if !self.name.is_empty() {
+            struct_ser.serialize_field("name", &self.name)?;
+        }
+        if !self.uid.is_empty() {
+            struct_ser.serialize_field("uid", &self.uid)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for ObjectReference {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "name",
+            "uid",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Name,
+            Uid,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "name" => Ok(GeneratedField::Name),
+                            "uid" => Ok(GeneratedField::Uid),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = ObjectReference;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.ObjectReference")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<ObjectReference, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut name__ = None;
+                let mut uid__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Name => {
+                            if name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("name"));
+                            }
+                            name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Uid => {
+                            if uid__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("uid"));
+                            }
+                            uid__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(ObjectReference {
+                    name: name__.unwrap_or_default(),
+                    uid: uid__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.ObjectReference", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Outcome {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.action_id != 0 {
+            len += 1;
+        }
+        if self.result != 0 {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        if self.http_status != 0 {
+            len += 1;
+        }
+        if self.subject.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.Outcome", len)?;
+        if self.action_id != 0 {
+            struct_ser.serialize_field("actionId", &self.action_id)?;
+        }
+        if self.result != 0 {
+            let v = Result::try_from(self.result)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.result)))?;
+            struct_ser.serialize_field("result", &v)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        if self.http_status != 0 {
+            struct_ser.serialize_field("httpStatus", &self.http_status)?;
+        }
+        if let Some(v) = self.subject.as_ref() {
+            match v {
+                outcome::Subject::CreatedPod(v) => {
+                    struct_ser.serialize_field("createdPod", v)?;
+                }
+                outcome::Subject::DeletedPodUid(v) => {
+                    struct_ser.serialize_field("deletedPodUid", v)?;
+                }
+            }
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Outcome {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "action_id",
+            "actionId",
+            "result",
+            "message",
+            "http_status",
+            "httpStatus",
+            "created_pod",
+            "createdPod",
+            "deleted_pod_uid",
+            "deletedPodUid",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            ActionId,
+            Result,
+            Message,
+            HttpStatus,
+            CreatedPod,
+            DeletedPodUid,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "actionId" | "action_id" => Ok(GeneratedField::ActionId),
+                            "result" => Ok(GeneratedField::Result),
+                            "message" => Ok(GeneratedField::Message),
+                            "httpStatus" | "http_status" => Ok(GeneratedField::HttpStatus),
+                            "createdPod" | "created_pod" => Ok(GeneratedField::CreatedPod),
+                            "deletedPodUid" | "deleted_pod_uid" => Ok(GeneratedField::DeletedPodUid),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Outcome;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.Outcome")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Outcome, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut action_id__ = None;
+                let mut result__ = None;
+                let mut message__ = None;
+                let mut http_status__ = None;
+                let mut subject__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::ActionId => {
+                            if action_id__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("actionId"));
+                            }
+                            action_id__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Result => {
+                            if result__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("result"));
+                            }
+                            result__ = Some(map_.next_value::<Result>()? as i32);
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::HttpStatus => {
+                            if http_status__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("httpStatus"));
+                            }
+                            http_status__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::CreatedPod => {
+                            if subject__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("createdPod"));
+                            }
+                            subject__ = map_.next_value::<::std::option::Option<_>>()?.map(outcome::Subject::CreatedPod)
+;
+                        }
+                        GeneratedField::DeletedPodUid => {
+                            if subject__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("deletedPodUid"));
+                            }
+                            subject__ = map_.next_value::<::std::option::Option<_>>()?.map(outcome::Subject::DeletedPodUid);
+                        }
+                    }
+                }
+                Ok(Outcome {
+                    action_id: action_id__.unwrap_or_default(),
+                    result: result__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                    http_status: http_status__.unwrap_or_default(),
+                    subject: subject__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.Outcome", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for OwnWrite {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.resource.is_empty() {
+            len += 1;
+        }
+        if !self.written_resource_version.is_empty() {
+            len += 1;
+        }
+        if !self.observed_resource_version.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.OwnWrite", len)?;
+        if !self.resource.is_empty() {
+            struct_ser.serialize_field("resource", &self.resource)?;
+        }
+        if !self.written_resource_version.is_empty() {
+            struct_ser.serialize_field("writtenResourceVersion", &self.written_resource_version)?;
+        }
+        if !self.observed_resource_version.is_empty() {
+            struct_ser.serialize_field("observedResourceVersion", &self.observed_resource_version)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for OwnWrite {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "resource",
+            "written_resource_version",
+            "writtenResourceVersion",
+            "observed_resource_version",
+            "observedResourceVersion",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Resource,
+            WrittenResourceVersion,
+            ObservedResourceVersion,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "resource" => Ok(GeneratedField::Resource),
+                            "writtenResourceVersion" | "written_resource_version" => Ok(GeneratedField::WrittenResourceVersion),
+                            "observedResourceVersion" | "observed_resource_version" => Ok(GeneratedField::ObservedResourceVersion),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = OwnWrite;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.OwnWrite")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<OwnWrite, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut resource__ = None;
+                let mut written_resource_version__ = None;
+                let mut observed_resource_version__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Resource => {
+                            if resource__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("resource"));
+                            }
+                            resource__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::WrittenResourceVersion => {
+                            if written_resource_version__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("writtenResourceVersion"));
+                            }
+                            written_resource_version__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::ObservedResourceVersion => {
+                            if observed_resource_version__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("observedResourceVersion"));
+                            }
+                            observed_resource_version__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(OwnWrite {
+                    resource: resource__.unwrap_or_default(),
+                    written_resource_version: written_resource_version__.unwrap_or_default(),
+                    observed_resource_version: observed_resource_version__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.OwnWrite", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Phase {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.kind != 0 {
+            len += 1;
+        }
+        if !self.batches.is_empty() {
+            len += 1;
+        }
+        if self.aborts_on_failure {
+            len += 1;
+        }
+        if self.requires_success {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.Phase", len)?;
+        if self.kind != 0 {
+            let v = PhaseKind::try_from(self.kind)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.kind)))?;
+            struct_ser.serialize_field("kind", &v)?;
+        }
+        if !self.batches.is_empty() {
+            struct_ser.serialize_field("batches", &self.batches)?;
+        }
+        if self.aborts_on_failure {
+            struct_ser.serialize_field("abortsOnFailure", &self.aborts_on_failure)?;
+        }
+        if self.requires_success {
+            struct_ser.serialize_field("requiresSuccess", &self.requires_success)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Phase {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "kind",
+            "batches",
+            "aborts_on_failure",
+            "abortsOnFailure",
+            "requires_success",
+            "requiresSuccess",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Kind,
+            Batches,
+            AbortsOnFailure,
+            RequiresSuccess,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "kind" => Ok(GeneratedField::Kind),
+                            "batches" => Ok(GeneratedField::Batches),
+                            "abortsOnFailure" | "aborts_on_failure" => Ok(GeneratedField::AbortsOnFailure),
+                            "requiresSuccess" | "requires_success" => Ok(GeneratedField::RequiresSuccess),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Phase;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.Phase")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Phase, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut kind__ = None;
+                let mut batches__ = None;
+                let mut aborts_on_failure__ = None;
+                let mut requires_success__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Kind => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("kind"));
+                            }
+                            kind__ = Some(map_.next_value::<PhaseKind>()? as i32);
+                        }
+                        GeneratedField::Batches => {
+                            if batches__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("batches"));
+                            }
+                            batches__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::AbortsOnFailure => {
+                            if aborts_on_failure__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("abortsOnFailure"));
+                            }
+                            aborts_on_failure__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::RequiresSuccess => {
+                            if requires_success__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("requiresSuccess"));
+                            }
+                            requires_success__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Phase {
+                    kind: kind__.unwrap_or_default(),
+                    batches: batches__.unwrap_or_default(),
+                    aborts_on_failure: aborts_on_failure__.unwrap_or_default(),
+                    requires_success: requires_success__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.Phase", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for PhaseKind {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "PHASE_KIND_UNSPECIFIED",
+            Self::Revisions => "PHASE_KIND_REVISIONS",
+            Self::Claims => "PHASE_KIND_CLAIMS",
+            Self::Events => "PHASE_KIND_EVENTS",
+            Self::Creates => "PHASE_KIND_CREATES",
+            Self::Deletes => "PHASE_KIND_DELETES",
+            Self::Cleanup => "PHASE_KIND_CLEANUP",
+            Self::Status => "PHASE_KIND_STATUS",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for PhaseKind {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "PHASE_KIND_UNSPECIFIED",
+            "PHASE_KIND_REVISIONS",
+            "PHASE_KIND_CLAIMS",
+            "PHASE_KIND_EVENTS",
+            "PHASE_KIND_CREATES",
+            "PHASE_KIND_DELETES",
+            "PHASE_KIND_CLEANUP",
+            "PHASE_KIND_STATUS",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = PhaseKind;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "PHASE_KIND_UNSPECIFIED" => Ok(PhaseKind::Unspecified),
+                    "PHASE_KIND_REVISIONS" => Ok(PhaseKind::Revisions),
+                    "PHASE_KIND_CLAIMS" => Ok(PhaseKind::Claims),
+                    "PHASE_KIND_EVENTS" => Ok(PhaseKind::Events),
+                    "PHASE_KIND_CREATES" => Ok(PhaseKind::Creates),
+                    "PHASE_KIND_DELETES" => Ok(PhaseKind::Deletes),
+                    "PHASE_KIND_CLEANUP" => Ok(PhaseKind::Cleanup),
+                    "PHASE_KIND_STATUS" => Ok(PhaseKind::Status),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Plan {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.verdict != 0 {
+            len += 1;
+        }
+        if !self.plan_id.is_empty() {
+            len += 1;
+        }
+        if self.workload.is_some() {
+            len += 1;
+        }
+        if !self.phases.is_empty() {
+            len += 1;
+        }
+        if !self.pod_manifest.is_empty() {
+            len += 1;
+        }
+        if !self.node_name_pointers.is_empty() {
+            len += 1;
+        }
+        if self.state.is_some() {
+            len += 1;
+        }
+        if self.requeue_after.is_some() {
+            len += 1;
+        }
+        if !self.requeue_reason.is_empty() {
+            len += 1;
+        }
+        if !self.error.is_empty() {
+            len += 1;
+        }
+        if self.daemon_set_status.is_some() {
+            len += 1;
+        }
+        if self.rollout.is_some() {
+            len += 1;
+        }
+        if !self.deviations.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.Plan", len)?;
+        if self.verdict != 0 {
+            let v = Verdict::try_from(self.verdict)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.verdict)))?;
+            struct_ser.serialize_field("verdict", &v)?;
+        }
+        if !self.plan_id.is_empty() {
+            struct_ser.serialize_field("planId", &self.plan_id)?;
+        }
+        if let Some(v) = self.workload.as_ref() {
+            struct_ser.serialize_field("workload", v)?;
+        }
+        if !self.phases.is_empty() {
+            struct_ser.serialize_field("phases", &self.phases)?;
+        }
+        if !self.pod_manifest.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("podManifest", pbjson::private::base64::encode(&self.pod_manifest).as_str())?;
+        }
+        if !self.node_name_pointers.is_empty() {
+            struct_ser.serialize_field("nodeNamePointers", &self.node_name_pointers)?;
+        }
+        if let Some(v) = self.state.as_ref() {
+            struct_ser.serialize_field("state", v)?;
+        }
+        if let Some(v) = self.requeue_after.as_ref() {
+            struct_ser.serialize_field("requeueAfter", v)?;
+        }
+        if !self.requeue_reason.is_empty() {
+            struct_ser.serialize_field("requeueReason", &self.requeue_reason)?;
+        }
+        if !self.error.is_empty() {
+            struct_ser.serialize_field("error", &self.error)?;
+        }
+        if let Some(v) = self.daemon_set_status.as_ref() {
+            struct_ser.serialize_field("daemonSetStatus", v)?;
+        }
+        if let Some(v) = self.rollout.as_ref() {
+            struct_ser.serialize_field("rollout", v)?;
+        }
+        if !self.deviations.is_empty() {
+            let v = self.deviations.iter().cloned().map(|v| {
+                Deviation::try_from(v)
+                    .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", v)))
+                }).collect::<std::result::Result<Vec<_>, _>>()?;
+            struct_ser.serialize_field("deviations", &v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Plan {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "verdict",
+            "plan_id",
+            "planId",
+            "workload",
+            "phases",
+            "pod_manifest",
+            "podManifest",
+            "node_name_pointers",
+            "nodeNamePointers",
+            "state",
+            "requeue_after",
+            "requeueAfter",
+            "requeue_reason",
+            "requeueReason",
+            "error",
+            "daemon_set_status",
+            "daemonSetStatus",
+            "rollout",
+            "deviations",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Verdict,
+            PlanId,
+            Workload,
+            Phases,
+            PodManifest,
+            NodeNamePointers,
+            State,
+            RequeueAfter,
+            RequeueReason,
+            Error,
+            DaemonSetStatus,
+            Rollout,
+            Deviations,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "verdict" => Ok(GeneratedField::Verdict),
+                            "planId" | "plan_id" => Ok(GeneratedField::PlanId),
+                            "workload" => Ok(GeneratedField::Workload),
+                            "phases" => Ok(GeneratedField::Phases),
+                            "podManifest" | "pod_manifest" => Ok(GeneratedField::PodManifest),
+                            "nodeNamePointers" | "node_name_pointers" => Ok(GeneratedField::NodeNamePointers),
+                            "state" => Ok(GeneratedField::State),
+                            "requeueAfter" | "requeue_after" => Ok(GeneratedField::RequeueAfter),
+                            "requeueReason" | "requeue_reason" => Ok(GeneratedField::RequeueReason),
+                            "error" => Ok(GeneratedField::Error),
+                            "daemonSetStatus" | "daemon_set_status" => Ok(GeneratedField::DaemonSetStatus),
+                            "rollout" => Ok(GeneratedField::Rollout),
+                            "deviations" => Ok(GeneratedField::Deviations),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Plan;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.Plan")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Plan, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut verdict__ = None;
+                let mut plan_id__ = None;
+                let mut workload__ = None;
+                let mut phases__ = None;
+                let mut pod_manifest__ = None;
+                let mut node_name_pointers__ = None;
+                let mut state__ = None;
+                let mut requeue_after__ = None;
+                let mut requeue_reason__ = None;
+                let mut error__ = None;
+                let mut daemon_set_status__ = None;
+                let mut rollout__ = None;
+                let mut deviations__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Verdict => {
+                            if verdict__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("verdict"));
+                            }
+                            verdict__ = Some(map_.next_value::<Verdict>()? as i32);
+                        }
+                        GeneratedField::PlanId => {
+                            if plan_id__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("planId"));
+                            }
+                            plan_id__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Workload => {
+                            if workload__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("workload"));
+                            }
+                            workload__ = map_.next_value()?;
+                        }
+                        GeneratedField::Phases => {
+                            if phases__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("phases"));
+                            }
+                            phases__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::PodManifest => {
+                            if pod_manifest__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("podManifest"));
+                            }
+                            pod_manifest__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::NodeNamePointers => {
+                            if node_name_pointers__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodeNamePointers"));
+                            }
+                            node_name_pointers__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::State => {
+                            if state__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("state"));
+                            }
+                            state__ = map_.next_value()?;
+                        }
+                        GeneratedField::RequeueAfter => {
+                            if requeue_after__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("requeueAfter"));
+                            }
+                            requeue_after__ = map_.next_value()?;
+                        }
+                        GeneratedField::RequeueReason => {
+                            if requeue_reason__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("requeueReason"));
+                            }
+                            requeue_reason__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Error => {
+                            if error__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("error"));
+                            }
+                            error__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::DaemonSetStatus => {
+                            if daemon_set_status__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("daemonSetStatus"));
+                            }
+                            daemon_set_status__ = map_.next_value()?;
+                        }
+                        GeneratedField::Rollout => {
+                            if rollout__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("rollout"));
+                            }
+                            rollout__ = map_.next_value()?;
+                        }
+                        GeneratedField::Deviations => {
+                            if deviations__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("deviations"));
+                            }
+                            deviations__ = Some(map_.next_value::<Vec<Deviation>>()?.into_iter().map(|x| x as i32).collect());
+                        }
+                    }
+                }
+                Ok(Plan {
+                    verdict: verdict__.unwrap_or_default(),
+                    plan_id: plan_id__.unwrap_or_default(),
+                    workload: workload__,
+                    phases: phases__.unwrap_or_default(),
+                    pod_manifest: pod_manifest__.unwrap_or_default(),
+                    node_name_pointers: node_name_pointers__.unwrap_or_default(),
+                    state: state__,
+                    requeue_after: requeue_after__,
+                    requeue_reason: requeue_reason__.unwrap_or_default(),
+                    error: error__.unwrap_or_default(),
+                    daemon_set_status: daemon_set_status__,
+                    rollout: rollout__,
+                    deviations: deviations__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.Plan", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for PlanOptions {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.profile != 0 {
+            len += 1;
+        }
+        if !self.enabled_deviations.is_empty() {
+            len += 1;
+        }
+        if !self.disabled_deviations.is_empty() {
+            len += 1;
+        }
+        if !self.feature_gates.is_empty() {
+            len += 1;
+        }
+        if self.burst.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.PlanOptions", len)?;
+        if self.profile != 0 {
+            let v = Profile::try_from(self.profile)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.profile)))?;
+            struct_ser.serialize_field("profile", &v)?;
+        }
+        if !self.enabled_deviations.is_empty() {
+            let v = self.enabled_deviations.iter().cloned().map(|v| {
+                Deviation::try_from(v)
+                    .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", v)))
+                }).collect::<std::result::Result<Vec<_>, _>>()?;
+            struct_ser.serialize_field("enabledDeviations", &v)?;
+        }
+        if !self.disabled_deviations.is_empty() {
+            let v = self.disabled_deviations.iter().cloned().map(|v| {
+                Deviation::try_from(v)
+                    .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", v)))
+                }).collect::<std::result::Result<Vec<_>, _>>()?;
+            struct_ser.serialize_field("disabledDeviations", &v)?;
+        }
+        if !self.feature_gates.is_empty() {
+            let v = self.feature_gates.iter().cloned().map(|v| {
+                FeatureGate::try_from(v)
+                    .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", v)))
+                }).collect::<std::result::Result<Vec<_>, _>>()?;
+            struct_ser.serialize_field("featureGates", &v)?;
+        }
+        if let Some(v) = self.burst.as_ref() {
+            struct_ser.serialize_field("burst", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for PlanOptions {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "profile",
+            "enabled_deviations",
+            "enabledDeviations",
+            "disabled_deviations",
+            "disabledDeviations",
+            "feature_gates",
+            "featureGates",
+            "burst",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Profile,
+            EnabledDeviations,
+            DisabledDeviations,
+            FeatureGates,
+            Burst,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "profile" => Ok(GeneratedField::Profile),
+                            "enabledDeviations" | "enabled_deviations" => Ok(GeneratedField::EnabledDeviations),
+                            "disabledDeviations" | "disabled_deviations" => Ok(GeneratedField::DisabledDeviations),
+                            "featureGates" | "feature_gates" => Ok(GeneratedField::FeatureGates),
+                            "burst" => Ok(GeneratedField::Burst),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = PlanOptions;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.PlanOptions")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<PlanOptions, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut profile__ = None;
+                let mut enabled_deviations__ = None;
+                let mut disabled_deviations__ = None;
+                let mut feature_gates__ = None;
+                let mut burst__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Profile => {
+                            if profile__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("profile"));
+                            }
+                            profile__ = Some(map_.next_value::<Profile>()? as i32);
+                        }
+                        GeneratedField::EnabledDeviations => {
+                            if enabled_deviations__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("enabledDeviations"));
+                            }
+                            enabled_deviations__ = Some(map_.next_value::<Vec<Deviation>>()?.into_iter().map(|x| x as i32).collect());
+                        }
+                        GeneratedField::DisabledDeviations => {
+                            if disabled_deviations__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("disabledDeviations"));
+                            }
+                            disabled_deviations__ = Some(map_.next_value::<Vec<Deviation>>()?.into_iter().map(|x| x as i32).collect());
+                        }
+                        GeneratedField::FeatureGates => {
+                            if feature_gates__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("featureGates"));
+                            }
+                            feature_gates__ = Some(map_.next_value::<Vec<FeatureGate>>()?.into_iter().map(|x| x as i32).collect());
+                        }
+                        GeneratedField::Burst => {
+                            if burst__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("burst"));
+                            }
+                            burst__ = 
+                                map_.next_value::<::std::option::Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(PlanOptions {
+                    profile: profile__.unwrap_or_default(),
+                    enabled_deviations: enabled_deviations__.unwrap_or_default(),
+                    disabled_deviations: disabled_deviations__.unwrap_or_default(),
+                    feature_gates: feature_gates__.unwrap_or_default(),
+                    burst: burst__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.PlanOptions", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for PlanRequest {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.snapshot.is_some() {
+            len += 1;
+        }
+        if self.options.is_some() {
+            len += 1;
+        }
+        if !self.undelivered_reports.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.PlanRequest", len)?;
+        if let Some(v) = self.snapshot.as_ref() {
+            struct_ser.serialize_field("snapshot", v)?;
+        }
+        if let Some(v) = self.options.as_ref() {
+            struct_ser.serialize_field("options", v)?;
+        }
+        if !self.undelivered_reports.is_empty() {
+            struct_ser.serialize_field("undeliveredReports", &self.undelivered_reports)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for PlanRequest {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "snapshot",
+            "options",
+            "undelivered_reports",
+            "undeliveredReports",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Snapshot,
+            Options,
+            UndeliveredReports,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "snapshot" => Ok(GeneratedField::Snapshot),
+                            "options" => Ok(GeneratedField::Options),
+                            "undeliveredReports" | "undelivered_reports" => Ok(GeneratedField::UndeliveredReports),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = PlanRequest;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.PlanRequest")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<PlanRequest, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut snapshot__ = None;
+                let mut options__ = None;
+                let mut undelivered_reports__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Snapshot => {
+                            if snapshot__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("snapshot"));
+                            }
+                            snapshot__ = map_.next_value()?;
+                        }
+                        GeneratedField::Options => {
+                            if options__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("options"));
+                            }
+                            options__ = map_.next_value()?;
+                        }
+                        GeneratedField::UndeliveredReports => {
+                            if undelivered_reports__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("undeliveredReports"));
+                            }
+                            undelivered_reports__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(PlanRequest {
+                    snapshot: snapshot__,
+                    options: options__,
+                    undelivered_reports: undelivered_reports__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.PlanRequest", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for PlanResponse {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.plan.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.PlanResponse", len)?;
+        if let Some(v) = self.plan.as_ref() {
+            struct_ser.serialize_field("plan", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for PlanResponse {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "plan",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Plan,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "plan" => Ok(GeneratedField::Plan),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = PlanResponse;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.PlanResponse")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<PlanResponse, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut plan__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Plan => {
+                            if plan__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("plan"));
+                            }
+                            plan__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(PlanResponse {
+                    plan: plan__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.PlanResponse", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for PlanStreamRequest {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.id.is_empty() {
+            len += 1;
+        }
+        if self.request.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.PlanStreamRequest", len)?;
+        if !self.id.is_empty() {
+            struct_ser.serialize_field("id", &self.id)?;
+        }
+        if let Some(v) = self.request.as_ref() {
+            struct_ser.serialize_field("request", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for PlanStreamRequest {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "id",
+            "request",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Id,
+            Request,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "id" => Ok(GeneratedField::Id),
+                            "request" => Ok(GeneratedField::Request),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = PlanStreamRequest;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.PlanStreamRequest")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<PlanStreamRequest, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut id__ = None;
+                let mut request__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Id => {
+                            if id__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("id"));
+                            }
+                            id__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Request => {
+                            if request__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("request"));
+                            }
+                            request__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(PlanStreamRequest {
+                    id: id__.unwrap_or_default(),
+                    request: request__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.PlanStreamRequest", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for PlanStreamResponse {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.id.is_empty() {
+            len += 1;
+        }
+        if self.result.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.PlanStreamResponse", len)?;
+        if !self.id.is_empty() {
+            struct_ser.serialize_field("id", &self.id)?;
+        }
+        if let Some(v) = self.result.as_ref() {
+            match v {
+                plan_stream_response::Result::Response(v) => {
+                    struct_ser.serialize_field("response", v)?;
+                }
+                plan_stream_response::Result::Error(v) => {
+                    struct_ser.serialize_field("error", v)?;
+                }
+            }
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for PlanStreamResponse {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "id",
+            "response",
+            "error",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Id,
+            Response,
+            Error,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "id" => Ok(GeneratedField::Id),
+                            "response" => Ok(GeneratedField::Response),
+                            "error" => Ok(GeneratedField::Error),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = PlanStreamResponse;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.PlanStreamResponse")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<PlanStreamResponse, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut id__ = None;
+                let mut result__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Id => {
+                            if id__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("id"));
+                            }
+                            id__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Response => {
+                            if result__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("response"));
+                            }
+                            result__ = map_.next_value::<::std::option::Option<_>>()?.map(plan_stream_response::Result::Response)
+;
+                        }
+                        GeneratedField::Error => {
+                            if result__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("error"));
+                            }
+                            result__ = map_.next_value::<::std::option::Option<_>>()?.map(plan_stream_response::Result::Error)
+;
+                        }
+                    }
+                }
+                Ok(PlanStreamResponse {
+                    id: id__.unwrap_or_default(),
+                    result: result__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.PlanStreamResponse", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Pod {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.name.is_empty() {
+            len += 1;
+        }
+        if !self.uid.is_empty() {
+            len += 1;
+        }
+        if !self.labels.is_empty() {
+            len += 1;
+        }
+        if self.controller.is_some() {
+            len += 1;
+        }
+        if !self.node_name.is_empty() {
+            len += 1;
+        }
+        if !self.target_node_name.is_empty() {
+            len += 1;
+        }
+        if self.phase != 0 {
+            len += 1;
+        }
+        if self.ready != 0 {
+            len += 1;
+        }
+        if self.ready_transition_time.is_some() {
+            len += 1;
+        }
+        if self.creation_time.is_some() {
+            len += 1;
+        }
+        if self.deletion_time.is_some() {
+            len += 1;
+        }
+        if self.has_finalizers {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.Pod", len)?;
+        if !self.name.is_empty() {
+            struct_ser.serialize_field("name", &self.name)?;
+        }
+        if !self.uid.is_empty() {
+            struct_ser.serialize_field("uid", &self.uid)?;
+        }
+        if !self.labels.is_empty() {
+            struct_ser.serialize_field("labels", &self.labels)?;
+        }
+        if let Some(v) = self.controller.as_ref() {
+            struct_ser.serialize_field("controller", v)?;
+        }
+        if !self.node_name.is_empty() {
+            struct_ser.serialize_field("nodeName", &self.node_name)?;
+        }
+        if !self.target_node_name.is_empty() {
+            struct_ser.serialize_field("targetNodeName", &self.target_node_name)?;
+        }
+        if self.phase != 0 {
+            let v = PodPhase::try_from(self.phase)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.phase)))?;
+            struct_ser.serialize_field("phase", &v)?;
+        }
+        if self.ready != 0 {
+            let v = ConditionStatus::try_from(self.ready)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.ready)))?;
+            struct_ser.serialize_field("ready", &v)?;
+        }
+        if let Some(v) = self.ready_transition_time.as_ref() {
+            struct_ser.serialize_field("readyTransitionTime", v)?;
+        }
+        if let Some(v) = self.creation_time.as_ref() {
+            struct_ser.serialize_field("creationTime", v)?;
+        }
+        if let Some(v) = self.deletion_time.as_ref() {
+            struct_ser.serialize_field("deletionTime", v)?;
+        }
+        if self.has_finalizers {
+            struct_ser.serialize_field("hasFinalizers", &self.has_finalizers)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Pod {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "name",
+            "uid",
+            "labels",
+            "controller",
+            "node_name",
+            "nodeName",
+            "target_node_name",
+            "targetNodeName",
+            "phase",
+            "ready",
+            "ready_transition_time",
+            "readyTransitionTime",
+            "creation_time",
+            "creationTime",
+            "deletion_time",
+            "deletionTime",
+            "has_finalizers",
+            "hasFinalizers",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Name,
+            Uid,
+            Labels,
+            Controller,
+            NodeName,
+            TargetNodeName,
+            Phase,
+            Ready,
+            ReadyTransitionTime,
+            CreationTime,
+            DeletionTime,
+            HasFinalizers,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "name" => Ok(GeneratedField::Name),
+                            "uid" => Ok(GeneratedField::Uid),
+                            "labels" => Ok(GeneratedField::Labels),
+                            "controller" => Ok(GeneratedField::Controller),
+                            "nodeName" | "node_name" => Ok(GeneratedField::NodeName),
+                            "targetNodeName" | "target_node_name" => Ok(GeneratedField::TargetNodeName),
+                            "phase" => Ok(GeneratedField::Phase),
+                            "ready" => Ok(GeneratedField::Ready),
+                            "readyTransitionTime" | "ready_transition_time" => Ok(GeneratedField::ReadyTransitionTime),
+                            "creationTime" | "creation_time" => Ok(GeneratedField::CreationTime),
+                            "deletionTime" | "deletion_time" => Ok(GeneratedField::DeletionTime),
+                            "hasFinalizers" | "has_finalizers" => Ok(GeneratedField::HasFinalizers),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Pod;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.Pod")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Pod, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut name__ = None;
+                let mut uid__ = None;
+                let mut labels__ = None;
+                let mut controller__ = None;
+                let mut node_name__ = None;
+                let mut target_node_name__ = None;
+                let mut phase__ = None;
+                let mut ready__ = None;
+                let mut ready_transition_time__ = None;
+                let mut creation_time__ = None;
+                let mut deletion_time__ = None;
+                let mut has_finalizers__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Name => {
+                            if name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("name"));
+                            }
+                            name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Uid => {
+                            if uid__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("uid"));
+                            }
+                            uid__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Labels => {
+                            if labels__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("labels"));
+                            }
+                            labels__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Controller => {
+                            if controller__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("controller"));
+                            }
+                            controller__ = map_.next_value()?;
+                        }
+                        GeneratedField::NodeName => {
+                            if node_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodeName"));
+                            }
+                            node_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::TargetNodeName => {
+                            if target_node_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("targetNodeName"));
+                            }
+                            target_node_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Phase => {
+                            if phase__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("phase"));
+                            }
+                            phase__ = Some(map_.next_value::<PodPhase>()? as i32);
+                        }
+                        GeneratedField::Ready => {
+                            if ready__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("ready"));
+                            }
+                            ready__ = Some(map_.next_value::<ConditionStatus>()? as i32);
+                        }
+                        GeneratedField::ReadyTransitionTime => {
+                            if ready_transition_time__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("readyTransitionTime"));
+                            }
+                            ready_transition_time__ = map_.next_value()?;
+                        }
+                        GeneratedField::CreationTime => {
+                            if creation_time__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("creationTime"));
+                            }
+                            creation_time__ = map_.next_value()?;
+                        }
+                        GeneratedField::DeletionTime => {
+                            if deletion_time__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("deletionTime"));
+                            }
+                            deletion_time__ = map_.next_value()?;
+                        }
+                        GeneratedField::HasFinalizers => {
+                            if has_finalizers__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("hasFinalizers"));
+                            }
+                            has_finalizers__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Pod {
+                    name: name__.unwrap_or_default(),
+                    uid: uid__.unwrap_or_default(),
+                    labels: labels__.unwrap_or_default(),
+                    controller: controller__,
+                    node_name: node_name__.unwrap_or_default(),
+                    target_node_name: target_node_name__.unwrap_or_default(),
+                    phase: phase__.unwrap_or_default(),
+                    ready: ready__.unwrap_or_default(),
+                    ready_transition_time: ready_transition_time__,
+                    creation_time: creation_time__,
+                    deletion_time: deletion_time__,
+                    has_finalizers: has_finalizers__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.Pod", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for PodBucket {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.pods.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.PodBucket", len)?;
+        if !self.pods.is_empty() {
+            struct_ser.serialize_field("pods", &self.pods)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for PodBucket {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "pods",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Pods,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "pods" => Ok(GeneratedField::Pods),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = PodBucket;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.PodBucket")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<PodBucket, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut pods__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Pods => {
+                            if pods__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("pods"));
+                            }
+                            pods__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(PodBucket {
+                    pods: pods__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.PodBucket", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for PodExplanation {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.pod_name.is_empty() {
+            len += 1;
+        }
+        if self.updated {
+            len += 1;
+        }
+        if self.ready {
+            len += 1;
+        }
+        if self.available {
+            len += 1;
+        }
+        if self.deleting {
+            len += 1;
+        }
+        if self.phase != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.PodExplanation", len)?;
+        if !self.pod_name.is_empty() {
+            struct_ser.serialize_field("podName", &self.pod_name)?;
+        }
+        if self.updated {
+            struct_ser.serialize_field("updated", &self.updated)?;
+        }
+        if self.ready {
+            struct_ser.serialize_field("ready", &self.ready)?;
+        }
+        if self.available {
+            struct_ser.serialize_field("available", &self.available)?;
+        }
+        if self.deleting {
+            struct_ser.serialize_field("deleting", &self.deleting)?;
+        }
+        if self.phase != 0 {
+            let v = PodPhase::try_from(self.phase)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.phase)))?;
+            struct_ser.serialize_field("phase", &v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for PodExplanation {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "pod_name",
+            "podName",
+            "updated",
+            "ready",
+            "available",
+            "deleting",
+            "phase",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            PodName,
+            Updated,
+            Ready,
+            Available,
+            Deleting,
+            Phase,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "podName" | "pod_name" => Ok(GeneratedField::PodName),
+                            "updated" => Ok(GeneratedField::Updated),
+                            "ready" => Ok(GeneratedField::Ready),
+                            "available" => Ok(GeneratedField::Available),
+                            "deleting" => Ok(GeneratedField::Deleting),
+                            "phase" => Ok(GeneratedField::Phase),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = PodExplanation;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.PodExplanation")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<PodExplanation, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut pod_name__ = None;
+                let mut updated__ = None;
+                let mut ready__ = None;
+                let mut available__ = None;
+                let mut deleting__ = None;
+                let mut phase__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::PodName => {
+                            if pod_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("podName"));
+                            }
+                            pod_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Updated => {
+                            if updated__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("updated"));
+                            }
+                            updated__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Ready => {
+                            if ready__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("ready"));
+                            }
+                            ready__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Available => {
+                            if available__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("available"));
+                            }
+                            available__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Deleting => {
+                            if deleting__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("deleting"));
+                            }
+                            deleting__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Phase => {
+                            if phase__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("phase"));
+                            }
+                            phase__ = Some(map_.next_value::<PodPhase>()? as i32);
+                        }
+                    }
+                }
+                Ok(PodExplanation {
+                    pod_name: pod_name__.unwrap_or_default(),
+                    updated: updated__.unwrap_or_default(),
+                    ready: ready__.unwrap_or_default(),
+                    available: available__.unwrap_or_default(),
+                    deleting: deleting__.unwrap_or_default(),
+                    phase: phase__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.PodExplanation", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for PodNameCollision {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.node_name.is_empty() {
+            len += 1;
+        }
+        if self.count != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.PodNameCollision", len)?;
+        if !self.node_name.is_empty() {
+            struct_ser.serialize_field("nodeName", &self.node_name)?;
+        }
+        if self.count != 0 {
+            struct_ser.serialize_field("count", &self.count)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for PodNameCollision {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "node_name",
+            "nodeName",
+            "count",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            NodeName,
+            Count,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "nodeName" | "node_name" => Ok(GeneratedField::NodeName),
+                            "count" => Ok(GeneratedField::Count),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = PodNameCollision;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.PodNameCollision")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<PodNameCollision, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut node_name__ = None;
+                let mut count__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::NodeName => {
+                            if node_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodeName"));
+                            }
+                            node_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Count => {
+                            if count__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("count"));
+                            }
+                            count__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(PodNameCollision {
+                    node_name: node_name__.unwrap_or_default(),
+                    count: count__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.PodNameCollision", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for PodPhase {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "POD_PHASE_UNSPECIFIED",
+            Self::Pending => "POD_PHASE_PENDING",
+            Self::Running => "POD_PHASE_RUNNING",
+            Self::Succeeded => "POD_PHASE_SUCCEEDED",
+            Self::Failed => "POD_PHASE_FAILED",
+            Self::Unknown => "POD_PHASE_UNKNOWN",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for PodPhase {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "POD_PHASE_UNSPECIFIED",
+            "POD_PHASE_PENDING",
+            "POD_PHASE_RUNNING",
+            "POD_PHASE_SUCCEEDED",
+            "POD_PHASE_FAILED",
+            "POD_PHASE_UNKNOWN",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = PodPhase;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "POD_PHASE_UNSPECIFIED" => Ok(PodPhase::Unspecified),
+                    "POD_PHASE_PENDING" => Ok(PodPhase::Pending),
+                    "POD_PHASE_RUNNING" => Ok(PodPhase::Running),
+                    "POD_PHASE_SUCCEEDED" => Ok(PodPhase::Succeeded),
+                    "POD_PHASE_FAILED" => Ok(PodPhase::Failed),
+                    "POD_PHASE_UNKNOWN" => Ok(PodPhase::Unknown),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Profile {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "PROFILE_UNSPECIFIED",
+            Self::Default => "PROFILE_DEFAULT",
+            Self::UpstreamStrict => "PROFILE_UPSTREAM_STRICT",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for Profile {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "PROFILE_UNSPECIFIED",
+            "PROFILE_DEFAULT",
+            "PROFILE_UPSTREAM_STRICT",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = Profile;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "PROFILE_UNSPECIFIED" => Ok(Profile::Unspecified),
+                    "PROFILE_DEFAULT" => Ok(Profile::Default),
+                    "PROFILE_UPSTREAM_STRICT" => Ok(Profile::UpstreamStrict),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Reason {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "REASON_UNSPECIFIED",
+            Self::NodeWithoutPod => "REASON_NODE_WITHOUT_POD",
+            Self::NodeWithoutLivePod => "REASON_NODE_WITHOUT_LIVE_POD",
+            Self::SurgeOldUnavailable => "REASON_SURGE_OLD_UNAVAILABLE",
+            Self::SurgeWithinBudget => "REASON_SURGE_WITHIN_BUDGET",
+            Self::NodeNotEligible => "REASON_NODE_NOT_ELIGIBLE",
+            Self::ExcessPod => "REASON_EXCESS_POD",
+            Self::PodFailed => "REASON_POD_FAILED",
+            Self::PodSucceeded => "REASON_POD_SUCCEEDED",
+            Self::SurgeOldNotReady => "REASON_SURGE_OLD_NOT_READY",
+            Self::SurgeNewAvailable => "REASON_SURGE_NEW_AVAILABLE",
+            Self::NodeMissing => "REASON_NODE_MISSING",
+            Self::RolloutOldUnavailable => "REASON_ROLLOUT_OLD_UNAVAILABLE",
+            Self::RolloutWithinBudget => "REASON_ROLLOUT_WITHIN_BUDGET",
+            Self::RolloutNodeSunset => "REASON_ROLLOUT_NODE_SUNSET",
+            Self::SelectorMatches => "REASON_SELECTOR_MATCHES",
+            Self::SelectorDoesNotMatch => "REASON_SELECTOR_DOES_NOT_MATCH",
+            Self::NewTemplate => "REASON_NEW_TEMPLATE",
+            Self::Rollback => "REASON_ROLLBACK",
+            Self::HashLabelMissing => "REASON_HASH_LABEL_MISSING",
+            Self::DuplicateRevision => "REASON_DUPLICATE_REVISION",
+            Self::HistoryLimit => "REASON_HISTORY_LIMIT",
+            Self::StatusChanged => "REASON_STATUS_CHANGED",
+            Self::GenerationObserved => "REASON_GENERATION_OBSERVED",
+            Self::RevisionNameCollision => "REASON_REVISION_NAME_COLLISION",
+            Self::SelectingAll => "REASON_SELECTING_ALL",
+            Self::StatusRewritten => "REASON_STATUS_REWRITTEN",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for Reason {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "REASON_UNSPECIFIED",
+            "REASON_NODE_WITHOUT_POD",
+            "REASON_NODE_WITHOUT_LIVE_POD",
+            "REASON_SURGE_OLD_UNAVAILABLE",
+            "REASON_SURGE_WITHIN_BUDGET",
+            "REASON_NODE_NOT_ELIGIBLE",
+            "REASON_EXCESS_POD",
+            "REASON_POD_FAILED",
+            "REASON_POD_SUCCEEDED",
+            "REASON_SURGE_OLD_NOT_READY",
+            "REASON_SURGE_NEW_AVAILABLE",
+            "REASON_NODE_MISSING",
+            "REASON_ROLLOUT_OLD_UNAVAILABLE",
+            "REASON_ROLLOUT_WITHIN_BUDGET",
+            "REASON_ROLLOUT_NODE_SUNSET",
+            "REASON_SELECTOR_MATCHES",
+            "REASON_SELECTOR_DOES_NOT_MATCH",
+            "REASON_NEW_TEMPLATE",
+            "REASON_ROLLBACK",
+            "REASON_HASH_LABEL_MISSING",
+            "REASON_DUPLICATE_REVISION",
+            "REASON_HISTORY_LIMIT",
+            "REASON_STATUS_CHANGED",
+            "REASON_GENERATION_OBSERVED",
+            "REASON_REVISION_NAME_COLLISION",
+            "REASON_SELECTING_ALL",
+            "REASON_STATUS_REWRITTEN",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = Reason;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "REASON_UNSPECIFIED" => Ok(Reason::Unspecified),
+                    "REASON_NODE_WITHOUT_POD" => Ok(Reason::NodeWithoutPod),
+                    "REASON_NODE_WITHOUT_LIVE_POD" => Ok(Reason::NodeWithoutLivePod),
+                    "REASON_SURGE_OLD_UNAVAILABLE" => Ok(Reason::SurgeOldUnavailable),
+                    "REASON_SURGE_WITHIN_BUDGET" => Ok(Reason::SurgeWithinBudget),
+                    "REASON_NODE_NOT_ELIGIBLE" => Ok(Reason::NodeNotEligible),
+                    "REASON_EXCESS_POD" => Ok(Reason::ExcessPod),
+                    "REASON_POD_FAILED" => Ok(Reason::PodFailed),
+                    "REASON_POD_SUCCEEDED" => Ok(Reason::PodSucceeded),
+                    "REASON_SURGE_OLD_NOT_READY" => Ok(Reason::SurgeOldNotReady),
+                    "REASON_SURGE_NEW_AVAILABLE" => Ok(Reason::SurgeNewAvailable),
+                    "REASON_NODE_MISSING" => Ok(Reason::NodeMissing),
+                    "REASON_ROLLOUT_OLD_UNAVAILABLE" => Ok(Reason::RolloutOldUnavailable),
+                    "REASON_ROLLOUT_WITHIN_BUDGET" => Ok(Reason::RolloutWithinBudget),
+                    "REASON_ROLLOUT_NODE_SUNSET" => Ok(Reason::RolloutNodeSunset),
+                    "REASON_SELECTOR_MATCHES" => Ok(Reason::SelectorMatches),
+                    "REASON_SELECTOR_DOES_NOT_MATCH" => Ok(Reason::SelectorDoesNotMatch),
+                    "REASON_NEW_TEMPLATE" => Ok(Reason::NewTemplate),
+                    "REASON_ROLLBACK" => Ok(Reason::Rollback),
+                    "REASON_HASH_LABEL_MISSING" => Ok(Reason::HashLabelMissing),
+                    "REASON_DUPLICATE_REVISION" => Ok(Reason::DuplicateRevision),
+                    "REASON_HISTORY_LIMIT" => Ok(Reason::HistoryLimit),
+                    "REASON_STATUS_CHANGED" => Ok(Reason::StatusChanged),
+                    "REASON_GENERATION_OBSERVED" => Ok(Reason::GenerationObserved),
+                    "REASON_REVISION_NAME_COLLISION" => Ok(Reason::RevisionNameCollision),
+                    "REASON_SELECTING_ALL" => Ok(Reason::SelectingAll),
+                    "REASON_STATUS_REWRITTEN" => Ok(Reason::StatusRewritten),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for ReconcileState {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.expectations.is_some() {
+            len += 1;
+        }
+        if !self.failed_pod_backoffs.is_empty() {
+            len += 1;
+        }
+        if !self.pod_name_collisions.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.ReconcileState", len)?;
+        if let Some(v) = self.expectations.as_ref() {
+            struct_ser.serialize_field("expectations", v)?;
+        }
+        if !self.failed_pod_backoffs.is_empty() {
+            struct_ser.serialize_field("failedPodBackoffs", &self.failed_pod_backoffs)?;
+        }
+        if !self.pod_name_collisions.is_empty() {
+            struct_ser.serialize_field("podNameCollisions", &self.pod_name_collisions)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for ReconcileState {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "expectations",
+            "failed_pod_backoffs",
+            "failedPodBackoffs",
+            "pod_name_collisions",
+            "podNameCollisions",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Expectations,
+            FailedPodBackoffs,
+            PodNameCollisions,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "expectations" => Ok(GeneratedField::Expectations),
+                            "failedPodBackoffs" | "failed_pod_backoffs" => Ok(GeneratedField::FailedPodBackoffs),
+                            "podNameCollisions" | "pod_name_collisions" => Ok(GeneratedField::PodNameCollisions),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = ReconcileState;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.ReconcileState")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<ReconcileState, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut expectations__ = None;
+                let mut failed_pod_backoffs__ = None;
+                let mut pod_name_collisions__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Expectations => {
+                            if expectations__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("expectations"));
+                            }
+                            expectations__ = map_.next_value()?;
+                        }
+                        GeneratedField::FailedPodBackoffs => {
+                            if failed_pod_backoffs__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("failedPodBackoffs"));
+                            }
+                            failed_pod_backoffs__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::PodNameCollisions => {
+                            if pod_name_collisions__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("podNameCollisions"));
+                            }
+                            pod_name_collisions__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(ReconcileState {
+                    expectations: expectations__,
+                    failed_pod_backoffs: failed_pod_backoffs__.unwrap_or_default(),
+                    pod_name_collisions: pod_name_collisions__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.ReconcileState", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for RelabelPod {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.pod.is_some() {
+            len += 1;
+        }
+        if !self.patch.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.RelabelPod", len)?;
+        if let Some(v) = self.pod.as_ref() {
+            struct_ser.serialize_field("pod", v)?;
+        }
+        if !self.patch.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("patch", pbjson::private::base64::encode(&self.patch).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for RelabelPod {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "pod",
+            "patch",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Pod,
+            Patch,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "pod" => Ok(GeneratedField::Pod),
+                            "patch" => Ok(GeneratedField::Patch),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = RelabelPod;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.RelabelPod")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<RelabelPod, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut pod__ = None;
+                let mut patch__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Pod => {
+                            if pod__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("pod"));
+                            }
+                            pod__ = map_.next_value()?;
+                        }
+                        GeneratedField::Patch => {
+                            if patch__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("patch"));
+                            }
+                            patch__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(RelabelPod {
+                    pod: pod__,
+                    patch: patch__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.RelabelPod", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for ReleasePod {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.pod.is_some() {
+            len += 1;
+        }
+        if !self.patch.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.ReleasePod", len)?;
+        if let Some(v) = self.pod.as_ref() {
+            struct_ser.serialize_field("pod", v)?;
+        }
+        if !self.patch.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("patch", pbjson::private::base64::encode(&self.patch).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for ReleasePod {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "pod",
+            "patch",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Pod,
+            Patch,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "pod" => Ok(GeneratedField::Pod),
+                            "patch" => Ok(GeneratedField::Patch),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = ReleasePod;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.ReleasePod")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<ReleasePod, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut pod__ = None;
+                let mut patch__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Pod => {
+                            if pod__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("pod"));
+                            }
+                            pod__ = map_.next_value()?;
+                        }
+                        GeneratedField::Patch => {
+                            if patch__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("patch"));
+                            }
+                            patch__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(ReleasePod {
+                    pod: pod__,
+                    patch: patch__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.ReleasePod", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for ReleaseRevision {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.revision.is_some() {
+            len += 1;
+        }
+        if !self.patch.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.ReleaseRevision", len)?;
+        if let Some(v) = self.revision.as_ref() {
+            struct_ser.serialize_field("revision", v)?;
+        }
+        if !self.patch.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("patch", pbjson::private::base64::encode(&self.patch).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for ReleaseRevision {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "revision",
+            "patch",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Revision,
+            Patch,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "revision" => Ok(GeneratedField::Revision),
+                            "patch" => Ok(GeneratedField::Patch),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = ReleaseRevision;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.ReleaseRevision")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<ReleaseRevision, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut revision__ = None;
+                let mut patch__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Revision => {
+                            if revision__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("revision"));
+                            }
+                            revision__ = map_.next_value()?;
+                        }
+                        GeneratedField::Patch => {
+                            if patch__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("patch"));
+                            }
+                            patch__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(ReleaseRevision {
+                    revision: revision__,
+                    patch: patch__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.ReleaseRevision", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for ReportRequest {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.workload.is_some() {
+            len += 1;
+        }
+        if !self.plan_id.is_empty() {
+            len += 1;
+        }
+        if self.state.is_some() {
+            len += 1;
+        }
+        if !self.outcomes.is_empty() {
+            len += 1;
+        }
+        if self.options.is_some() {
+            len += 1;
+        }
+        if self.requeue_after.is_some() {
+            len += 1;
+        }
+        if !self.plan_error.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.ReportRequest", len)?;
+        if let Some(v) = self.workload.as_ref() {
+            struct_ser.serialize_field("workload", v)?;
+        }
+        if !self.plan_id.is_empty() {
+            struct_ser.serialize_field("planId", &self.plan_id)?;
+        }
+        if let Some(v) = self.state.as_ref() {
+            struct_ser.serialize_field("state", v)?;
+        }
+        if !self.outcomes.is_empty() {
+            struct_ser.serialize_field("outcomes", &self.outcomes)?;
+        }
+        if let Some(v) = self.options.as_ref() {
+            struct_ser.serialize_field("options", v)?;
+        }
+        if let Some(v) = self.requeue_after.as_ref() {
+            struct_ser.serialize_field("requeueAfter", v)?;
+        }
+        if !self.plan_error.is_empty() {
+            struct_ser.serialize_field("planError", &self.plan_error)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for ReportRequest {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "workload",
+            "plan_id",
+            "planId",
+            "state",
+            "outcomes",
+            "options",
+            "requeue_after",
+            "requeueAfter",
+            "plan_error",
+            "planError",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Workload,
+            PlanId,
+            State,
+            Outcomes,
+            Options,
+            RequeueAfter,
+            PlanError,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "workload" => Ok(GeneratedField::Workload),
+                            "planId" | "plan_id" => Ok(GeneratedField::PlanId),
+                            "state" => Ok(GeneratedField::State),
+                            "outcomes" => Ok(GeneratedField::Outcomes),
+                            "options" => Ok(GeneratedField::Options),
+                            "requeueAfter" | "requeue_after" => Ok(GeneratedField::RequeueAfter),
+                            "planError" | "plan_error" => Ok(GeneratedField::PlanError),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = ReportRequest;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.ReportRequest")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<ReportRequest, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut workload__ = None;
+                let mut plan_id__ = None;
+                let mut state__ = None;
+                let mut outcomes__ = None;
+                let mut options__ = None;
+                let mut requeue_after__ = None;
+                let mut plan_error__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Workload => {
+                            if workload__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("workload"));
+                            }
+                            workload__ = map_.next_value()?;
+                        }
+                        GeneratedField::PlanId => {
+                            if plan_id__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("planId"));
+                            }
+                            plan_id__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::State => {
+                            if state__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("state"));
+                            }
+                            state__ = map_.next_value()?;
+                        }
+                        GeneratedField::Outcomes => {
+                            if outcomes__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("outcomes"));
+                            }
+                            outcomes__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Options => {
+                            if options__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("options"));
+                            }
+                            options__ = map_.next_value()?;
+                        }
+                        GeneratedField::RequeueAfter => {
+                            if requeue_after__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("requeueAfter"));
+                            }
+                            requeue_after__ = map_.next_value()?;
+                        }
+                        GeneratedField::PlanError => {
+                            if plan_error__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("planError"));
+                            }
+                            plan_error__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(ReportRequest {
+                    workload: workload__,
+                    plan_id: plan_id__.unwrap_or_default(),
+                    state: state__,
+                    outcomes: outcomes__.unwrap_or_default(),
+                    options: options__,
+                    requeue_after: requeue_after__,
+                    plan_error: plan_error__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.ReportRequest", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for ReportResponse {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.state.is_some() {
+            len += 1;
+        }
+        if self.requeue != 0 {
+            len += 1;
+        }
+        if self.requeue_after.is_some() {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.ReportResponse", len)?;
+        if let Some(v) = self.state.as_ref() {
+            struct_ser.serialize_field("state", v)?;
+        }
+        if self.requeue != 0 {
+            let v = Requeue::try_from(self.requeue)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.requeue)))?;
+            struct_ser.serialize_field("requeue", &v)?;
+        }
+        if let Some(v) = self.requeue_after.as_ref() {
+            struct_ser.serialize_field("requeueAfter", v)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for ReportResponse {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "state",
+            "requeue",
+            "requeue_after",
+            "requeueAfter",
+            "message",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            State,
+            Requeue,
+            RequeueAfter,
+            Message,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "state" => Ok(GeneratedField::State),
+                            "requeue" => Ok(GeneratedField::Requeue),
+                            "requeueAfter" | "requeue_after" => Ok(GeneratedField::RequeueAfter),
+                            "message" => Ok(GeneratedField::Message),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = ReportResponse;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.ReportResponse")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<ReportResponse, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut state__ = None;
+                let mut requeue__ = None;
+                let mut requeue_after__ = None;
+                let mut message__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::State => {
+                            if state__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("state"));
+                            }
+                            state__ = map_.next_value()?;
+                        }
+                        GeneratedField::Requeue => {
+                            if requeue__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("requeue"));
+                            }
+                            requeue__ = Some(map_.next_value::<Requeue>()? as i32);
+                        }
+                        GeneratedField::RequeueAfter => {
+                            if requeue_after__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("requeueAfter"));
+                            }
+                            requeue_after__ = map_.next_value()?;
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(ReportResponse {
+                    state: state__,
+                    requeue: requeue__.unwrap_or_default(),
+                    requeue_after: requeue_after__,
+                    message: message__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.ReportResponse", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Requeue {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "REQUEUE_UNSPECIFIED",
+            Self::None => "REQUEUE_NONE",
+            Self::After => "REQUEUE_AFTER",
+            Self::Backoff => "REQUEUE_BACKOFF",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for Requeue {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "REQUEUE_UNSPECIFIED",
+            "REQUEUE_NONE",
+            "REQUEUE_AFTER",
+            "REQUEUE_BACKOFF",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = Requeue;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "REQUEUE_UNSPECIFIED" => Ok(Requeue::Unspecified),
+                    "REQUEUE_NONE" => Ok(Requeue::None),
+                    "REQUEUE_AFTER" => Ok(Requeue::After),
+                    "REQUEUE_BACKOFF" => Ok(Requeue::Backoff),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Result {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "RESULT_UNSPECIFIED",
+            Self::Succeeded => "RESULT_SUCCEEDED",
+            Self::AlreadyExists => "RESULT_ALREADY_EXISTS",
+            Self::NameTaken => "RESULT_NAME_TAKEN",
+            Self::NotFound => "RESULT_NOT_FOUND",
+            Self::NamespaceTerminating => "RESULT_NAMESPACE_TERMINATING",
+            Self::Failed => "RESULT_FAILED",
+            Self::Skipped => "RESULT_SKIPPED",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for Result {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "RESULT_UNSPECIFIED",
+            "RESULT_SUCCEEDED",
+            "RESULT_ALREADY_EXISTS",
+            "RESULT_NAME_TAKEN",
+            "RESULT_NOT_FOUND",
+            "RESULT_NAMESPACE_TERMINATING",
+            "RESULT_FAILED",
+            "RESULT_SKIPPED",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = Result;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "RESULT_UNSPECIFIED" => Ok(Result::Unspecified),
+                    "RESULT_SUCCEEDED" => Ok(Result::Succeeded),
+                    "RESULT_ALREADY_EXISTS" => Ok(Result::AlreadyExists),
+                    "RESULT_NAME_TAKEN" => Ok(Result::NameTaken),
+                    "RESULT_NOT_FOUND" => Ok(Result::NotFound),
+                    "RESULT_NAMESPACE_TERMINATING" => Ok(Result::NamespaceTerminating),
+                    "RESULT_FAILED" => Ok(Result::Failed),
+                    "RESULT_SKIPPED" => Ok(Result::Skipped),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Rollout {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.current_hash.is_empty() {
+            len += 1;
+        }
+        if self.current_revision != 0 {
+            len += 1;
+        }
+        if self.desired != 0 {
+            len += 1;
+        }
+        if self.max_unavailable != 0 {
+            len += 1;
+        }
+        if self.max_surge != 0 {
+            len += 1;
+        }
+        if self.unavailable != 0 {
+            len += 1;
+        }
+        if self.surging != 0 {
+            len += 1;
+        }
+        if self.outdated != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.Rollout", len)?;
+        if !self.current_hash.is_empty() {
+            struct_ser.serialize_field("currentHash", &self.current_hash)?;
+        }
+        if self.current_revision != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("currentRevision", ToString::to_string(&self.current_revision).as_str())?;
+        }
+        if self.desired != 0 {
+            struct_ser.serialize_field("desired", &self.desired)?;
+        }
+        if self.max_unavailable != 0 {
+            struct_ser.serialize_field("maxUnavailable", &self.max_unavailable)?;
+        }
+        if self.max_surge != 0 {
+            struct_ser.serialize_field("maxSurge", &self.max_surge)?;
+        }
+        if self.unavailable != 0 {
+            struct_ser.serialize_field("unavailable", &self.unavailable)?;
+        }
+        if self.surging != 0 {
+            struct_ser.serialize_field("surging", &self.surging)?;
+        }
+        if self.outdated != 0 {
+            struct_ser.serialize_field("outdated", &self.outdated)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Rollout {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "current_hash",
+            "currentHash",
+            "current_revision",
+            "currentRevision",
+            "desired",
+            "max_unavailable",
+            "maxUnavailable",
+            "max_surge",
+            "maxSurge",
+            "unavailable",
+            "surging",
+            "outdated",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            CurrentHash,
+            CurrentRevision,
+            Desired,
+            MaxUnavailable,
+            MaxSurge,
+            Unavailable,
+            Surging,
+            Outdated,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "currentHash" | "current_hash" => Ok(GeneratedField::CurrentHash),
+                            "currentRevision" | "current_revision" => Ok(GeneratedField::CurrentRevision),
+                            "desired" => Ok(GeneratedField::Desired),
+                            "maxUnavailable" | "max_unavailable" => Ok(GeneratedField::MaxUnavailable),
+                            "maxSurge" | "max_surge" => Ok(GeneratedField::MaxSurge),
+                            "unavailable" => Ok(GeneratedField::Unavailable),
+                            "surging" => Ok(GeneratedField::Surging),
+                            "outdated" => Ok(GeneratedField::Outdated),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Rollout;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.Rollout")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Rollout, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut current_hash__ = None;
+                let mut current_revision__ = None;
+                let mut desired__ = None;
+                let mut max_unavailable__ = None;
+                let mut max_surge__ = None;
+                let mut unavailable__ = None;
+                let mut surging__ = None;
+                let mut outdated__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::CurrentHash => {
+                            if current_hash__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("currentHash"));
+                            }
+                            current_hash__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::CurrentRevision => {
+                            if current_revision__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("currentRevision"));
+                            }
+                            current_revision__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Desired => {
+                            if desired__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("desired"));
+                            }
+                            desired__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::MaxUnavailable => {
+                            if max_unavailable__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("maxUnavailable"));
+                            }
+                            max_unavailable__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::MaxSurge => {
+                            if max_surge__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("maxSurge"));
+                            }
+                            max_surge__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Unavailable => {
+                            if unavailable__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("unavailable"));
+                            }
+                            unavailable__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Surging => {
+                            if surging__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("surging"));
+                            }
+                            surging__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Outdated => {
+                            if outdated__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("outdated"));
+                            }
+                            outdated__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(Rollout {
+                    current_hash: current_hash__.unwrap_or_default(),
+                    current_revision: current_revision__.unwrap_or_default(),
+                    desired: desired__.unwrap_or_default(),
+                    max_unavailable: max_unavailable__.unwrap_or_default(),
+                    max_surge: max_surge__.unwrap_or_default(),
+                    unavailable: unavailable__.unwrap_or_default(),
+                    surging: surging__.unwrap_or_default(),
+                    outdated: outdated__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.Rollout", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Rule {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "RULE_UNSPECIFIED",
+            Self::Eligible => "RULE_ELIGIBLE",
+            Self::NodeName => "RULE_NODE_NAME",
+            Self::NodeSelector => "RULE_NODE_SELECTOR",
+            Self::NodeAffinity => "RULE_NODE_AFFINITY",
+            Self::TaintNoSchedule => "RULE_TAINT_NO_SCHEDULE",
+            Self::TaintNoExecute => "RULE_TAINT_NO_EXECUTE",
+            Self::NodeMissing => "RULE_NODE_MISSING",
+            Self::MaxUnavailable => "RULE_MAX_UNAVAILABLE",
+            Self::MaxSurge => "RULE_MAX_SURGE",
+            Self::OnDelete => "RULE_ON_DELETE",
+            Self::FailedPodBackoff => "RULE_FAILED_POD_BACKOFF",
+            Self::PodDeleting => "RULE_POD_DELETING",
+            Self::Expectations => "RULE_EXPECTATIONS",
+            Self::Burst => "RULE_BURST",
+            Self::ExcessPod => "RULE_EXCESS_POD",
+            Self::Outdated => "RULE_OUTDATED",
+            Self::NewPodNotAvailable => "RULE_NEW_POD_NOT_AVAILABLE",
+            Self::PodFinished => "RULE_POD_FINISHED",
+            Self::WorkloadInactive => "RULE_WORKLOAD_INACTIVE",
+            Self::PlacementFirst => "RULE_PLACEMENT_FIRST",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for Rule {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "RULE_UNSPECIFIED",
+            "RULE_ELIGIBLE",
+            "RULE_NODE_NAME",
+            "RULE_NODE_SELECTOR",
+            "RULE_NODE_AFFINITY",
+            "RULE_TAINT_NO_SCHEDULE",
+            "RULE_TAINT_NO_EXECUTE",
+            "RULE_NODE_MISSING",
+            "RULE_MAX_UNAVAILABLE",
+            "RULE_MAX_SURGE",
+            "RULE_ON_DELETE",
+            "RULE_FAILED_POD_BACKOFF",
+            "RULE_POD_DELETING",
+            "RULE_EXPECTATIONS",
+            "RULE_BURST",
+            "RULE_EXCESS_POD",
+            "RULE_OUTDATED",
+            "RULE_NEW_POD_NOT_AVAILABLE",
+            "RULE_POD_FINISHED",
+            "RULE_WORKLOAD_INACTIVE",
+            "RULE_PLACEMENT_FIRST",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = Rule;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "RULE_UNSPECIFIED" => Ok(Rule::Unspecified),
+                    "RULE_ELIGIBLE" => Ok(Rule::Eligible),
+                    "RULE_NODE_NAME" => Ok(Rule::NodeName),
+                    "RULE_NODE_SELECTOR" => Ok(Rule::NodeSelector),
+                    "RULE_NODE_AFFINITY" => Ok(Rule::NodeAffinity),
+                    "RULE_TAINT_NO_SCHEDULE" => Ok(Rule::TaintNoSchedule),
+                    "RULE_TAINT_NO_EXECUTE" => Ok(Rule::TaintNoExecute),
+                    "RULE_NODE_MISSING" => Ok(Rule::NodeMissing),
+                    "RULE_MAX_UNAVAILABLE" => Ok(Rule::MaxUnavailable),
+                    "RULE_MAX_SURGE" => Ok(Rule::MaxSurge),
+                    "RULE_ON_DELETE" => Ok(Rule::OnDelete),
+                    "RULE_FAILED_POD_BACKOFF" => Ok(Rule::FailedPodBackoff),
+                    "RULE_POD_DELETING" => Ok(Rule::PodDeleting),
+                    "RULE_EXPECTATIONS" => Ok(Rule::Expectations),
+                    "RULE_BURST" => Ok(Rule::Burst),
+                    "RULE_EXCESS_POD" => Ok(Rule::ExcessPod),
+                    "RULE_OUTDATED" => Ok(Rule::Outdated),
+                    "RULE_NEW_POD_NOT_AVAILABLE" => Ok(Rule::NewPodNotAvailable),
+                    "RULE_POD_FINISHED" => Ok(Rule::PodFinished),
+                    "RULE_WORKLOAD_INACTIVE" => Ok(Rule::WorkloadInactive),
+                    "RULE_PLACEMENT_FIRST" => Ok(Rule::PlacementFirst),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Snapshot {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.now.is_some() {
+            len += 1;
+        }
+        if self.workload.is_some() {
+            len += 1;
+        }
+        if !self.revisions.is_empty() {
+            len += 1;
+        }
+        if self.caches_synced {
+            len += 1;
+        }
+        if self.bucket_count != 0 {
+            len += 1;
+        }
+        if !self.node_buckets.is_empty() {
+            len += 1;
+        }
+        if !self.pod_buckets.is_empty() {
+            len += 1;
+        }
+        if self.digest_function != 0 {
+            len += 1;
+        }
+        if self.state.is_some() {
+            len += 1;
+        }
+        if !self.own_writes.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.Snapshot", len)?;
+        if let Some(v) = self.now.as_ref() {
+            struct_ser.serialize_field("now", v)?;
+        }
+        if let Some(v) = self.workload.as_ref() {
+            struct_ser.serialize_field("workload", v)?;
+        }
+        if !self.revisions.is_empty() {
+            struct_ser.serialize_field("revisions", &self.revisions)?;
+        }
+        if self.caches_synced {
+            struct_ser.serialize_field("cachesSynced", &self.caches_synced)?;
+        }
+        if self.bucket_count != 0 {
+            struct_ser.serialize_field("bucketCount", &self.bucket_count)?;
+        }
+        if !self.node_buckets.is_empty() {
+            struct_ser.serialize_field("nodeBuckets", &self.node_buckets)?;
+        }
+        if !self.pod_buckets.is_empty() {
+            struct_ser.serialize_field("podBuckets", &self.pod_buckets)?;
+        }
+        if self.digest_function != 0 {
+            let v = DigestFunction::try_from(self.digest_function)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.digest_function)))?;
+            struct_ser.serialize_field("digestFunction", &v)?;
+        }
+        if let Some(v) = self.state.as_ref() {
+            struct_ser.serialize_field("state", v)?;
+        }
+        if !self.own_writes.is_empty() {
+            struct_ser.serialize_field("ownWrites", &self.own_writes)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Snapshot {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "now",
+            "workload",
+            "revisions",
+            "caches_synced",
+            "cachesSynced",
+            "bucket_count",
+            "bucketCount",
+            "node_buckets",
+            "nodeBuckets",
+            "pod_buckets",
+            "podBuckets",
+            "digest_function",
+            "digestFunction",
+            "state",
+            "own_writes",
+            "ownWrites",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Now,
+            Workload,
+            Revisions,
+            CachesSynced,
+            BucketCount,
+            NodeBuckets,
+            PodBuckets,
+            DigestFunction,
+            State,
+            OwnWrites,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "now" => Ok(GeneratedField::Now),
+                            "workload" => Ok(GeneratedField::Workload),
+                            "revisions" => Ok(GeneratedField::Revisions),
+                            "cachesSynced" | "caches_synced" => Ok(GeneratedField::CachesSynced),
+                            "bucketCount" | "bucket_count" => Ok(GeneratedField::BucketCount),
+                            "nodeBuckets" | "node_buckets" => Ok(GeneratedField::NodeBuckets),
+                            "podBuckets" | "pod_buckets" => Ok(GeneratedField::PodBuckets),
+                            "digestFunction" | "digest_function" => Ok(GeneratedField::DigestFunction),
+                            "state" => Ok(GeneratedField::State),
+                            "ownWrites" | "own_writes" => Ok(GeneratedField::OwnWrites),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Snapshot;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.Snapshot")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Snapshot, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut now__ = None;
+                let mut workload__ = None;
+                let mut revisions__ = None;
+                let mut caches_synced__ = None;
+                let mut bucket_count__ = None;
+                let mut node_buckets__ = None;
+                let mut pod_buckets__ = None;
+                let mut digest_function__ = None;
+                let mut state__ = None;
+                let mut own_writes__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Now => {
+                            if now__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("now"));
+                            }
+                            now__ = map_.next_value()?;
+                        }
+                        GeneratedField::Workload => {
+                            if workload__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("workload"));
+                            }
+                            workload__ = map_.next_value()?;
+                        }
+                        GeneratedField::Revisions => {
+                            if revisions__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("revisions"));
+                            }
+                            revisions__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::CachesSynced => {
+                            if caches_synced__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("cachesSynced"));
+                            }
+                            caches_synced__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::BucketCount => {
+                            if bucket_count__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("bucketCount"));
+                            }
+                            bucket_count__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::NodeBuckets => {
+                            if node_buckets__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodeBuckets"));
+                            }
+                            node_buckets__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::PodBuckets => {
+                            if pod_buckets__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("podBuckets"));
+                            }
+                            pod_buckets__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::DigestFunction => {
+                            if digest_function__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("digestFunction"));
+                            }
+                            digest_function__ = Some(map_.next_value::<DigestFunction>()? as i32);
+                        }
+                        GeneratedField::State => {
+                            if state__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("state"));
+                            }
+                            state__ = map_.next_value()?;
+                        }
+                        GeneratedField::OwnWrites => {
+                            if own_writes__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("ownWrites"));
+                            }
+                            own_writes__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Snapshot {
+                    now: now__,
+                    workload: workload__,
+                    revisions: revisions__.unwrap_or_default(),
+                    caches_synced: caches_synced__.unwrap_or_default(),
+                    bucket_count: bucket_count__.unwrap_or_default(),
+                    node_buckets: node_buckets__.unwrap_or_default(),
+                    pod_buckets: pod_buckets__.unwrap_or_default(),
+                    digest_function: digest_function__.unwrap_or_default(),
+                    state: state__,
+                    own_writes: own_writes__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.Snapshot", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Taint {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.key.is_empty() {
+            len += 1;
+        }
+        if !self.value.is_empty() {
+            len += 1;
+        }
+        if !self.effect.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.Taint", len)?;
+        if !self.key.is_empty() {
+            struct_ser.serialize_field("key", &self.key)?;
+        }
+        if !self.value.is_empty() {
+            struct_ser.serialize_field("value", &self.value)?;
+        }
+        if !self.effect.is_empty() {
+            struct_ser.serialize_field("effect", &self.effect)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Taint {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "key",
+            "value",
+            "effect",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Key,
+            Value,
+            Effect,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "key" => Ok(GeneratedField::Key),
+                            "value" => Ok(GeneratedField::Value),
+                            "effect" => Ok(GeneratedField::Effect),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Taint;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.Taint")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Taint, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut key__ = None;
+                let mut value__ = None;
+                let mut effect__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Key => {
+                            if key__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("key"));
+                            }
+                            key__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Value => {
+                            if value__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("value"));
+                            }
+                            value__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Effect => {
+                            if effect__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("effect"));
+                            }
+                            effect__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Taint {
+                    key: key__.unwrap_or_default(),
+                    value: value__.unwrap_or_default(),
+                    effect: effect__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.Taint", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for UpdateRevision {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.revision.is_some() {
+            len += 1;
+        }
+        if !self.patch.is_empty() {
+            len += 1;
+        }
+        if self.revision_number.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.UpdateRevision", len)?;
+        if let Some(v) = self.revision.as_ref() {
+            struct_ser.serialize_field("revision", v)?;
+        }
+        if !self.patch.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("patch", pbjson::private::base64::encode(&self.patch).as_str())?;
+        }
+        if let Some(v) = self.revision_number.as_ref() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("revisionNumber", ToString::to_string(&v).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for UpdateRevision {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "revision",
+            "patch",
+            "revision_number",
+            "revisionNumber",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Revision,
+            Patch,
+            RevisionNumber,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "revision" => Ok(GeneratedField::Revision),
+                            "patch" => Ok(GeneratedField::Patch),
+                            "revisionNumber" | "revision_number" => Ok(GeneratedField::RevisionNumber),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = UpdateRevision;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.UpdateRevision")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<UpdateRevision, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut revision__ = None;
+                let mut patch__ = None;
+                let mut revision_number__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Revision => {
+                            if revision__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("revision"));
+                            }
+                            revision__ = map_.next_value()?;
+                        }
+                        GeneratedField::Patch => {
+                            if patch__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("patch"));
+                            }
+                            patch__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::RevisionNumber => {
+                            if revision_number__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("revisionNumber"));
+                            }
+                            revision_number__ = 
+                                map_.next_value::<::std::option::Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(UpdateRevision {
+                    revision: revision__,
+                    patch: patch__.unwrap_or_default(),
+                    revision_number: revision_number__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.UpdateRevision", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for UpdateStatus {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.status.is_some() {
+            len += 1;
+        }
+        if self.collision_count.is_some() {
+            len += 1;
+        }
+        if self.expected_collision_count.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.UpdateStatus", len)?;
+        if let Some(v) = self.status.as_ref() {
+            struct_ser.serialize_field("status", v)?;
+        }
+        if let Some(v) = self.collision_count.as_ref() {
+            struct_ser.serialize_field("collisionCount", v)?;
+        }
+        if let Some(v) = self.expected_collision_count.as_ref() {
+            struct_ser.serialize_field("expectedCollisionCount", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for UpdateStatus {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "status",
+            "collision_count",
+            "collisionCount",
+            "expected_collision_count",
+            "expectedCollisionCount",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Status,
+            CollisionCount,
+            ExpectedCollisionCount,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "status" => Ok(GeneratedField::Status),
+                            "collisionCount" | "collision_count" => Ok(GeneratedField::CollisionCount),
+                            "expectedCollisionCount" | "expected_collision_count" => Ok(GeneratedField::ExpectedCollisionCount),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = UpdateStatus;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.UpdateStatus")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<UpdateStatus, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut status__ = None;
+                let mut collision_count__ = None;
+                let mut expected_collision_count__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Status => {
+                            if status__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("status"));
+                            }
+                            status__ = map_.next_value()?;
+                        }
+                        GeneratedField::CollisionCount => {
+                            if collision_count__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("collisionCount"));
+                            }
+                            collision_count__ = 
+                                map_.next_value::<::std::option::Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
+                            ;
+                        }
+                        GeneratedField::ExpectedCollisionCount => {
+                            if expected_collision_count__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("expectedCollisionCount"));
+                            }
+                            expected_collision_count__ = 
+                                map_.next_value::<::std::option::Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(UpdateStatus {
+                    status: status__,
+                    collision_count: collision_count__,
+                    expected_collision_count: expected_collision_count__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.UpdateStatus", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Verdict {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "VERDICT_UNSPECIFIED",
+            Self::Apply => "VERDICT_APPLY",
+            Self::StatusOnly => "VERDICT_STATUS_ONLY",
+            Self::Stale => "VERDICT_STALE",
+            Self::Noop => "VERDICT_NOOP",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for Verdict {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "VERDICT_UNSPECIFIED",
+            "VERDICT_APPLY",
+            "VERDICT_STATUS_ONLY",
+            "VERDICT_STALE",
+            "VERDICT_NOOP",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = Verdict;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "VERDICT_UNSPECIFIED" => Ok(Verdict::Unspecified),
+                    "VERDICT_APPLY" => Ok(Verdict::Apply),
+                    "VERDICT_STATUS_ONLY" => Ok(Verdict::StatusOnly),
+                    "VERDICT_STALE" => Ok(Verdict::Stale),
+                    "VERDICT_NOOP" => Ok(Verdict::Noop),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Workload {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.kind.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.Workload", len)?;
+        if let Some(v) = self.kind.as_ref() {
+            match v {
+                workload::Kind::DaemonSet(v) => {
+                    struct_ser.serialize_field("daemonSet", v)?;
+                }
+            }
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Workload {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "daemon_set",
+            "daemonSet",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            DaemonSet,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "daemonSet" | "daemon_set" => Ok(GeneratedField::DaemonSet),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Workload;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.Workload")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Workload, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut kind__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::DaemonSet => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("daemonSet"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(workload::Kind::DaemonSet)
+;
+                        }
+                    }
+                }
+                Ok(Workload {
+                    kind: kind__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.Workload", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for WorkloadReference {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.kind.is_empty() {
+            len += 1;
+        }
+        if !self.namespace.is_empty() {
+            len += 1;
+        }
+        if !self.name.is_empty() {
+            len += 1;
+        }
+        if !self.uid.is_empty() {
+            len += 1;
+        }
+        if !self.resource_version.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.WorkloadReference", len)?;
+        if !self.kind.is_empty() {
+            struct_ser.serialize_field("kind", &self.kind)?;
+        }
+        if !self.namespace.is_empty() {
+            struct_ser.serialize_field("namespace", &self.namespace)?;
+        }
+        if !self.name.is_empty() {
+            struct_ser.serialize_field("name", &self.name)?;
+        }
+        if !self.uid.is_empty() {
+            struct_ser.serialize_field("uid", &self.uid)?;
+        }
+        if !self.resource_version.is_empty() {
+            struct_ser.serialize_field("resourceVersion", &self.resource_version)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for WorkloadReference {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "kind",
+            "namespace",
+            "name",
+            "uid",
+            "resource_version",
+            "resourceVersion",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Kind,
+            Namespace,
+            Name,
+            Uid,
+            ResourceVersion,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "kind" => Ok(GeneratedField::Kind),
+                            "namespace" => Ok(GeneratedField::Namespace),
+                            "name" => Ok(GeneratedField::Name),
+                            "uid" => Ok(GeneratedField::Uid),
+                            "resourceVersion" | "resource_version" => Ok(GeneratedField::ResourceVersion),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = WorkloadReference;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.WorkloadReference")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<WorkloadReference, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut kind__ = None;
+                let mut namespace__ = None;
+                let mut name__ = None;
+                let mut uid__ = None;
+                let mut resource_version__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Kind => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("kind"));
+                            }
+                            kind__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Namespace => {
+                            if namespace__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("namespace"));
+                            }
+                            namespace__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Name => {
+                            if name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("name"));
+                            }
+                            name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Uid => {
+                            if uid__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("uid"));
+                            }
+                            uid__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::ResourceVersion => {
+                            if resource_version__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("resourceVersion"));
+                            }
+                            resource_version__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(WorkloadReference {
+                    kind: kind__.unwrap_or_default(),
+                    namespace: namespace__.unwrap_or_default(),
+                    name: name__.unwrap_or_default(),
+                    uid: uid__.unwrap_or_default(),
+                    resource_version: resource_version__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.WorkloadReference", FIELDS, GeneratedVisitor)
+    }
+}
