@@ -4,5 +4,12 @@
 //! error type here: a snapshot that exists can be planned for, and equal snapshots give equal plans. The modules follow the
 //! chapters of the behaviour that they implement (docs/behaviour.md lists it by number).
 
+mod canonical;
+mod claims;
+mod eligibility;
+mod manifest;
+mod names;
 pub mod plan;
+mod revisions;
+mod selector;
 pub mod snapshot;
