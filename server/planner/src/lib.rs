@@ -7,6 +7,8 @@
 mod canonical;
 mod claims;
 mod eligibility;
+#[cfg(test)]
+mod fixtures;
 mod manifest;
 mod names;
 pub mod plan;

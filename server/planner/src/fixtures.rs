@@ -1,0 +1,88 @@
+//! What the unit tests build their cases from.
+
+use serde_json::json;
+
+use crate::snapshot::{
+    ControllerRef, DaemonSet, Labels, Node, RollingUpdate, Scheduling, Selector, Status, Taint, TaintEffect,
+    UpdateStrategy,
+};
+
+/// DaemonSet `foo`, which selects `app=foo`.
+pub(crate) fn daemon_set() -> DaemonSet {
+    DaemonSet {
+        name: "foo".to_owned(),
+        namespace: "default".to_owned(),
+        uid: "foo-uid".to_owned(),
+        resource_version: "1".to_owned(),
+        generation: 1,
+        deleting: false,
+        annotations: vec![],
+        selector: Some(Selector {
+            match_labels: Some(pairs(&[("app", "foo")])),
+            match_expressions: None,
+        }),
+        template: json!({
+            "metadata": {"labels": {"app": "foo"}},
+            "spec": {"containers": [{"name": "c", "image": "img:1", "resources": {}}]},
+        }),
+        scheduling: Scheduling::default(),
+        strategy: UpdateStrategy::RollingUpdate(Some(RollingUpdate::default())),
+        min_ready_seconds: 0,
+        revision_history_limit: Some(10),
+        status: Status::default(),
+        collision_count: None,
+    }
+}
+
+/// The controller reference of what a workload owns.
+pub(crate) fn controller(ds: &DaemonSet) -> ControllerRef {
+    ControllerRef {
+        kind: "DaemonSet".to_owned(),
+        name: ds.name.clone(),
+        uid: ds.uid.clone(),
+    }
+}
+
+/// A node with labels and with taints written `key=value:Effect`.
+pub(crate) fn node(name: &str, labels: &[(&str, &str)], taints: &[&str]) -> Node {
+    Node {
+        name: name.to_owned(),
+        labels: self::labels(labels),
+        taints: taints.iter().map(|taint| self::taint(taint)).collect(),
+        unschedulable: false,
+        ready: Some(true),
+    }
+}
+
+fn taint(text: &str) -> Taint {
+    let (rest, effect) = text.split_once(':').expect("a taint is written key=value:Effect");
+    let (key, value) = rest.split_once('=').unwrap_or((rest, ""));
+    let effect = match effect {
+        "NoSchedule" => TaintEffect::NoSchedule,
+        "NoExecute" => TaintEffect::NoExecute,
+        _ => TaintEffect::Other,
+    };
+    Taint {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        effect,
+    }
+}
+
+/// Labels.
+pub(crate) fn labels(entries: &[(&str, &str)]) -> Labels {
+    Labels::new(pairs(entries))
+}
+
+/// Owned pairs.
+pub(crate) fn pairs(entries: &[(&str, &str)]) -> Vec<(String, String)> {
+    entries
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+/// Owned strings.
+pub(crate) fn strings(values: &[&str]) -> Vec<String> {
+    values.iter().map(|value| (*value).to_owned()).collect()
+}
