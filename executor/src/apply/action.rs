@@ -1,0 +1,413 @@
+//! One action: the call that it is, and what each refusal of that call means.
+
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use bytes::Bytes;
+use nodewise_proto::v1::{self, action::Kind, outcome::Subject};
+use serde_json::Value;
+
+use super::{OwnWrite, manifest, manifest::PodManifest, status};
+use crate::actuator::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, Resource, WorkloadEvent, Written};
+
+/// What the actions of one plan have in common.
+pub(super) struct Context<'a, A> {
+    pub(super) actuator: &'a A,
+    pub(super) workload: v1::WorkloadReference,
+    /// The workload as the snapshot had it, JSON.
+    pub(super) object: &'a Bytes,
+    manifest: LazyLock<
+        Result<Mutex<PodManifest>, String>,
+        Box<dyn FnOnce() -> Result<Mutex<PodManifest>, String> + Send + 'a>,
+    >,
+}
+
+/// What became of one action.
+#[derive(Debug)]
+pub(super) struct Done {
+    pub(super) outcome: v1::Outcome,
+    pub(super) write: Option<OwnWrite>,
+    pub(super) colliding_revision: Option<Bytes>,
+}
+
+impl Done {
+    fn new(action: &v1::Action, result: v1::Result) -> Self {
+        let outcome = v1::Outcome {
+            action_id: action.id,
+            result: result.into(),
+            message: String::new(),
+            http_status: 0,
+            subject: subject(action),
+        };
+        Self {
+            outcome,
+            write: None,
+            colliding_revision: None,
+        }
+    }
+
+    pub(super) fn skipped(action: &v1::Action) -> Self {
+        Self::new(action, v1::Result::Skipped)
+    }
+
+    pub(super) fn failed(action: &v1::Action, error: &ActuatorError) -> Self {
+        Self::refused(action, v1::Result::Failed, error)
+    }
+
+    fn refused(action: &v1::Action, result: v1::Result, error: &ActuatorError) -> Self {
+        let mut done = Self::new(action, result);
+        done.outcome.message.clone_from(&error.message);
+        done.outcome.http_status = error.http_status.into();
+        done
+    }
+
+    fn succeeded(action: &v1::Action) -> Self {
+        Self::new(action, v1::Result::Succeeded)
+    }
+
+    /// A success that the caches have to show before the next plan.
+    fn recorded(action: &v1::Action, resource: Resource, written: Written) -> Self {
+        let write = (!written.resource_version.is_empty()).then(|| OwnWrite {
+            resource: resource.plural(),
+            resource_version: written.resource_version,
+        });
+        Self {
+            write,
+            ..Self::succeeded(action)
+        }
+    }
+}
+
+/// Which expectation an action's outcome settles or leaves.
+fn subject(action: &v1::Action) -> Option<Subject> {
+    match &action.kind {
+        Some(Kind::CreatePod(create)) => Some(Subject::CreatedPod(v1::ExpectedCreate {
+            pod_name: create.pod_name.clone(),
+            node_name: create.node_name.clone(),
+        })),
+        Some(Kind::DeletePod(delete)) => delete
+            .pod
+            .as_ref()
+            .map(|pod| Subject::DeletedPodUid(pod.uid.clone())),
+        _ => None,
+    }
+}
+
+impl<'a, A: Actuator> Context<'a, A> {
+    pub(super) fn new(actuator: &'a A, plan: &'a v1::Plan, object: &'a Bytes) -> Self {
+        Self {
+            actuator,
+            workload: plan.workload.clone().unwrap_or_default(),
+            object,
+            manifest: LazyLock::new(Box::new(|| PodManifest::parse(plan).map(Mutex::new))),
+        }
+    }
+
+    fn key(&self, resource: Resource, name: &str) -> ObjectKey {
+        ObjectKey::new(resource, &self.workload.namespace, name)
+    }
+
+    /// The workload itself.
+    pub(super) fn workload_key(&self) -> Result<ObjectKey, ActuatorError> {
+        Resource::of_kind(&self.workload.kind)
+            .map(|resource| self.key(resource, &self.workload.name))
+            .ok_or_else(|| {
+                ActuatorError::unclear(format!(
+                    "this executor knows no workload kind {:?}",
+                    self.workload.kind
+                ))
+            })
+    }
+
+    /// Reads the workload live: it must be the object that was planned for, whatever its version.
+    pub(super) async fn read_workload(&self) -> Result<Value, ActuatorError> {
+        let key = self.workload_key()?;
+        let live = parse(&key, &self.actuator.read(&key).await?)?;
+        if live["metadata"]["uid"] != self.workload.uid.as_str() {
+            return Err(ActuatorError::unclear(format!(
+                "{key} is another object now: planned for uid {}, found {}",
+                self.workload.uid, live["metadata"]["uid"]
+            )));
+        }
+        Ok(live)
+    }
+
+    /// Makes sure before an adoption that the workload still lives (D-27).
+    pub(super) async fn confirm_workload(&self) -> Result<(), ActuatorError> {
+        let live = self.read_workload().await?;
+        match live["metadata"]["deletionTimestamp"].as_str() {
+            Some(since) => Err(ActuatorError::unclear(format!(
+                "{} {}/{} is being deleted since {since}",
+                self.workload.kind, self.workload.namespace, self.workload.name
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Carries out one action.
+    pub(super) async fn run(&self, action: &v1::Action) -> Done {
+        match &action.kind {
+            Some(Kind::CreateRevision(create)) => self.create_revision(action, create).await,
+            Some(Kind::UpdateRevision(update)) => {
+                self.patch(
+                    action,
+                    Resource::ControllerRevisions,
+                    &update.revision,
+                    Patch::Merge(update.patch.clone()),
+                    &[],
+                )
+                .await
+            }
+            Some(Kind::DeleteRevision(delete)) => {
+                self.delete(action, Resource::ControllerRevisions, &delete.revision, true)
+                    .await
+            }
+            Some(Kind::AdoptRevision(adopt)) => {
+                let patch = Patch::Strategic(adopt.patch.clone());
+                self.patch(
+                    action,
+                    Resource::ControllerRevisions,
+                    &adopt.revision,
+                    patch,
+                    ADOPT,
+                )
+                .await
+            }
+            Some(Kind::ReleaseRevision(release)) => {
+                let patch = Patch::Strategic(release.patch.clone());
+                self.patch(
+                    action,
+                    Resource::ControllerRevisions,
+                    &release.revision,
+                    patch,
+                    RELEASE,
+                )
+                .await
+            }
+            Some(Kind::AdoptPod(adopt)) => {
+                let patch = Patch::Strategic(adopt.patch.clone());
+                self.patch(action, Resource::Pods, &adopt.pod, patch, ADOPT).await
+            }
+            Some(Kind::ReleasePod(release)) => {
+                let patch = Patch::Strategic(release.patch.clone());
+                self.patch(action, Resource::Pods, &release.pod, patch, RELEASE)
+                    .await
+            }
+            Some(Kind::RelabelPod(relabel)) => {
+                self.patch(
+                    action,
+                    Resource::Pods,
+                    &relabel.pod,
+                    Patch::Merge(relabel.patch.clone()),
+                    &[],
+                )
+                .await
+            }
+            Some(Kind::CreatePod(create)) => self.create_pod(action, create).await,
+            Some(Kind::DeletePod(delete)) => self.delete_pod(action, delete).await,
+            Some(Kind::UpdateStatus(update)) => match status::write(self, update).await {
+                // The write of a collision count is not remembered (D-109).
+                Ok(_) if update.collision_count.is_some() => Done::succeeded(action),
+                Ok(written) => Done::recorded(action, Resource::DaemonSets, written),
+                Err(error) => Done::failed(action, &error),
+            },
+            Some(Kind::EmitEvent(event)) => {
+                self.emit(&event.r#type, &event.reason, event.message.clone());
+                Done::succeeded(action)
+            }
+            None => Done::failed(
+                action,
+                &ActuatorError::unclear("this executor does not know this kind of action"),
+            ),
+        }
+    }
+
+    async fn create_revision(&self, action: &v1::Action, create: &v1::CreateRevision) -> Done {
+        let created = self
+            .actuator
+            .create(
+                Resource::ControllerRevisions,
+                &self.workload.namespace,
+                create.manifest.clone(),
+            )
+            .await;
+        match created {
+            Ok(_) => Done::succeeded(action),
+            Err(error) if error.refusal == Refusal::AlreadyExists => {
+                // The next plan needs the object in the way; without it the next try finds it again.
+                let live = self
+                    .actuator
+                    .read(&self.key(Resource::ControllerRevisions, &create.name))
+                    .await;
+                Done {
+                    colliding_revision: live.ok(),
+                    ..Done::failed(action, &error)
+                }
+            }
+            Err(error) => Done::failed(action, &error),
+        }
+    }
+
+    /// Patches an object. Refusals listed in `gone` mean that it is not the planned object any more, which is no failure.
+    async fn patch(
+        &self,
+        action: &v1::Action,
+        resource: Resource,
+        reference: &Option<v1::ObjectReference>,
+        patch: Patch,
+        gone: &[Refusal],
+    ) -> Done {
+        let Some(reference) = reference else {
+            return Done::failed(action, &ActuatorError::unclear("the action names no object"));
+        };
+        match self
+            .actuator
+            .patch(&self.key(resource, &reference.name), patch)
+            .await
+        {
+            Ok(written) if matches!(action.kind, Some(Kind::AdoptPod(_))) => {
+                Done::recorded(action, resource, written)
+            }
+            Ok(_) => Done::succeeded(action),
+            Err(error) if gone.contains(&error.refusal) => {
+                Done::refused(action, v1::Result::NotFound, &error)
+            }
+            Err(error) => Done::failed(action, &error),
+        }
+    }
+
+    async fn delete(
+        &self,
+        action: &v1::Action,
+        resource: Resource,
+        reference: &Option<v1::ObjectReference>,
+        with_uid: bool,
+    ) -> Done {
+        let Some(reference) = reference else {
+            return Done::failed(action, &ActuatorError::unclear("the action names no object"));
+        };
+        let key = self.key(resource, &reference.name);
+        let uid = with_uid.then_some(reference.uid.as_str());
+        match self.actuator.delete(&key, uid).await {
+            Ok(()) => Done::succeeded(action),
+            Err(error) if error.refusal == Refusal::NotFound => {
+                Done::refused(action, v1::Result::NotFound, &error)
+            }
+            Err(error) if error.refusal == Refusal::Conflict && self.is_gone(&key, uid).await => {
+                Done::refused(action, v1::Result::NotFound, &error)
+            }
+            Err(error) => Done::failed(action, &error),
+        }
+    }
+
+    /// Whether an object with that name and uid is certainly not there.
+    async fn is_gone(&self, key: &ObjectKey, uid: Option<&str>) -> bool {
+        match self.actuator.read(key).await {
+            Ok(live) => {
+                uid.is_some_and(|uid| parse(key, &live).is_ok_and(|live| live["metadata"]["uid"] != uid))
+            }
+            Err(error) => error.refusal == Refusal::NotFound,
+        }
+    }
+
+    async fn create_pod(&self, action: &v1::Action, create: &v1::CreatePod) -> Done {
+        let body = match &*self.manifest {
+            Ok(manifest) => manifest
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .render(create),
+            Err(error) => return Done::failed(action, &ActuatorError::unclear(error)),
+        };
+        match self
+            .actuator
+            .create(Resource::Pods, &self.workload.namespace, body)
+            .await
+        {
+            Ok(written) => {
+                self.emit(
+                    "Normal",
+                    "SuccessfulCreate",
+                    format!("Created pod: {}", written.name),
+                );
+                Done::recorded(action, Resource::Pods, written)
+            }
+            Err(error) if error.refusal == Refusal::NamespaceTerminating => {
+                Done::refused(action, v1::Result::NamespaceTerminating, &error)
+            }
+            Err(error) => {
+                let taken = error.refusal == Refusal::AlreadyExists && !create.pod_name.is_empty();
+                if taken && self.is_ours(create).await {
+                    return Done::refused(action, v1::Result::AlreadyExists, &error);
+                }
+                self.emit("Warning", "FailedCreate", format!("Error creating: {error}"));
+                Done::refused(
+                    action,
+                    if taken {
+                        v1::Result::NameTaken
+                    } else {
+                        v1::Result::Failed
+                    },
+                    &error,
+                )
+            }
+        }
+    }
+
+    /// Whether the pod that has the name already is the one that the create would have made.
+    async fn is_ours(&self, create: &v1::CreatePod) -> bool {
+        let key = self.key(Resource::Pods, &create.pod_name);
+        let Ok(manifest) = &*self.manifest else {
+            return false;
+        };
+        let Ok(live) = self.actuator.read(&key).await else {
+            return false;
+        };
+        let manifest = manifest.lock().unwrap_or_else(PoisonError::into_inner);
+        parse(&key, &live).is_ok_and(|live| {
+            manifest::is_same_pod(
+                &live,
+                &self.workload.uid,
+                &create.node_name,
+                manifest.revision_hash(),
+            )
+        })
+    }
+
+    async fn delete_pod(&self, action: &v1::Action, delete: &v1::DeletePod) -> Done {
+        let done = self
+            .delete(action, Resource::Pods, &delete.pod, delete.uid_precondition)
+            .await;
+        let name = delete.pod.as_ref().map_or("", |pod| &pod.name);
+        match done.outcome.result() {
+            v1::Result::Succeeded => self.emit("Normal", "SuccessfulDelete", format!("Deleted pod: {name}")),
+            v1::Result::Failed => {
+                self.emit(
+                    "Warning",
+                    "FailedDelete",
+                    format!("Error deleting: {}", done.outcome.message),
+                );
+            }
+            _ => {}
+        }
+        done
+    }
+
+    fn emit(&self, kind: &str, reason: &str, message: String) {
+        let (kind, reason) = (kind.to_owned(), reason.to_owned());
+        self.actuator.emit(WorkloadEvent {
+            workload: self.workload.clone(),
+            kind,
+            reason,
+            message,
+        });
+    }
+}
+
+/// Refusals of an adoption that mean: not ours, no error (D-23).
+const ADOPT: &[Refusal] = &[Refusal::NotFound];
+/// Refusals of a release that mean: not ours, no error (D-23). A wrong uid is answered with 422.
+const RELEASE: &[Refusal] = &[Refusal::NotFound, Refusal::Invalid];
+
+/// Reads what the apiserver sent as an object.
+pub(super) fn parse(key: &ObjectKey, json: &[u8]) -> Result<Value, ActuatorError> {
+    serde_json::from_slice(json).map_err(|error| ActuatorError::unclear(format!("reading {key}: {error}")))
+}

@@ -1,0 +1,93 @@
+//! The manifest of a plan's pods: parsed once per plan, rendered once per pod.
+
+use bytes::Bytes;
+use nodewise_proto::v1;
+use serde_json::Value;
+
+use crate::actuator::HASH_LABEL;
+
+/// `Plan.pod_manifest` with the places that differ from pod to pod.
+#[derive(Debug)]
+pub(super) struct PodManifest {
+    manifest: Value,
+    node_name_pointers: Vec<String>,
+}
+
+impl PodManifest {
+    /// Reads the manifest of a plan; the error says what is wrong with it.
+    pub(super) fn parse(plan: &v1::Plan) -> Result<Self, String> {
+        let manifest: Value = serde_json::from_slice(&plan.pod_manifest)
+            .map_err(|error| format!("the plan's pod_manifest: {error}"))?;
+        if !manifest["metadata"].is_object() {
+            return Err("the plan's pod_manifest has no metadata".to_owned());
+        }
+        if let Some(pointer) = plan
+            .node_name_pointers
+            .iter()
+            .find(|pointer| !manifest.pointer(pointer).is_some_and(Value::is_string))
+        {
+            return Err(format!(
+                "the plan's pod_manifest has no string at node_name_pointers entry {pointer}"
+            ));
+        }
+        Ok(Self {
+            manifest,
+            node_name_pointers: plan.node_name_pointers.clone(),
+        })
+    }
+
+    /// The pod for one node. An empty pod name leaves the name to the manifest's generateName.
+    pub(super) fn render(&mut self, create: &v1::CreatePod) -> Bytes {
+        for pointer in &self.node_name_pointers {
+            if let Some(place) = self.manifest.pointer_mut(pointer) {
+                *place = Value::from(create.node_name.as_str());
+            }
+        }
+        if create.pod_name.is_empty() {
+            if let Some(metadata) = self.manifest["metadata"].as_object_mut() {
+                metadata.remove("name");
+            }
+        } else {
+            self.manifest["metadata"]["name"] = Value::from(create.pod_name.as_str());
+        }
+        self.manifest.to_string().into()
+    }
+
+    /// The value of the revision label that the plan's pods carry; empty for none.
+    pub(super) fn revision_hash(&self) -> &str {
+        self.manifest["metadata"]["labels"][HASH_LABEL]
+            .as_str()
+            .unwrap_or_default()
+    }
+}
+
+/// Whether a live pod is the one that a create of this plan would have made: same controller, node and revision.
+pub(super) fn is_same_pod(live: &Value, workload_uid: &str, node_name: &str, revision_hash: &str) -> bool {
+    let controlled = live["metadata"]["ownerReferences"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .any(|owner| owner["controller"] == true && owner["uid"] == workload_uid);
+    let hash = live["metadata"]["labels"][HASH_LABEL]
+        .as_str()
+        .unwrap_or_default();
+    controlled && hash == revision_hash && target_node(live) == Some(node_name)
+}
+
+/// The node that a pod is bound to, else the one that its node affinity names (D-24).
+fn target_node(pod: &Value) -> Option<&str> {
+    if let Some(bound) = pod["spec"]["nodeName"].as_str().filter(|name| !name.is_empty()) {
+        return Some(bound);
+    }
+    let required = &pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    let terms = required["nodeSelectorTerms"].as_array()?;
+    let field = terms
+        .iter()
+        .filter_map(|term| term["matchFields"].as_array())
+        .flatten()
+        .find(|field| field["key"] == "metadata.name" && field["operator"] == "In")?;
+    match field["values"].as_array()?.as_slice() {
+        [only] => only.as_str(),
+        _ => None,
+    }
+}

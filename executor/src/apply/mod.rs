@@ -1,0 +1,155 @@
+//! Applies a plan: its phases in order, batch by batch, and says what became of every action.
+//!
+//! Nothing is decided here but what the contract leaves to the executor: run conditions, stopping after a failed batch, and
+//! what a refusal means for the kind of write that was refused.
+
+use bytes::Bytes;
+use futures::{FutureExt as _, StreamExt as _};
+use nodewise_proto::v1::{self, action::Kind};
+use tracing::Instrument as _;
+
+use crate::actuator::Actuator;
+
+mod action;
+mod manifest;
+mod status;
+
+use action::{Context, Done};
+
+/// Most calls of one batch that are under way at the same time.
+pub const DEFAULT_CONCURRENCY: usize = 64;
+
+/// A write of ours whose trace a later snapshot must show (D-109).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnWrite {
+    /// The plural resource name, `pods` or `daemonsets`.
+    pub resource: &'static str,
+    /// The resourceVersion that the write returned. Never empty.
+    pub resource_version: String,
+}
+
+/// What became of a plan.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Applied {
+    /// One per action of the plan, in the plan's order.
+    pub outcomes: Vec<v1::Outcome>,
+    /// Writes that the caches have to show before the next plan: pod creates, adoptions, status writes.
+    pub writes: Vec<OwnWrite>,
+    /// ControllerRevisions, as live JSON, whose names a CreateRevision found taken: plan again at once with them.
+    pub colliding_revisions: Vec<Bytes>,
+    /// Some action outside the events phase failed.
+    pub failed: bool,
+    /// Batches of which at least one action was attempted.
+    pub batches: u32,
+}
+
+impl Applied {
+    /// How many actions ended so.
+    #[must_use]
+    pub fn count(&self, result: v1::Result) -> usize {
+        self.outcomes
+            .iter()
+            .filter(|outcome| outcome.result() == result)
+            .count()
+    }
+
+    fn take(&mut self, phase: v1::PhaseKind, done: Done) -> bool {
+        let failed = matches!(done.outcome.result(), v1::Result::Failed | v1::Result::NameTaken);
+        self.failed |= failed && phase != v1::PhaseKind::Events;
+        self.outcomes.push(done.outcome);
+        self.writes.extend(done.write);
+        self.colliding_revisions.extend(done.colliding_revision);
+        failed
+    }
+}
+
+/// Applies `plan` for the workload whose cached JSON is `object`, with at most `concurrency` calls at once.
+///
+/// Returns when every call has been answered or has timed out. Plans with nothing to apply give an empty answer.
+pub async fn apply<A: Actuator>(
+    actuator: &A,
+    plan: &v1::Plan,
+    object: &Bytes,
+    concurrency: usize,
+) -> Applied {
+    let context = Context::new(actuator, plan, object);
+    let mut applied = Applied::default();
+    let (mut aborted, mut any_failure) = (false, false);
+    for phase in &plan.phases {
+        let mut stopped = aborted || (phase.requires_success && any_failure);
+        let span = tracing::debug_span!("phase", kind = phase.kind().as_str_name());
+        let mut phase_failed = false;
+        for batch in &phase.batches {
+            if stopped {
+                batch
+                    .actions
+                    .iter()
+                    .for_each(|action| _ = applied.take(phase.kind(), Done::skipped(action)));
+                continue;
+            }
+            applied.batches += 1;
+            let dones = run_batch(&context, batch, concurrency)
+                .instrument(span.clone())
+                .await;
+            for done in dones {
+                phase_failed |= applied.take(phase.kind(), done);
+            }
+            stopped = phase_failed;
+        }
+        // Events are best effort: whatever becomes of them, the plan goes on.
+        if phase.kind() != v1::PhaseKind::Events {
+            any_failure |= phase_failed;
+            aborted |= phase_failed && phase.aborts_on_failure;
+        }
+    }
+    applied
+}
+
+/// Runs one batch; answers in the batch's order.
+async fn run_batch<A: Actuator>(
+    context: &Context<'_, A>,
+    batch: &v1::Batch,
+    concurrency: usize,
+) -> Vec<Done> {
+    if batch.confirm_workload
+        && let Err(error) = context.confirm_workload().await
+    {
+        return batch
+            .actions
+            .iter()
+            .map(|action| Done::failed(action, &error))
+            .collect();
+    }
+    let calls: Vec<_> = batch
+        .actions
+        .iter()
+        .enumerate()
+        .map(|(position, action)| context.run(action).map(move |done| (position, done)))
+        .collect();
+    let mut dones = futures::stream::iter(calls)
+        .buffer_unordered(concurrency.max(1))
+        .collect::<Vec<_>>()
+        .await;
+    dones.sort_unstable_by_key(|&(position, _)| position);
+    dones.into_iter().map(|(_, done)| done).collect()
+}
+
+/// The kind of an action in one word, for logs and metrics.
+#[must_use]
+pub fn kind_name(action: &v1::Action) -> &'static str {
+    match action.kind {
+        Some(Kind::CreateRevision(_)) => "CreateRevision",
+        Some(Kind::UpdateRevision(_)) => "UpdateRevision",
+        Some(Kind::DeleteRevision(_)) => "DeleteRevision",
+        Some(Kind::AdoptRevision(_)) => "AdoptRevision",
+        Some(Kind::ReleaseRevision(_)) => "ReleaseRevision",
+        Some(Kind::AdoptPod(_)) => "AdoptPod",
+        Some(Kind::ReleasePod(_)) => "ReleasePod",
+        Some(Kind::RelabelPod(_)) => "RelabelPod",
+        Some(Kind::CreatePod(_)) => "CreatePod",
+        Some(Kind::DeletePod(_)) => "DeletePod",
+        Some(Kind::UpdateStatus(_)) => "UpdateStatus",
+        Some(Kind::EmitEvent(_)) => "EmitEvent",
+        None => "unknown",
+    }
+}
