@@ -4,3 +4,6 @@
 
 pub mod actuator;
 pub mod apply;
+pub mod event;
+pub mod project;
+pub mod selector;

@@ -1,0 +1,264 @@
+//! What the watches show: the objects as the executor keeps them, and the changes to them.
+//!
+//! Nodes and pods, of which there are thousands, are kept as projections. DaemonSets and revisions, of which there are
+//! few, are kept as the JSON that was served, besides the fields that the executor reads itself.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use nodewise_proto::v1;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::project::{self, Meta, NodeObject, PodObject, ProjectError};
+use crate::selector::Selector;
+
+/// The namespace and name of a workload: what queues, expectations and own-write records are kept by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key {
+    /// metadata.namespace.
+    pub namespace: Arc<str>,
+    /// metadata.name.
+    pub name: Arc<str>,
+}
+
+impl Key {
+    /// The key of an object.
+    #[must_use]
+    pub fn new(namespace: &str, name: &str) -> Self {
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// A kind of object that is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Resource {
+    /// apps/v1 daemonsets.
+    DaemonSets,
+    /// v1 pods.
+    Pods,
+    /// v1 nodes.
+    Nodes,
+    /// apps/v1 controllerrevisions.
+    Revisions,
+}
+
+impl Resource {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::DaemonSets, Self::Pods, Self::Nodes, Self::Revisions];
+
+    /// The name in the API.
+    #[must_use]
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::DaemonSets => "daemonsets",
+            Self::Pods => "pods",
+            Self::Nodes => "nodes",
+            Self::Revisions => "controllerrevisions",
+        }
+    }
+
+    /// The API group; empty for the core group.
+    #[must_use]
+    pub fn group(self) -> &'static str {
+        match self {
+            Self::DaemonSets | Self::Revisions => "apps",
+            Self::Pods | Self::Nodes => "",
+        }
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.plural())
+    }
+}
+
+/// A change that a watch showed. The events of one resource are in the order of the watch; nothing is promised across
+/// resources.
+#[derive(Clone, Debug)]
+pub enum ClusterEvent {
+    /// Of the DaemonSets.
+    DaemonSets(Delta<DaemonSet>),
+    /// Of the pods.
+    Pods(Delta<Pod>),
+    /// Of the nodes.
+    Nodes(Delta<Node>),
+    /// Of the ControllerRevisions.
+    Revisions(Delta<Revision>),
+    /// Nothing changed, but the watch of this resource has reached this metadata.resourceVersion.
+    Bookmark(Resource, String),
+}
+
+/// How the objects of one resource changed.
+#[derive(Clone, Debug)]
+pub enum Delta<T> {
+    /// The object was added or modified.
+    Applied(T),
+    /// The object was deleted; this is its last state.
+    Deleted(T),
+    /// A complete list, the first one or one after a gap: what is missing in it is gone.
+    Listed {
+        /// Every object there is.
+        objects: Vec<T>,
+        /// The list's own metadata.resourceVersion.
+        resource_version: String,
+    },
+}
+
+/// An apps/v1 DaemonSet.
+#[derive(Clone, Debug)]
+pub struct DaemonSet {
+    /// Namespace and name.
+    pub key: Key,
+    /// metadata.uid.
+    pub uid: Arc<str>,
+    /// metadata.resourceVersion.
+    pub resource_version: String,
+    /// spec.selector.
+    pub selector: Selector,
+    /// spec.minReadySeconds.
+    pub min_ready_seconds: u32,
+    /// The object as JSON.
+    pub object: Bytes,
+}
+
+#[derive(Deserialize)]
+struct DaemonSetObject {
+    metadata: Meta,
+    spec: Option<DaemonSetSpec>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct DaemonSetSpec {
+    selector: Value,
+    min_ready_seconds: Option<i32>,
+}
+
+impl DaemonSet {
+    /// Reads the JSON of a DaemonSet.
+    pub fn from_json(object: &Value) -> Result<Self, ProjectError> {
+        let DaemonSetObject { metadata, spec } = project::parse(object)?;
+        metadata.require_name()?;
+        let spec = spec.unwrap_or_default();
+        Ok(Self {
+            key: Key::new(&metadata.namespace, &metadata.name),
+            uid: metadata.uid.into(),
+            resource_version: metadata.resource_version,
+            selector: Selector::from_json(&spec.selector),
+            min_ready_seconds: spec
+                .min_ready_seconds
+                .and_then(|s| s.try_into().ok())
+                .unwrap_or(0),
+            object: object.to_string().into(),
+        })
+    }
+}
+
+/// An apps/v1 ControllerRevision.
+#[derive(Clone, Debug)]
+pub struct Revision {
+    /// metadata.namespace.
+    pub namespace: String,
+    /// metadata.name.
+    pub name: String,
+    /// metadata.resourceVersion.
+    pub resource_version: String,
+    /// metadata.labels, ordered by key.
+    pub labels: Vec<v1::Label>,
+    /// The owner reference with `controller: true`.
+    pub controller: Option<v1::ControllerReference>,
+    /// metadata.deletionTimestamp is set.
+    pub deleting: bool,
+    /// The object as JSON.
+    pub object: Bytes,
+}
+
+impl Revision {
+    /// Reads the JSON of a ControllerRevision.
+    pub fn from_json(object: &Value) -> Result<Self, ProjectError> {
+        #[derive(Deserialize)]
+        struct RevisionObject {
+            metadata: Meta,
+        }
+        let RevisionObject { metadata } = project::parse(object)?;
+        metadata.require_name()?;
+        Ok(Self {
+            controller: metadata.controller(),
+            deleting: metadata.deletion_timestamp.is_some(),
+            namespace: metadata.namespace,
+            name: metadata.name,
+            resource_version: metadata.resource_version,
+            labels: project::labels(metadata.labels),
+            object: object.to_string().into(),
+        })
+    }
+}
+
+/// A v1 Pod.
+#[derive(Clone, Debug)]
+pub struct Pod {
+    /// metadata.namespace.
+    pub namespace: String,
+    /// metadata.resourceVersion.
+    pub resource_version: String,
+    /// Everything else that matters.
+    pub projection: v1::Pod,
+}
+
+impl Pod {
+    /// Reads the JSON of a Pod.
+    pub fn from_json(object: &Value) -> Result<Self, ProjectError> {
+        project::parse::<PodObject>(object)?.try_into()
+    }
+}
+
+impl TryFrom<PodObject> for Pod {
+    type Error = ProjectError;
+
+    fn try_from(mut object: PodObject) -> Result<Self, ProjectError> {
+        Ok(Self {
+            namespace: std::mem::take(&mut object.metadata.namespace),
+            resource_version: std::mem::take(&mut object.metadata.resource_version),
+            projection: object.project()?,
+        })
+    }
+}
+
+/// A v1 Node.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// metadata.resourceVersion.
+    pub resource_version: String,
+    /// Everything else that matters.
+    pub projection: v1::Node,
+}
+
+impl Node {
+    /// Reads the JSON of a Node.
+    pub fn from_json(object: &Value) -> Result<Self, ProjectError> {
+        project::parse::<NodeObject>(object)?.try_into()
+    }
+}
+
+impl TryFrom<NodeObject> for Node {
+    type Error = ProjectError;
+
+    fn try_from(mut object: NodeObject) -> Result<Self, ProjectError> {
+        Ok(Self {
+            resource_version: std::mem::take(&mut object.metadata.resource_version),
+            projection: object.project()?,
+        })
+    }
+}

@@ -1,0 +1,502 @@
+//! Projections: from the JSON of the Kubernetes API to the few fields of a node or pod that a plan reads.
+//!
+//! The partial types here read an object straight off the wire, so that the rest of it (95 % of a pod) is never kept.
+//! Nothing is decided here, with one exception that the protocol asks for: the node that an unbound pod is meant for
+//! (D-24).
+
+use std::collections::BTreeMap;
+
+use nodewise_proto::{Timestamp, v1};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, IgnoredAny};
+use serde_json::Value;
+
+/// An object that is not of the shape its API promises.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {message}")]
+pub struct ProjectError {
+    /// Where in the object, for example `metadata.creationTimestamp`; `.` for the object as a whole.
+    pub path: String,
+    /// What is wrong there.
+    pub message: String,
+}
+
+impl ProjectError {
+    fn at(path: &str, message: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            message: message.into(),
+        }
+    }
+}
+
+/// Projects a v1 Node.
+pub fn node(object: &Value) -> Result<v1::Node, ProjectError> {
+    parse::<NodeObject>(object)?.project()
+}
+
+/// Projects a v1 Pod.
+pub fn pod(object: &Value) -> Result<v1::Pod, ProjectError> {
+    parse::<PodObject>(object)?.project()
+}
+
+/// Reads one of the partial types of this module from an object and names the field that does not fit.
+pub(crate) fn parse<'a, T: Deserialize<'a>>(object: &'a Value) -> Result<T, ProjectError> {
+    serde_path_to_error::deserialize(object).map_err(|error| ProjectError {
+        path: error.path().to_string(),
+        message: error.into_inner().to_string(),
+    })
+}
+
+/// Labels as the protocol carries them, ordered by key.
+pub(crate) fn labels(labels: Option<BTreeMap<String, String>>) -> Vec<v1::Label> {
+    labels
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| v1::Label { key, value })
+        .collect()
+}
+
+/// The parts of ObjectMeta that are read.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Meta {
+    pub(crate) name: String,
+    pub(crate) namespace: String,
+    pub(crate) uid: String,
+    pub(crate) resource_version: String,
+    pub(crate) labels: Option<BTreeMap<String, String>>,
+    pub(crate) owner_references: Option<Vec<OwnerReference>>,
+    pub(crate) finalizers: Option<Vec<IgnoredAny>>,
+    pub(crate) creation_timestamp: Option<Time>,
+    pub(crate) deletion_timestamp: Option<Time>,
+}
+
+impl Meta {
+    /// The owner reference with `controller: true`.
+    pub(crate) fn controller(&self) -> Option<v1::ControllerReference> {
+        let owner = self
+            .owner_references
+            .iter()
+            .flatten()
+            .find(|owner| owner.controller == Some(true))?;
+        Some(v1::ControllerReference {
+            kind: owner.kind.clone(),
+            name: owner.name.clone(),
+            uid: owner.uid.clone(),
+        })
+    }
+
+    pub(crate) fn require_name(&self) -> Result<(), ProjectError> {
+        if self.name.is_empty() {
+            Err(ProjectError::at("metadata.name", "is missing"))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct OwnerReference {
+    kind: String,
+    name: String,
+    uid: String,
+    controller: Option<bool>,
+}
+
+/// A time as the API writes it (RFC 3339).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Time(jiff::Timestamp);
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse()
+            .map(Self)
+            .map_err(|_| D::Error::custom(format!("not a time: {text:?}")))
+    }
+}
+
+impl From<Time> for Timestamp {
+    fn from(time: Time) -> Self {
+        timestamp(time.0)
+    }
+}
+
+/// A point in time as the protocol carries it.
+#[must_use]
+pub fn timestamp(time: jiff::Timestamp) -> Timestamp {
+    // Before 1970 jiff counts nanoseconds downwards; Protobuf wants them to count forward always.
+    let (seconds, nanos) = (time.as_second(), time.subsec_nanosecond());
+    if nanos < 0 {
+        Timestamp {
+            seconds: seconds - 1,
+            nanos: nanos + 1_000_000_000,
+        }
+    } else {
+        Timestamp { seconds, nanos }
+    }
+}
+
+/// The parts of a v1 Node that are read.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct NodeObject {
+    pub(crate) metadata: Meta,
+    spec: Option<NodeSpec>,
+    status: Option<Status>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct NodeSpec {
+    unschedulable: Option<bool>,
+    taints: Option<Vec<Taint>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Taint {
+    key: String,
+    #[serde(default)]
+    value: String,
+    #[serde(default)]
+    effect: String,
+}
+
+impl NodeObject {
+    pub(crate) fn project(self) -> Result<v1::Node, ProjectError> {
+        self.metadata.require_name()?;
+        let (unschedulable, taints) = self
+            .spec
+            .map_or((None, None), |spec| (spec.unschedulable, spec.taints));
+        let (_, ready, _) = Status::read(self.status);
+        Ok(v1::Node {
+            name: self.metadata.name,
+            uid: self.metadata.uid,
+            labels: labels(self.metadata.labels),
+            taints: taints
+                .into_iter()
+                .flatten()
+                .map(|Taint { key, value, effect }| v1::Taint { key, value, effect })
+                .collect(),
+            unschedulable: unschedulable.unwrap_or(false),
+            ready: ready.into(),
+        })
+    }
+}
+
+/// The parts of a v1 Pod that are read.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct PodObject {
+    pub(crate) metadata: Meta,
+    spec: Option<PodSpec>,
+    status: Option<Status>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PodSpec {
+    node_name: Option<String>,
+    affinity: Option<Affinity>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Affinity {
+    node_affinity: Option<NodeAffinity>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NodeAffinity {
+    required_during_scheduling_ignored_during_execution: Option<NodeSelector>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NodeSelector {
+    node_selector_terms: Option<Vec<Term>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Term {
+    match_fields: Option<Vec<Requirement>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Requirement {
+    key: String,
+    operator: String,
+    values: Option<Vec<String>>,
+}
+
+/// The parts of a node's or pod's status that are read.
+#[derive(Clone, Debug, Deserialize)]
+struct Status {
+    phase: Option<String>,
+    conditions: Option<Vec<Condition>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Condition {
+    #[serde(rename = "type")]
+    kind: String,
+    status: String,
+    last_transition_time: Option<Time>,
+}
+
+impl Status {
+    /// The phase, and the status and transition time of the first Ready condition.
+    fn read(status: Option<Self>) -> (v1::PodPhase, v1::ConditionStatus, Option<Time>) {
+        let Some(status) = status else {
+            return (v1::PodPhase::Unspecified, v1::ConditionStatus::Unspecified, None);
+        };
+        let phase = match status.phase.as_deref() {
+            Some("Pending") => v1::PodPhase::Pending,
+            Some("Running") => v1::PodPhase::Running,
+            Some("Succeeded") => v1::PodPhase::Succeeded,
+            Some("Failed") => v1::PodPhase::Failed,
+            Some("Unknown") => v1::PodPhase::Unknown,
+            _ => v1::PodPhase::Unspecified,
+        };
+        let ready = status
+            .conditions
+            .into_iter()
+            .flatten()
+            .find(|condition| condition.kind == "Ready");
+        let Some(ready) = ready else {
+            return (phase, v1::ConditionStatus::Unspecified, None);
+        };
+        let status = match ready.status.as_str() {
+            "True" => v1::ConditionStatus::True,
+            "False" => v1::ConditionStatus::False,
+            _ => v1::ConditionStatus::Unknown,
+        };
+        (phase, status, ready.last_transition_time)
+    }
+}
+
+impl PodSpec {
+    /// The node that required node affinity names: the first matchFields entry, over the terms in their order, with key
+    /// `metadata.name` and operator `In` decides; with any other number of values than one there is no target (D-24).
+    fn target_node_name(self) -> String {
+        let terms = self
+            .affinity
+            .and_then(|affinity| affinity.node_affinity)
+            .and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution)
+            .and_then(|selector| selector.node_selector_terms);
+        let deciding = terms
+            .into_iter()
+            .flatten()
+            .flat_map(|term| term.match_fields.into_iter().flatten())
+            .find(|field| field.key == "metadata.name" && field.operator == "In");
+        match deciding.and_then(|field| field.values).as_deref() {
+            Some([name]) => name.clone(),
+            _ => String::new(),
+        }
+    }
+}
+
+impl PodObject {
+    pub(crate) fn project(self) -> Result<v1::Pod, ProjectError> {
+        self.metadata.require_name()?;
+        if self.metadata.uid.is_empty() {
+            return Err(ProjectError::at("metadata.uid", "is missing"));
+        }
+        let mut spec = self.spec.unwrap_or_default();
+        let node_name = spec.node_name.take().unwrap_or_default();
+        let target_node_name = if node_name.is_empty() {
+            spec.target_node_name()
+        } else {
+            String::new()
+        };
+        let (phase, ready, ready_transition_time) = Status::read(self.status);
+        let meta = self.metadata;
+        Ok(v1::Pod {
+            controller: meta.controller(),
+            has_finalizers: meta.finalizers.as_ref().is_some_and(|list| !list.is_empty()),
+            name: meta.name,
+            uid: meta.uid,
+            labels: labels(meta.labels),
+            node_name,
+            target_node_name,
+            phase: phase.into(),
+            ready: ready.into(),
+            ready_transition_time: ready_transition_time.map(Into::into),
+            creation_time: meta.creation_timestamp.map(Into::into),
+            deletion_time: meta.deletion_timestamp.map(Into::into),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn pod_with(spec: Value) -> Value {
+        json!({"metadata": {"name": "p", "uid": "u"}, "spec": spec})
+    }
+
+    fn pinned(terms: Value) -> Value {
+        pod_with(json!({"affinity": {"nodeAffinity":
+            {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}}))
+    }
+
+    fn field(operator: &str, values: &[&str]) -> Value {
+        json!({"key": "metadata.name", "operator": operator, "values": values})
+    }
+
+    // D-24, S-41, S-42.
+    #[test]
+    fn target_node_of_an_unbound_pod() {
+        let other = json!({"key": "metadata.uid", "operator": "In", "values": ["x"]});
+        for (terms, expected) in [
+            (json!([{"matchFields": [field("In", &["a"])]}]), "a"),
+            (
+                json!([{"matchFields": [other.clone(), field("In", &["a"])]}]),
+                "a",
+            ),
+            (
+                json!([{"matchExpressions": []}, {"matchFields": [field("In", &["b"])]}]),
+                "b",
+            ),
+            (
+                json!([{"matchFields": [field("NotIn", &["a"])]}, {"matchFields": [field("In", &["b"])]}]),
+                "b",
+            ),
+            // The first one decides, even when it names no single node.
+            (
+                json!([{"matchFields": [field("In", &["a", "b"])]}, {"matchFields": [field("In", &["c"])]}]),
+                "",
+            ),
+            (json!([{"matchFields": [field("In", &[])]}]), ""),
+            (json!([{"matchFields": [other]}]), ""),
+            (json!([]), ""),
+            (json!(null), ""),
+        ] {
+            let projected = pod(&pinned(terms.clone())).expect("a pod");
+            assert_eq!(projected.target_node_name, expected, "{terms}");
+        }
+        let mut bound = pinned(json!([{"matchFields": [field("In", &["a"])]}]));
+        bound["spec"]["nodeName"] = json!("z");
+        let bound = pod(&bound).expect("a pod");
+        assert_eq!(
+            (bound.node_name.as_str(), bound.target_node_name.as_str()),
+            ("z", "")
+        );
+    }
+
+    // D-3: every field that a plan reads, and nothing else.
+    #[test]
+    fn pod_is_projected_whole() {
+        let object = json!({
+            "metadata": {
+                "name": "foo-x", "namespace": "ns", "uid": "u1", "resourceVersion": "7",
+                "labels": {"b": "2", "a": "1"}, "annotations": {"not": "read"},
+                "creationTimestamp": "2026-01-02T03:04:05Z", "deletionTimestamp": "2026-01-02T03:05:05Z",
+                "finalizers": ["x/y"],
+                "ownerReferences": [
+                    {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "n1"},
+                    {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "foo", "uid": "d1", "controller": true},
+                ],
+            },
+            "spec": {"nodeName": "node-1", "containers": [{"name": "c"}]},
+            "status": {"phase": "Running", "conditions": [
+                {"type": "Initialized", "status": "True"},
+                {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-02T03:04:35Z"},
+                {"type": "Ready", "status": "False"},
+            ]},
+        });
+        let at = |text: &str| Some(timestamp(text.parse().expect("a time")));
+        let expected = v1::Pod {
+            name: "foo-x".into(),
+            uid: "u1".into(),
+            labels: vec![
+                v1::Label {
+                    key: "a".into(),
+                    value: "1".into(),
+                },
+                v1::Label {
+                    key: "b".into(),
+                    value: "2".into(),
+                },
+            ],
+            controller: Some(v1::ControllerReference {
+                kind: "DaemonSet".into(),
+                name: "foo".into(),
+                uid: "d1".into(),
+            }),
+            node_name: "node-1".into(),
+            target_node_name: String::new(),
+            phase: v1::PodPhase::Running.into(),
+            ready: v1::ConditionStatus::True.into(),
+            ready_transition_time: at("2026-01-02T03:04:35Z"),
+            creation_time: at("2026-01-02T03:04:05Z"),
+            deletion_time: at("2026-01-02T03:05:05Z"),
+            has_finalizers: true,
+        };
+        assert_eq!(pod(&object).expect("a pod"), expected);
+    }
+
+    // D-2: name, labels and taints in their order; the rest is for explanations.
+    #[test]
+    fn node_is_projected_whole() {
+        let object = json!({
+            "metadata": {"name": "n", "uid": "u", "labels": {"zone": "a"}},
+            "spec": {"unschedulable": true, "taints": [
+                {"key": "b", "effect": "NoExecute", "timeAdded": "2026-01-02T03:04:05Z"},
+                {"key": "a", "value": "v", "effect": "NoSchedule"},
+            ]},
+            "status": {"conditions": [{"type": "Ready", "status": "Unknown"}]},
+        });
+        let taint = |key: &str, value: &str, effect: &str| v1::Taint {
+            key: key.into(),
+            value: value.into(),
+            effect: effect.into(),
+        };
+        let expected = v1::Node {
+            name: "n".into(),
+            uid: "u".into(),
+            labels: vec![v1::Label {
+                key: "zone".into(),
+                value: "a".into(),
+            }],
+            taints: vec![taint("b", "", "NoExecute"), taint("a", "v", "NoSchedule")],
+            unschedulable: true,
+            ready: v1::ConditionStatus::Unknown.into(),
+        };
+        assert_eq!(node(&object).expect("a node"), expected);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_by_its_path() {
+        for (object, expected) in [
+            (
+                json!({"metadata": {"name": "p", "uid": "u", "creationTimestamp": "yesterday"}}),
+                "metadata.creationTimestamp: not a time: \"yesterday\"",
+            ),
+            (json!({"metadata": {"name": "p"}}), "metadata.uid: is missing"),
+            (json!({"metadata": {"uid": "u"}}), "metadata.name: is missing"),
+            (json!({"spec": {}}), ".: missing field `metadata`"),
+        ] {
+            assert_eq!(pod(&object).expect_err("wrong").to_string(), expected);
+        }
+        let object = json!({"metadata": {"name": "n", "labels": {"a": 1}}});
+        let error = node(&object).expect_err("wrong").to_string();
+        assert!(error.starts_with("metadata.labels.a: "), "{error}");
+    }
+
+    #[test]
+    fn times_before_the_epoch_count_forward() {
+        let time = "1969-12-31T23:59:58.25Z".parse().expect("a time");
+        assert_eq!(
+            timestamp(time),
+            Timestamp {
+                seconds: -2,
+                nanos: 250_000_000
+            }
+        );
+    }
+}

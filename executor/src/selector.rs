@@ -1,0 +1,164 @@
+//! Label selectors, as far as the executor needs them: to find the DaemonSets that an orphan may belong to.
+//!
+//! What is claimed is decided by the service; this only decides who is woken.
+
+use std::collections::BTreeMap;
+
+use nodewise_proto::v1::Label;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A metav1 LabelSelector that is used to wake its owner: absent, empty or invalid it matches nothing (D-104).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selector {
+    requirements: Vec<Requirement>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Requirement {
+    key: String,
+    operator: Operator,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Operator {
+    In(Vec<String>),
+    NotIn(Vec<String>),
+    Exists,
+    DoesNotExist,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct LabelSelector {
+    match_labels: Option<BTreeMap<String, String>>,
+    match_expressions: Option<Vec<Expression>>,
+}
+
+#[derive(Deserialize)]
+struct Expression {
+    key: String,
+    operator: String,
+    values: Option<Vec<String>>,
+}
+
+impl Selector {
+    /// Reads `spec.selector`.
+    #[must_use]
+    pub fn from_json(selector: &Value) -> Self {
+        let Ok(selector) = LabelSelector::deserialize(selector) else {
+            return Self::default();
+        };
+        let labels = selector.match_labels.into_iter().flatten().map(|(key, value)| {
+            Some(Requirement {
+                key,
+                operator: Operator::In(vec![value]),
+            })
+        });
+        let expressions = selector
+            .match_expressions
+            .into_iter()
+            .flatten()
+            .map(Expression::requirement);
+        Self {
+            requirements: labels
+                .chain(expressions)
+                .collect::<Option<_>>()
+                .unwrap_or_default(),
+        }
+    }
+
+    /// Whether an object with these labels (ordered by key) is selected.
+    #[must_use]
+    pub fn matches(&self, labels: &[Label]) -> bool {
+        !labels.is_empty()
+            && !self.requirements.is_empty()
+            && self
+                .requirements
+                .iter()
+                .all(|requirement| requirement.holds(labels))
+    }
+}
+
+impl Expression {
+    fn requirement(self) -> Option<Requirement> {
+        let values = self.values.unwrap_or_default();
+        let operator = match (self.operator.as_str(), values.is_empty()) {
+            ("In", false) => Operator::In(values),
+            ("NotIn", false) => Operator::NotIn(values),
+            ("Exists", true) => Operator::Exists,
+            ("DoesNotExist", true) => Operator::DoesNotExist,
+            _ => return None,
+        };
+        Some(Requirement {
+            key: self.key,
+            operator,
+        })
+    }
+}
+
+impl Requirement {
+    fn holds(&self, labels: &[Label]) -> bool {
+        let value = labels
+            .iter()
+            .find(|label| label.key == self.key)
+            .map(|label| &label.value);
+        match &self.operator {
+            Operator::In(values) => value.is_some_and(|value| values.contains(value)),
+            Operator::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+            Operator::Exists => value.is_some(),
+            Operator::DoesNotExist => value.is_none(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn labels(pairs: &[(&str, &str)]) -> Vec<Label> {
+        pairs
+            .iter()
+            .map(|(key, value)| Label {
+                key: (*key).into(),
+                value: (*value).into(),
+            })
+            .collect()
+    }
+
+    // D-104, with the operators of D-22.
+    #[test]
+    fn wakes_only_what_it_selects() {
+        let expression = |operator: &str, values: &[&str]| json!({"matchExpressions": [{"key": "tier", "operator": operator, "values": values}]});
+        let a = labels(&[("app", "x"), ("tier", "a")]);
+        let without = labels(&[("app", "x")]);
+        for (selector, labels, expected) in [
+            (json!({"matchLabels": {"app": "x"}}), &a, true),
+            (json!({"matchLabels": {"app": "y"}}), &a, false),
+            (json!({"matchLabels": {"app": "x", "tier": "b"}}), &a, false),
+            (expression("In", &["a", "b"]), &a, true),
+            (expression("In", &["b"]), &a, false),
+            (expression("NotIn", &["a"]), &a, false),
+            (expression("NotIn", &["a"]), &without, true),
+            (expression("Exists", &[]), &a, true),
+            (expression("Exists", &[]), &without, false),
+            (expression("DoesNotExist", &[]), &without, true),
+            (expression("DoesNotExist", &[]), &a, false),
+            // Nil, empty and invalid ones match nothing.
+            (json!(null), &a, false),
+            (json!({}), &a, false),
+            (expression("Exists", &["a"]), &a, false),
+            (expression("In", &[]), &a, false),
+            (expression("Like", &["a"]), &a, false),
+            // Objects without labels are nobody's.
+            (expression("DoesNotExist", &[]), &Vec::new(), false),
+        ] {
+            assert_eq!(
+                Selector::from_json(&selector).matches(labels),
+                expected,
+                "{selector}"
+            );
+        }
+    }
+}
