@@ -1,0 +1,235 @@
+//! Why the workload may, or may not, run on a node: the same rules as [`Eligibility::evaluate`], in words.
+
+use super::{Eligibility, Fit, affinity::Expression};
+use crate::snapshot::{Node, Taint, TaintEffect};
+
+/// Terms that a sentence names before it refers to the details.
+const TERMS_IN_A_SENTENCE: usize = 3;
+
+/// The constraint that decides about a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Constraint {
+    /// None: all are met.
+    Eligible,
+    /// The template's nodeName.
+    NodeName,
+    /// The template's nodeSelector.
+    NodeSelector,
+    /// The template's required node affinity.
+    NodeAffinity,
+    /// A taint with effect `NoSchedule` (no untolerated `NoExecute` taint besides).
+    TaintNoSchedule,
+    /// A taint with effect `NoExecute`.
+    TaintNoExecute,
+}
+
+/// A fit, and what decided it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Decision {
+    /// The outcome; equals that of [`Eligibility::evaluate`].
+    pub(crate) fit: Fit,
+    /// The constraint that decides.
+    pub(crate) constraint: Constraint,
+    /// One sentence for people that names what decides.
+    pub(crate) message: String,
+    /// Each constraint that was looked at and how it came out, one sentence each.
+    pub(crate) details: Vec<String>,
+}
+
+/// The first constraint that fails decides, in the order of D-8.
+#[derive(Default)]
+struct Findings {
+    decided: Option<(Constraint, String)>,
+    details: Vec<String>,
+}
+
+impl Findings {
+    fn fails(&mut self, constraint: Constraint, message: String) {
+        self.details.push(message.clone());
+        self.decided.get_or_insert((constraint, message));
+    }
+
+    fn holds(&mut self, detail: String) {
+        self.details.push(detail);
+    }
+}
+
+impl Eligibility {
+    /// The same as [`Self::evaluate`], with the reasons.
+    pub(crate) fn decide(&self, node: &Node) -> Decision {
+        let mut findings = Findings::default();
+        self.explain_node_name(node, &mut findings);
+        self.explain_node_selector(node, &mut findings);
+        self.explain_terms(node, &mut findings);
+        self.explain_taints(node, &mut findings);
+        if node.unschedulable {
+            findings.holds("spec.unschedulable plays no part: a cordon acts through its taint".to_owned());
+        }
+        if node.ready == Some(false) {
+            findings.holds("the node is not ready, which plays no part: only taints do".to_owned());
+        }
+        let eligible = || (Constraint::Eligible, "all constraints are met".to_owned());
+        let (constraint, message) = findings.decided.unwrap_or_else(eligible);
+        let fit = match constraint {
+            Constraint::Eligible => Fit::RUN,
+            Constraint::TaintNoSchedule => Fit::KEEP,
+            _ => Fit::NEITHER,
+        };
+        Decision {
+            fit,
+            constraint,
+            message,
+            details: findings.details,
+        }
+    }
+
+    fn explain_node_name(&self, node: &Node, findings: &mut Findings) {
+        let wanted = &self.node_name;
+        if self.is_elsewhere(node) {
+            let message = format!("the template's nodeName is {wanted}, not {}", node.name);
+            findings.fails(Constraint::NodeName, message);
+        } else if !wanted.is_empty() {
+            findings.holds(format!("the template's nodeName is {wanted}"));
+        }
+    }
+
+    fn explain_node_selector(&self, node: &Node, findings: &mut Findings) {
+        for (key, wanted) in &self.node_selector {
+            let value = node.labels.get(key);
+            if value == Some(wanted) {
+                findings.holds(format!("nodeSelector {key}={wanted} is met"));
+            } else {
+                let message = format!(
+                    "nodeSelector asks for {key}={wanted}, and {}",
+                    has_label(node, key)
+                );
+                findings.fails(Constraint::NodeSelector, message);
+            }
+        }
+    }
+
+    fn explain_terms(&self, node: &Node, findings: &mut Findings) {
+        let Some(terms) = self.required_terms.as_ref().map(|terms| terms.all()) else {
+            return;
+        };
+        if terms.is_empty() {
+            let message = "the required node affinity has no terms, so that no node matches".to_owned();
+            return findings.fails(Constraint::NodeAffinity, message);
+        }
+        let outcomes: Vec<Result<(), String>> = terms
+            .iter()
+            .map(|term| match term {
+                Err(invalid) => Err(format!("it can never match: {invalid}")),
+                Ok(expressions) => expressions
+                    .iter()
+                    .find(|expression| !expression.holds(node))
+                    .map_or(Ok(()), |failed| Err(describe_failure(failed, node))),
+            })
+            .collect();
+        let details = outcomes.iter().enumerate().map(|(index, outcome)| match outcome {
+            Ok(()) => format!("required node affinity, term {}: matches", index + 1),
+            Err(why) => format!("required node affinity, term {}: {why}", index + 1),
+        });
+        findings.details.extend(details);
+        if outcomes.iter().all(Result::is_err) {
+            let message = describe_terms(outcomes.into_iter().filter_map(Result::err).collect());
+            findings
+                .decided
+                .get_or_insert((Constraint::NodeAffinity, message));
+        }
+    }
+
+    fn explain_taints(&self, node: &Node, findings: &mut Findings) {
+        let mut untolerated = [Vec::new(), Vec::new()];
+        for taint in &node.taints {
+            let text = describe_taint(taint);
+            let [no_execute, no_schedule] = &mut untolerated;
+            let list = match taint.effect {
+                TaintEffect::NoExecute => no_execute,
+                TaintEffect::NoSchedule => no_schedule,
+                TaintEffect::Other => {
+                    findings.holds(format!(
+                        "taint {text} plays no part: its effect is only a preference"
+                    ));
+                    continue;
+                }
+            };
+            if self.tolerations.tolerate(taint) {
+                findings.holds(format!("taint {text} is tolerated"));
+            } else {
+                findings.holds(format!("taint {text} is not tolerated"));
+                list.push(text);
+            }
+        }
+        // NoExecute first: it forbids more.
+        for (constraint, taints) in [Constraint::TaintNoExecute, Constraint::TaintNoSchedule]
+            .into_iter()
+            .zip(untolerated)
+        {
+            let message = match taints.as_slice() {
+                [] => continue,
+                [one] => format!("taint {one} is not tolerated"),
+                many => format!("taints {} are not tolerated", many.join(", ")),
+            };
+            findings.decided.get_or_insert((constraint, message));
+        }
+    }
+}
+
+fn describe_terms(mut failures: Vec<String>) -> String {
+    if failures.len() == 1 {
+        return format!(
+            "the required node affinity does not match: {}",
+            failures.remove(0)
+        );
+    }
+    let (count, rest) = (failures.len(), failures.len().saturating_sub(TERMS_IN_A_SENTENCE));
+    failures.truncate(TERMS_IN_A_SENTENCE);
+    let listed: Vec<_> = failures
+        .iter()
+        .enumerate()
+        .map(|(index, why)| format!("term {}: {why}", index + 1))
+        .collect();
+    let more = if rest > 0 {
+        format!("; and {rest} more")
+    } else {
+        String::new()
+    };
+    format!(
+        "none of the {count} terms of the required node affinity matches: {}{more}",
+        listed.join("; ")
+    )
+}
+
+fn describe_failure(expression: &Expression, node: &Node) -> String {
+    let requirement = expression.requirement();
+    let (key, operator) = (&requirement.key, &requirement.operator);
+    let values = match requirement.values.as_slice() {
+        [] => String::new(),
+        [one] if matches!(operator.as_str(), "Gt" | "Lt") => format!(" {one}"),
+        values => format!(" [{}]", values.join(", ")),
+    };
+    let found = if expression.reads_label() {
+        has_label(node, key)
+    } else {
+        format!("it is {}", expression.value(node).unwrap_or_default())
+    };
+    format!("it asks for {key} {operator}{values}, and {found}")
+}
+
+fn has_label(node: &Node, key: &str) -> String {
+    match node.labels.get(key) {
+        Some(value) => format!("the node has {key}={value}"),
+        None => format!("the node has no label {key}"),
+    }
+}
+
+fn describe_taint(taint: &Taint) -> String {
+    let equals = if taint.value.is_empty() { "" } else { "=" };
+    let effect = match taint.effect {
+        TaintEffect::NoSchedule => "NoSchedule",
+        TaintEffect::NoExecute => "NoExecute",
+        TaintEffect::Other => "PreferNoSchedule",
+    };
+    format!("{}{equals}{}:{effect}", taint.key, taint.value)
+}
