@@ -129,13 +129,18 @@ pub struct ObjectRef {
     pub uid: String,
 }
 
-/// What an action writes.
+/// What an action writes. The fields are those of the protocol's messages of the same names.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "documented once, in proto/nodewise/v1/plan.proto")]
 pub enum ActionKind {
     /// Create a ControllerRevision; the manifest is JSON.
     CreateRevision { name: String, manifest: Vec<u8> },
     /// JSON merge patch of a ControllerRevision; `number` when the patch changes it.
-    UpdateRevision { revision: ObjectRef, patch: Vec<u8>, number: Option<i64> },
+    UpdateRevision {
+        revision: ObjectRef,
+        patch: Vec<u8>,
+        number: Option<i64>,
+    },
     /// Delete a ControllerRevision.
     DeleteRevision { revision: ObjectRef, number: i64 },
     /// Strategic merge patch that adds the controller reference.
@@ -151,11 +156,22 @@ pub enum ActionKind {
     /// Create a pod from the plan's manifest; an empty name is chosen by the apiserver.
     CreatePod { pod_name: String, node_name: String },
     /// Delete a pod.
-    DeletePod { pod: ObjectRef, node_name: String, uid_precondition: bool },
+    DeletePod {
+        pod: ObjectRef,
+        node_name: String,
+        uid_precondition: bool,
+    },
     /// Write the status; with `collision` also the collision count.
-    UpdateStatus { status: Status, collision: Option<Collision> },
+    UpdateStatus {
+        status: Status,
+        collision: Option<Collision>,
+    },
     /// Emit an Event about the workload.
-    EmitEvent { event_type: EventType, reason: &'static str, message: String },
+    EmitEvent {
+        event_type: EventType,
+        reason: &'static str,
+        message: String,
+    },
 }
 
 /// A raised collision count.

@@ -53,7 +53,10 @@ impl Options {
     /// No deviation at all.
     #[must_use]
     pub fn upstream_strict() -> Self {
-        Self { deviations: BTreeSet::new(), ..Self::default() }
+        Self {
+            deviations: BTreeSet::new(),
+            ..Self::default()
+        }
     }
 }
 
@@ -61,7 +64,10 @@ impl Default for Options {
     /// Every deviation that is on by default.
     fn default() -> Self {
         Self {
-            deviations: Deviation::ALL.into_iter().filter(|deviation| deviation.on_by_default()).collect(),
+            deviations: Deviation::ALL
+                .into_iter()
+                .filter(|deviation| deviation.on_by_default())
+                .collect(),
             toleration_comparison_operators: false,
             burst: Self::DEFAULT_BURST,
         }
@@ -337,7 +343,10 @@ impl Labels {
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         // Linear: an object has few labels, and most look-ups end at the first differing byte.
-        self.0.iter().find(|(k, _)| k == key).map(|(_, value)| value.as_str())
+        self.0
+            .iter()
+            .find(|(k, _)| k == key)
+            .map(|(_, value)| value.as_str())
     }
 
     /// All entries, ascending by key.
