@@ -5,5 +5,7 @@
 pub mod actuator;
 pub mod apply;
 pub mod event;
+pub mod http;
+pub mod metrics;
 pub mod project;
 pub mod selector;

@@ -7,7 +7,8 @@ use http::{Method, Request, header};
 use kube::Client;
 use serde::Deserialize;
 
-use super::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, Resource, WRITER, WorkloadEvent, Written};
+use super::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WRITER, WorkloadEvent, Written};
+use crate::event::Resource;
 
 /// Writes through a Kubernetes client: bodies go out as they are given, answers are read no further than their identity.
 #[derive(Clone)]
@@ -70,8 +71,8 @@ impl Actuator for KubeActuator {
             Patch::Merge(body) => ("application/merge-patch+json", body),
             Patch::Strategic(body) => ("application/strategic-merge-patch+json", body),
         };
-        let path = format!("{}?fieldManager={WRITER}", object(key));
-        written(&self.call(Method::PATCH, path, content_type, body).await?)
+        let uri = format!("{}?fieldManager={WRITER}", object(key));
+        written(&self.call(Method::PATCH, uri, content_type, body).await?)
     }
 
     async fn delete(&self, key: &ObjectKey, uid: Option<&str>) -> Result<(), ActuatorError> {

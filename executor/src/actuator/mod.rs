@@ -8,6 +8,8 @@ use std::{fmt, future::Future};
 use bytes::Bytes;
 use nodewise_proto::v1;
 
+use crate::event::Resource;
+
 mod api;
 mod observe;
 
@@ -19,44 +21,6 @@ pub const WRITER: &str = "nodewise-executor";
 
 /// The revision label of pods and ControllerRevisions.
 pub const HASH_LABEL: &str = "controller-revision-hash";
-
-/// A resource that plans write or that their application reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Resource {
-    /// core/v1 pods.
-    Pods,
-    /// apps/v1 controllerrevisions.
-    ControllerRevisions,
-    /// apps/v1 daemonsets.
-    DaemonSets,
-}
-
-impl Resource {
-    /// The resource of a workload kind as plans name it, for example `DaemonSet`.
-    #[must_use]
-    pub fn of_kind(kind: &str) -> Option<Self> {
-        (kind == "DaemonSet").then_some(Self::DaemonSets)
-    }
-
-    /// The plural name, as in URLs and in `OwnWrite.resource`.
-    #[must_use]
-    pub fn plural(self) -> &'static str {
-        match self {
-            Self::Pods => "pods",
-            Self::ControllerRevisions => "controllerrevisions",
-            Self::DaemonSets => "daemonsets",
-        }
-    }
-
-    /// The API group; empty for core.
-    #[must_use]
-    pub fn group(self) -> &'static str {
-        match self {
-            Self::Pods => "",
-            Self::ControllerRevisions | Self::DaemonSets => "apps",
-        }
-    }
-}
 
 /// One object of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 
-use super::{Actuator, ActuatorError, ObjectKey, Patch, Resource, WorkloadEvent, Written};
+use super::{Actuator, ActuatorError, ObjectKey, Patch, WorkloadEvent, Written};
+use crate::event::Resource;
 
 /// Logs every write that it is asked for and lets it succeed without effect. Reads go to the actuator within.
 #[derive(Clone, Debug)]

@@ -1,13 +1,16 @@
 //! One action: the call that it is, and what each refusal of that call means.
 
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use nodewise_proto::v1::{self, action::Kind, outcome::Subject};
 use serde_json::Value;
 
 use super::{OwnWrite, manifest, manifest::PodManifest, status};
-use crate::actuator::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, Resource, WorkloadEvent, Written};
+use crate::{
+    actuator::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written},
+    event::Resource,
+};
 
 /// What the actions of one plan have in common.
 pub(super) struct Context<'a, A> {
@@ -15,10 +18,8 @@ pub(super) struct Context<'a, A> {
     pub(super) workload: v1::WorkloadReference,
     /// The workload as the snapshot had it, JSON.
     pub(super) object: &'a Bytes,
-    manifest: LazyLock<
-        Result<Mutex<PodManifest>, String>,
-        Box<dyn FnOnce() -> Result<Mutex<PodManifest>, String> + Send + 'a>,
-    >,
+    /// What the plan's pods have in common, or why it cannot be read.
+    manifest: Result<Mutex<PodManifest>, String>,
 }
 
 /// What became of one action.
@@ -66,8 +67,8 @@ impl Done {
 
     /// A success that the caches have to show before the next plan.
     fn recorded(action: &v1::Action, resource: Resource, written: Written) -> Self {
-        let write = (!written.resource_version.is_empty()).then(|| OwnWrite {
-            resource: resource.plural(),
+        let write = (!written.resource_version.is_empty()).then_some(OwnWrite {
+            resource,
             resource_version: written.resource_version,
         });
         Self {
@@ -98,7 +99,7 @@ impl<'a, A: Actuator> Context<'a, A> {
             actuator,
             workload: plan.workload.clone().unwrap_or_default(),
             object,
-            manifest: LazyLock::new(Box::new(|| PodManifest::parse(plan).map(Mutex::new))),
+            manifest: PodManifest::parse(plan).map(Mutex::new),
         }
     }
 
@@ -108,8 +109,8 @@ impl<'a, A: Actuator> Context<'a, A> {
 
     /// The workload itself.
     pub(super) fn workload_key(&self) -> Result<ObjectKey, ActuatorError> {
-        Resource::of_kind(&self.workload.kind)
-            .map(|resource| self.key(resource, &self.workload.name))
+        (self.workload.kind == "DaemonSet")
+            .then(|| self.key(Resource::DaemonSets, &self.workload.name))
             .ok_or_else(|| {
                 ActuatorError::unclear(format!(
                     "this executor knows no workload kind {:?}",
@@ -150,53 +151,41 @@ impl<'a, A: Actuator> Context<'a, A> {
             Some(Kind::UpdateRevision(update)) => {
                 self.patch(
                     action,
-                    Resource::ControllerRevisions,
-                    &update.revision,
+                    Resource::Revisions,
+                    update.revision.as_ref(),
                     Patch::Merge(update.patch.clone()),
                     &[],
                 )
                 .await
             }
             Some(Kind::DeleteRevision(delete)) => {
-                self.delete(action, Resource::ControllerRevisions, &delete.revision, true)
+                self.delete(action, Resource::Revisions, delete.revision.as_ref(), true)
                     .await
             }
             Some(Kind::AdoptRevision(adopt)) => {
                 let patch = Patch::Strategic(adopt.patch.clone());
-                self.patch(
-                    action,
-                    Resource::ControllerRevisions,
-                    &adopt.revision,
-                    patch,
-                    ADOPT,
-                )
-                .await
+                self.patch(action, Resource::Revisions, adopt.revision.as_ref(), patch, ADOPT)
+                    .await
             }
             Some(Kind::ReleaseRevision(release)) => {
                 let patch = Patch::Strategic(release.patch.clone());
-                self.patch(
-                    action,
-                    Resource::ControllerRevisions,
-                    &release.revision,
-                    patch,
-                    RELEASE,
-                )
-                .await
+                self.patch(action, Resource::Revisions, release.revision.as_ref(), patch, RELEASE)
+                    .await
             }
             Some(Kind::AdoptPod(adopt)) => {
                 let patch = Patch::Strategic(adopt.patch.clone());
-                self.patch(action, Resource::Pods, &adopt.pod, patch, ADOPT).await
+                self.patch(action, Resource::Pods, adopt.pod.as_ref(), patch, ADOPT).await
             }
             Some(Kind::ReleasePod(release)) => {
                 let patch = Patch::Strategic(release.patch.clone());
-                self.patch(action, Resource::Pods, &release.pod, patch, RELEASE)
+                self.patch(action, Resource::Pods, release.pod.as_ref(), patch, RELEASE)
                     .await
             }
             Some(Kind::RelabelPod(relabel)) => {
                 self.patch(
                     action,
                     Resource::Pods,
-                    &relabel.pod,
+                    relabel.pod.as_ref(),
                     Patch::Merge(relabel.patch.clone()),
                     &[],
                 )
@@ -225,7 +214,7 @@ impl<'a, A: Actuator> Context<'a, A> {
         let created = self
             .actuator
             .create(
-                Resource::ControllerRevisions,
+                Resource::Revisions,
                 &self.workload.namespace,
                 create.manifest.clone(),
             )
@@ -236,7 +225,7 @@ impl<'a, A: Actuator> Context<'a, A> {
                 // The next plan needs the object in the way; without it the next try finds it again.
                 let live = self
                     .actuator
-                    .read(&self.key(Resource::ControllerRevisions, &create.name))
+                    .read(&self.key(Resource::Revisions, &create.name))
                     .await;
                 Done {
                     colliding_revision: live.ok(),
@@ -252,7 +241,7 @@ impl<'a, A: Actuator> Context<'a, A> {
         &self,
         action: &v1::Action,
         resource: Resource,
-        reference: &Option<v1::ObjectReference>,
+        reference: Option<&v1::ObjectReference>,
         patch: Patch,
         gone: &[Refusal],
     ) -> Done {
@@ -279,7 +268,7 @@ impl<'a, A: Actuator> Context<'a, A> {
         &self,
         action: &v1::Action,
         resource: Resource,
-        reference: &Option<v1::ObjectReference>,
+        reference: Option<&v1::ObjectReference>,
         with_uid: bool,
     ) -> Done {
         let Some(reference) = reference else {
@@ -310,7 +299,7 @@ impl<'a, A: Actuator> Context<'a, A> {
     }
 
     async fn create_pod(&self, action: &v1::Action, create: &v1::CreatePod) -> Done {
-        let body = match &*self.manifest {
+        let body = match &self.manifest {
             Ok(manifest) => manifest
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
@@ -355,7 +344,7 @@ impl<'a, A: Actuator> Context<'a, A> {
     /// Whether the pod that has the name already is the one that the create would have made.
     async fn is_ours(&self, create: &v1::CreatePod) -> bool {
         let key = self.key(Resource::Pods, &create.pod_name);
-        let Ok(manifest) = &*self.manifest else {
+        let Ok(manifest) = &self.manifest else {
             return false;
         };
         let Ok(live) = self.actuator.read(&key).await else {
@@ -374,7 +363,7 @@ impl<'a, A: Actuator> Context<'a, A> {
 
     async fn delete_pod(&self, action: &v1::Action, delete: &v1::DeletePod) -> Done {
         let done = self
-            .delete(action, Resource::Pods, &delete.pod, delete.uid_precondition)
+            .delete(action, Resource::Pods, delete.pod.as_ref(), delete.uid_precondition)
             .await;
         let name = delete.pod.as_ref().map_or("", |pod| &pod.name);
         match done.outcome.result() {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use nodewise_proto::v1;
 use serde_json::Value;
 
-use crate::actuator::HASH_LABEL;
+use crate::{actuator::HASH_LABEL, event::Pod};
 
 /// `Plan.pod_manifest` with the places that differ from pod to pod.
 #[derive(Debug)]
@@ -63,31 +63,9 @@ impl PodManifest {
 
 /// Whether a live pod is the one that a create of this plan would have made: same controller, node and revision.
 pub(super) fn is_same_pod(live: &Value, workload_uid: &str, node_name: &str, revision_hash: &str) -> bool {
-    let controlled = live["metadata"]["ownerReferences"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .any(|owner| owner["controller"] == true && owner["uid"] == workload_uid);
-    let hash = live["metadata"]["labels"][HASH_LABEL]
-        .as_str()
-        .unwrap_or_default();
-    controlled && hash == revision_hash && target_node(live) == Some(node_name)
-}
-
-/// The node that a pod is bound to, else the one that its node affinity names (D-24).
-fn target_node(pod: &Value) -> Option<&str> {
-    if let Some(bound) = pod["spec"]["nodeName"].as_str().filter(|name| !name.is_empty()) {
-        return Some(bound);
-    }
-    let required = &pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
-    let terms = required["nodeSelectorTerms"].as_array()?;
-    let field = terms
-        .iter()
-        .filter_map(|term| term["matchFields"].as_array())
-        .flatten()
-        .find(|field| field["key"] == "metadata.name" && field["operator"] == "In")?;
-    match field["values"].as_array()?.as_slice() {
-        [only] => only.as_str(),
-        _ => None,
-    }
+    let Ok(Pod { projection: pod, .. }) = Pod::from_json(live) else { return false };
+    let hash = pod.labels.iter().find(|label| label.key == HASH_LABEL).map_or("", |label| &label.value);
+    let target = if pod.node_name.is_empty() { &pod.target_node_name } else { &pod.node_name };
+    let controlled = pod.controller.is_some_and(|controller| controller.uid == workload_uid);
+    controlled && hash == revision_hash && target == node_name
 }

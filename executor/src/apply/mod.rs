@@ -8,7 +8,7 @@ use futures::{FutureExt as _, StreamExt as _};
 use nodewise_proto::v1::{self, action::Kind};
 use tracing::Instrument as _;
 
-use crate::actuator::Actuator;
+use crate::{actuator::Actuator, event::Resource};
 
 mod action;
 mod manifest;
@@ -22,8 +22,8 @@ pub const DEFAULT_CONCURRENCY: usize = 64;
 /// A write of ours whose trace a later snapshot must show (D-109).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnWrite {
-    /// The plural resource name, `pods` or `daemonsets`.
-    pub resource: &'static str,
+    /// Pods or DaemonSets.
+    pub resource: Resource,
     /// The resourceVersion that the write returned. Never empty.
     pub resource_version: String,
 }

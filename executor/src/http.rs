@@ -1,0 +1,260 @@
+//! `/healthz`, `/readyz` and `/metrics` over HTTP. Served before leadership is obtained, so that standbys answer probes.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    fmt::Write as _,
+    io,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use axum::{
+    Router,
+    extract::{Path, RawQuery, State},
+    http::{StatusCode, header},
+    response::IntoResponse,
+    routing::get,
+};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::metrics::Metrics;
+
+type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+
+/// Named checks, each of which passes or says why not. Clones share them.
+#[derive(Clone, Default)]
+pub struct Checks(Arc<RwLock<BTreeMap<String, Check>>>);
+
+impl Checks {
+    /// No check: always passes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a check, or replaces the one of that name. It runs at every probe and must not block.
+    pub fn add(&self, name: &str, check: impl Fn() -> Result<(), String> + Send + Sync + 'static) {
+        self.0
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(name.to_owned(), Arc::new(check));
+    }
+
+    /// Sets what the check of that name answers until it is set again.
+    pub fn set(&self, name: &str, state: Result<(), String>) {
+        self.add(name, move || state.clone());
+    }
+
+    /// Removes a check.
+    pub fn remove(&self, name: &str) {
+        self.0
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(name);
+    }
+
+    /// Every check that fails, with its reason, by name.
+    #[must_use]
+    pub fn failing(&self) -> Vec<(String, String)> {
+        self.run()
+            .into_iter()
+            .filter_map(|(name, result)| result.err().map(|reason| (name, reason)))
+            .collect()
+    }
+
+    fn run(&self) -> Vec<(String, Result<(), String>)> {
+        // Run outside the lock: a check may itself look at these checks.
+        let checks = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        checks.into_iter().map(|(name, check)| (name, check())).collect()
+    }
+
+    /// What a probe is told: `ok`, or one line per check where any fails or all were asked for.
+    fn answer(&self, endpoint: &str, verbose: bool) -> (StatusCode, String) {
+        let results = self.run();
+        let passed = results.iter().all(|(_, result)| result.is_ok());
+        if passed && !verbose {
+            return (StatusCode::OK, "ok".to_owned());
+        }
+        let mut text = String::new();
+        if results.is_empty() {
+            text.push_str("[+]ping ok\n");
+        }
+        for (name, result) in results {
+            let _ = match result {
+                Ok(()) => writeln!(text, "[+]{name} ok"),
+                Err(reason) => writeln!(text, "[-]{name} failed: {reason}"),
+            };
+        }
+        let _ = writeln!(
+            text,
+            "{endpoint} check {}",
+            if passed { "passed" } else { "failed" }
+        );
+        (
+            if passed {
+                StatusCode::OK
+            } else {
+                StatusCode::INTERNAL_SERVER_ERROR
+            },
+            text,
+        )
+    }
+
+    fn answer_one(&self, name: &str) -> (StatusCode, String) {
+        let check = self
+            .0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(name)
+            .cloned();
+        match check.map(|check| check()) {
+            Some(Ok(())) => (StatusCode::OK, "ok".to_owned()),
+            Some(Err(reason)) => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                format!("{name} failed: {reason}\n"),
+            ),
+            None => (StatusCode::NOT_FOUND, format!("there is no check {name}\n")),
+        }
+    }
+}
+
+impl fmt::Debug for Checks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let checks = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        f.debug_list().entries(checks.keys()).finish()
+    }
+}
+
+/// What the HTTP server shows. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Health {
+    /// Checks of `/healthz`: fail them only where a restart helps.
+    pub live: Checks,
+    /// Checks of `/readyz`: what keeps the executor from working, with the reason.
+    pub ready: Checks,
+    /// What `/metrics` shows.
+    pub metrics: Metrics,
+}
+
+/// Serves until `shutdown` is cancelled.
+pub async fn serve(listener: TcpListener, health: Health, shutdown: CancellationToken) -> io::Result<()> {
+    axum::serve(listener, router(health))
+        .with_graceful_shutdown(shutdown.cancelled_owned())
+        .await
+}
+
+fn router(health: Health) -> Router {
+    Router::new()
+        .route("/metrics", get(metrics))
+        .nest("/healthz", probe("healthz", health.live.clone()))
+        .nest("/livez", probe("livez", health.live.clone()))
+        .nest("/readyz", probe("readyz", health.ready.clone()))
+        .with_state(health.metrics)
+}
+
+/// The routes of one probe: all checks at its root, one check below.
+fn probe<S: Clone + Send + Sync + 'static>(endpoint: &'static str, checks: Checks) -> Router<S> {
+    let one = checks.clone();
+    Router::new()
+        .route(
+            "/",
+            get(move |RawQuery(query): RawQuery| async move {
+                let verbose =
+                    query.is_some_and(|query| query.split(['&', '=']).any(|part| part == "verbose"));
+                checks.answer(endpoint, verbose)
+            }),
+        )
+        .route(
+            "/{check}",
+            get(move |Path(name): Path<String>| async move { one.answer_one(&name) }),
+        )
+}
+
+async fn metrics(State(metrics): State<Metrics>) -> impl IntoResponse {
+    const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, OPEN_METRICS)], metrics.encode())
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{body::Body, http::Request};
+    use tower::ServiceExt as _;
+
+    use super::*;
+
+    async fn ask(health: &Health, path: &str) -> (u16, String) {
+        let request = Request::get(path).body(Body::empty()).expect("a request");
+        let response = router(health.clone()).oneshot(request).await.expect("an answer");
+        let status = response.status().as_u16();
+        let body = axum::body::to_bytes(response.into_body(), usize::MAX)
+            .await
+            .expect("a body");
+        (status, String::from_utf8(body.to_vec()).expect("text"))
+    }
+
+    // T-14, M-37: good checks, then a bad one added at run time, which is named with its reason.
+    #[tokio::test]
+    async fn a_failing_check_is_named() {
+        let health = Health::default();
+        assert_eq!(ask(&health, "/healthz").await, (200, "ok".to_owned()));
+        health.live.set("good", Ok(()));
+        assert_eq!(ask(&health, "/healthz").await, (200, "ok".to_owned()));
+        health.live.set("bad", Err("it broke".to_owned()));
+        let expected = "[-]bad failed: it broke\n[+]good ok\nhealthz check failed\n";
+        assert_eq!(ask(&health, "/healthz").await, (500, expected.to_owned()));
+        assert_eq!(ask(&health, "/livez").await.0, 500);
+        assert_eq!(ask(&health, "/healthz/good").await, (200, "ok".to_owned()));
+        assert_eq!(
+            ask(&health, "/healthz/bad").await,
+            (500, "bad failed: it broke\n".to_owned())
+        );
+        assert_eq!(ask(&health, "/healthz/none").await.0, 404);
+    }
+
+    // M-37: `?verbose` lists every check; without any there is a ping.
+    #[tokio::test]
+    async fn verbose_lists_all() {
+        let health = Health::default();
+        assert_eq!(
+            ask(&health, "/readyz?verbose").await,
+            (200, "[+]ping ok\nreadyz check passed\n".to_owned())
+        );
+        health.ready.set("caches", Ok(()));
+        assert_eq!(
+            ask(&health, "/readyz?verbose").await,
+            (200, "[+]caches ok\nreadyz check passed\n".to_owned())
+        );
+        assert_eq!(ask(&health, "/readyz").await, (200, "ok".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn readiness_and_liveness_are_apart() {
+        let health = Health::default();
+        health
+            .ready
+            .set("plan-service", Err("no replica answers".to_owned()));
+        assert_eq!(ask(&health, "/readyz").await.0, 500);
+        assert_eq!(ask(&health, "/healthz").await.0, 200);
+        assert_eq!(
+            health.ready.failing(),
+            [("plan-service".to_owned(), "no replica answers".to_owned())]
+        );
+    }
+
+    #[tokio::test]
+    async fn metrics_are_served() {
+        let (status, text) = ask(&Health::default(), "/metrics").await;
+        assert_eq!(status, 200);
+        assert!(text.ends_with("# EOF\n"));
+    }
+
+    #[tokio::test]
+    async fn serves_until_told_to_stop() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let shutdown = CancellationToken::new();
+        let served = tokio::spawn(serve(listener, Health::default(), shutdown.clone()));
+        shutdown.cancel();
+        served.await.expect("no panic").expect("a clean end");
+    }
+}
