@@ -1,0 +1,74 @@
+//! Builds the programs under test and finds them.
+
+use std::{
+    path::PathBuf,
+    process::{Command, Stdio},
+    sync::OnceLock,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+/// The programs under test.
+#[derive(Debug, Clone)]
+pub struct Binaries {
+    /// `nodewise-server`.
+    pub server: PathBuf,
+    /// `nodewise-executor`.
+    pub executor: PathBuf,
+    /// `nodewise`.
+    pub cli: PathBuf,
+}
+
+/// Builds them once per process; cargo's own lock serializes processes, and a second build finds nothing to do.
+pub fn binaries() -> Result<&'static Binaries> {
+    static BUILT: OnceLock<Binaries> = OnceLock::new();
+    if let Some(built) = BUILT.get() {
+        return Ok(built);
+    }
+    let built = build()?;
+    Ok(BUILT.get_or_init(|| built))
+}
+
+fn build() -> Result<Binaries> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(["build", "--locked", "--message-format=json-render-diagnostics"])
+        .args([
+            "--package=nodewise-server",
+            "--package=nodewise-executor",
+            "--package=nodewise",
+            "--bins",
+        ])
+        .stderr(Stdio::inherit())
+        .output()
+        .context("running cargo build")?;
+    ensure!(
+        output.status.success(),
+        "cargo build of the programs under test failed"
+    );
+    let executables: Vec<PathBuf> = String::from_utf8(output.stdout)?
+        .lines()
+        .filter_map(|line| {
+            serde_json::from_str::<Value>(line)
+                .ok()?
+                .get("executable")?
+                .as_str()
+                .map(PathBuf::from)
+        })
+        .collect();
+    let find = |name: &str| {
+        let found = executables
+            .iter()
+            .find(|path| path.file_stem().is_some_and(|stem| stem == name));
+        found
+            .cloned()
+            .with_context(|| format!("cargo build made no {name}"))
+    };
+    Ok(Binaries {
+        server: find("nodewise-server")?,
+        executor: find("nodewise-executor")?,
+        cli: find("nodewise")?,
+    })
+}

@@ -1,0 +1,186 @@
+//! Watches one DaemonSet's pods and keeps the worst that was ever seen, so that a test can hold a budget to what happened and
+//! not to what was planned.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    Api, Client,
+    runtime::{WatchStreamExt as _, watcher},
+};
+
+/// What was seen so far.
+#[derive(Debug, Clone, Default)]
+pub struct Seen {
+    /// Uids of all pods ever seen.
+    pub created: BTreeSet<String>,
+    /// Uids of all pods ever seen being deleted or gone.
+    pub deleted: BTreeSet<String>,
+    /// Most pods on one node at a time that were neither finished nor being deleted, with that node.
+    pub most_live: (usize, String),
+    /// Most nodes at a time, of those that had a ready pod since [`BudgetWatch::arm`], without one.
+    pub most_unavailable: usize,
+    /// Most nodes at a time with more than one live pod.
+    pub most_surging: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    pods: BTreeMap<String, Pod>,
+    /// The nodes whose availability is held to the budget.
+    armed: BTreeSet<String>,
+    /// Between the start and the end of a list, when `pods` is not whole.
+    listing: bool,
+    seen: Seen,
+}
+
+/// A running watch; ends when dropped.
+#[derive(Debug)]
+pub struct BudgetWatch {
+    state: Arc<Mutex<State>>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl BudgetWatch {
+    /// Starts watching the pods of namespace `default` with label `app: name`.
+    #[must_use]
+    pub fn start(client: Client, name: &str) -> Self {
+        let state = Arc::new(Mutex::new(State::default()));
+        let pods: Api<Pod> = Api::namespaced(client, "default");
+        let config = watcher::Config::default().labels(&format!("app={name}"));
+        let shared = Arc::clone(&state);
+        let task = tokio::spawn(async move {
+            let mut events = watcher(pods, config).default_backoff().boxed();
+            while let Some(event) = events.next().await {
+                if let Ok(event) = event {
+                    shared
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .observe(event);
+                }
+            }
+        });
+        Self { state, task }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on every node that has a ready pod at this moment counts as unavailable while it has none.
+    pub fn arm(&self) {
+        let mut state = self.lock();
+        state.armed = state.nodes_with(is_ready);
+        state.seen.most_unavailable = 0;
+        state.seen.most_surging = 0;
+    }
+
+    /// What was seen so far.
+    #[must_use]
+    pub fn seen(&self) -> Seen {
+        self.lock().seen.clone()
+    }
+}
+
+impl Drop for BudgetWatch {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl State {
+    fn observe(&mut self, event: watcher::Event<Pod>) {
+        match event {
+            watcher::Event::Apply(pod) | watcher::Event::InitApply(pod) => {
+                let uid = pod.metadata.uid.clone().unwrap_or_default();
+                self.seen.created.insert(uid.clone());
+                if pod.metadata.deletion_timestamp.is_some() {
+                    self.seen.deleted.insert(uid.clone());
+                }
+                self.pods.insert(uid, pod);
+            }
+            watcher::Event::Delete(pod) => {
+                let uid = pod.metadata.uid.unwrap_or_default();
+                self.pods.remove(&uid);
+                self.seen.deleted.insert(uid);
+            }
+            watcher::Event::Init => {
+                self.pods.clear();
+                self.listing = true;
+            }
+            watcher::Event::InitDone => self.listing = false,
+        }
+        if !self.listing {
+            self.measure();
+        }
+    }
+
+    fn measure(&mut self) {
+        let ready = self.nodes_with(is_ready);
+        let unavailable = self.armed.difference(&ready).count();
+        let mut live: BTreeMap<String, usize> = BTreeMap::new();
+        for pod in self.pods.values().filter(|pod| is_live(pod)) {
+            *live.entry(node_of(pod)).or_default() += 1;
+        }
+        let surging = live.values().filter(|count| **count > 1).count();
+        let seen = &mut self.seen;
+        seen.most_unavailable = seen.most_unavailable.max(unavailable);
+        seen.most_surging = seen.most_surging.max(surging);
+        if let Some((node, count)) = live.into_iter().max_by_key(|(_, count)| *count)
+            && count > seen.most_live.0
+        {
+            seen.most_live = (count, node);
+        }
+    }
+
+    fn nodes_with(&self, condition: fn(&Pod) -> bool) -> BTreeSet<String> {
+        self.pods
+            .values()
+            .filter(|pod| condition(pod))
+            .map(node_of)
+            .collect()
+    }
+}
+
+/// The node a pod is on or is meant for.
+#[must_use]
+pub fn node_of(pod: &Pod) -> String {
+    let spec = pod.spec.as_ref();
+    if let Some(node) = spec.and_then(|spec| spec.node_name.clone()) {
+        return node;
+    }
+    let affinity = spec.and_then(|spec| spec.affinity.as_ref()?.node_affinity.as_ref());
+    let required =
+        affinity.and_then(|node| node.required_during_scheduling_ignored_during_execution.as_ref());
+    let terms = required
+        .map(|required| required.node_selector_terms.iter())
+        .into_iter()
+        .flatten();
+    let fields = terms.filter_map(|term| term.match_fields.as_ref()).flatten();
+    fields
+        .filter_map(|field| field.values.as_ref()?.first().cloned())
+        .next()
+        .unwrap_or_default()
+}
+
+/// The Ready condition is True and the pod is not being deleted.
+#[must_use]
+pub fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
+    pod.metadata.deletion_timestamp.is_none()
+        && conditions
+            .into_iter()
+            .flatten()
+            .any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}
+
+/// Neither finished nor being deleted.
+#[must_use]
+pub fn is_live(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    pod.metadata.deletion_timestamp.is_none() && !matches!(phase, Some("Failed" | "Succeeded"))
+}

@@ -1,0 +1,78 @@
+//! DaemonSets for tests, as the JSON that a user would apply.
+
+use serde_json::{Value, json};
+
+/// A DaemonSet to be created; `Into<Value>` by [`DaemonSetBuilder::build`].
+#[derive(Debug, Clone)]
+pub struct DaemonSetBuilder(Value);
+
+/// A DaemonSet named `name` whose pods carry the label `app: name`, run `image` version 1 and tolerate nothing by
+/// themselves.
+#[must_use]
+pub fn daemon_set(name: &str) -> DaemonSetBuilder {
+    DaemonSetBuilder(json!({
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": { "name": name, "namespace": "default" },
+        "spec": {
+            "selector": { "matchLabels": { "app": name } },
+            "template": {
+                "metadata": { "labels": { "app": name } },
+                "spec": { "containers": [{ "name": "main", "image": "registry.example/agent:1" }] },
+            },
+        },
+    }))
+}
+
+impl DaemonSetBuilder {
+    /// Sets spec.updateStrategy.
+    #[must_use]
+    pub fn strategy(self, strategy: Value) -> Self {
+        self.set("/spec", "updateStrategy", strategy)
+    }
+
+    /// RollingUpdate with this maxUnavailable.
+    #[must_use]
+    pub fn max_unavailable(self, value: impl Into<Value>) -> Self {
+        self.strategy(json!({ "type": "RollingUpdate", "rollingUpdate": { "maxUnavailable": value.into() } }))
+    }
+
+    /// RollingUpdate with this maxSurge and maxUnavailable 0.
+    #[must_use]
+    pub fn max_surge(self, value: impl Into<Value>) -> Self {
+        let rolling = json!({ "maxSurge": value.into(), "maxUnavailable": 0 });
+        self.strategy(json!({ "type": "RollingUpdate", "rollingUpdate": rolling }))
+    }
+
+    /// OnDelete.
+    #[must_use]
+    pub fn on_delete(self) -> Self {
+        self.strategy(json!({ "type": "OnDelete" }))
+    }
+
+    /// Sets any field: the object at `pointer` gets `key: value`.
+    ///
+    /// # Panics
+    /// When there is no object at `pointer`.
+    #[must_use]
+    pub fn set(mut self, pointer: &str, key: &str, value: Value) -> Self {
+        let object = self.0.pointer_mut(pointer).and_then(Value::as_object_mut);
+        object
+            .unwrap_or_else(|| panic!("no object at {pointer}"))
+            .insert(key.to_owned(), value);
+        self
+    }
+
+    /// The object.
+    #[must_use]
+    pub fn build(self) -> Value {
+        self.0
+    }
+}
+
+/// The strategic merge patch that makes the template's image another version.
+#[must_use]
+pub fn image_patch(version: u32) -> Value {
+    let container = json!({ "name": "main", "image": format!("registry.example/agent:{version}") });
+    json!({ "spec": { "template": { "spec": { "containers": [container] } } } })
+}

@@ -1,0 +1,12 @@
+//! What the end-to-end tests share: a control plane with the real server and executor on it, as separate processes, and the
+//! questions that tests ask of it. The scenarios themselves are in `tests/`.
+
+mod binaries;
+mod budget;
+mod daemon_set;
+mod rig;
+
+pub use binaries::{Binaries, binaries};
+pub use budget::{BudgetWatch, Seen, is_live, is_ready, node_of};
+pub use daemon_set::{DaemonSetBuilder, daemon_set, image_patch};
+pub use rig::{DEADLINE, EXECUTOR_USER, Rig, RigOptions};
