@@ -1,10 +1,14 @@
 //! What the unit tests build their cases from.
 
+use jiff::Timestamp;
 use serde_json::json;
 
-use crate::snapshot::{
-    ControllerRef, DaemonSet, Labels, Node, RollingUpdate, Scheduling, Selector, Status, Taint, TaintEffect,
-    UpdateStrategy,
+use crate::{
+    manifest::HASH_LABEL,
+    snapshot::{
+        ControllerRef, DaemonSet, Labels, Node, Options, Pod, PodPhase, Revision, RollingUpdate, Scheduling,
+        Selector, Snapshot, State, Status, Taint, TaintEffect, Target, UpdateStrategy,
+    },
 };
 
 /// DaemonSet `foo`, which selects `app=foo`.
@@ -85,4 +89,35 @@ pub(crate) fn pairs(entries: &[(&str, &str)]) -> Vec<(String, String)> {
 /// Owned strings.
 pub(crate) fn strings(values: &[&str]) -> Vec<String> {
     values.iter().map(|value| (*value).to_owned()).collect()
+}
+
+/// A snapshot of a workload alone, with default options.
+pub(crate) fn snapshot(daemon_set: DaemonSet, revisions: Vec<Revision>) -> Snapshot {
+    Snapshot {
+        now: Timestamp::UNIX_EPOCH,
+        daemon_set,
+        revisions,
+        nodes: vec![],
+        pods: vec![],
+        state: State::default(),
+        own_writes: vec![],
+        options: Options::default(),
+    }
+}
+
+/// A ready, running pod of a workload on a node. Its uid is its name with `-uid`.
+pub(crate) fn pod(ds: &DaemonSet, name: &str, node: &str, hash: &str) -> Pod {
+    Pod {
+        name: name.to_owned(),
+        uid: format!("{name}-uid"),
+        labels: labels(&[("app", "foo"), (HASH_LABEL, hash)]),
+        controller: Some(controller(ds)),
+        target: Target::Bound(node.to_owned()),
+        phase: PodPhase::Running,
+        ready: true,
+        ready_since: Some(Timestamp::UNIX_EPOCH),
+        created: Some(Timestamp::UNIX_EPOCH),
+        deleting: false,
+        has_finalizers: false,
+    }
 }

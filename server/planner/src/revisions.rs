@@ -1,11 +1,20 @@
-//! The workload's ControllerRevisions: which one is current, and what must be written so that it is.
+//! The workload's ControllerRevisions (chapter 9): which one is current, and what must be written so that it is.
 
 use std::collections::BTreeSet;
 
+use serde_json::{Value, json};
+
 use crate::{
-    plan::{Action, Batch},
-    snapshot::{Deviation, Pod, Revision, Snapshot},
+    canonical,
+    claims::{self, Claim},
+    manifest::{HASH_LABEL, template_labels},
+    names,
+    plan::{Action, ActionKind, Batch, Collision, ObjectRef, Reason},
+    snapshot::{DaemonSet, Deviation, Pod, Revision, Snapshot},
 };
+
+/// Old revisions that are kept where the workload does not say.
+const DEFAULT_HISTORY_LIMIT: usize = 10;
 
 /// What the revisions say, once `batches` are applied.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,7 +27,7 @@ pub(crate) struct Resolution<'a> {
     pub(crate) batches: Vec<Batch>,
     /// The claimed revisions of other templates, ascending by (number, creation, name).
     pub(crate) old: Vec<&'a Revision>,
-    /// Uids of pods that `batches` relabel: they count as carrying `current_hash` in this plan.
+    /// Uids of pods that `batches` relabel: they count as carrying `current_hash` in this plan (D-57).
     pub(crate) relabelled: BTreeSet<&'a str>,
     /// Set when nothing else may be planned.
     pub(crate) halt: Option<Halt>,
@@ -26,7 +35,7 @@ pub(crate) struct Resolution<'a> {
     pub(crate) deviations: BTreeSet<Deviation>,
 }
 
-/// The name of the revision to be created is taken by another template.
+/// The name of the revision to be created is taken by another template (D-62).
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Halt {
     /// The one action of the plan, for phase Status: it raises the collision count.
@@ -36,15 +45,360 @@ pub(crate) struct Halt {
 }
 
 /// Resolves the revisions of a snapshot. `owned_pods` are the pods that are claimed, adopted ones included.
-pub(crate) fn resolve<'a>(_snapshot: &'a Snapshot, _owned_pods: &[&'a Pod]) -> Resolution<'a> {
-    todo!()
+pub(crate) fn resolve<'a>(snapshot: &'a Snapshot, owned_pods: &[&'a Pod]) -> Resolution<'a> {
+    let ds = &snapshot.daemon_set;
+    let data = canonical::revision_data(&ds.template);
+    let mut resolution = Resolution {
+        current_hash: String::new(),
+        current_number: 0,
+        batches: Vec::new(),
+        old: Vec::new(),
+        relabelled: BTreeSet::new(),
+        halt: None,
+        deviations: BTreeSet::new(),
+    };
+    let claimed = resolution.claim(snapshot);
+    resolution.add_missing_labels(&claimed);
+    // Values, not bytes: whoever reads JSON cannot see how the server's strings are escaped (D-59).
+    let (current, old): (Vec<_>, Vec<_>) = claimed.into_iter().partition(|revision| revision.data == data);
+    let next = old
+        .last()
+        .map_or(0, |newest| newest.number)
+        .max(0)
+        .saturating_add(1);
+    resolution.old = old;
+    match current.split_last() {
+        Some((kept, duplicates)) => {
+            resolution.keep(ds, kept, next);
+            resolution.remove_duplicates(snapshot, duplicates, owned_pods);
+        }
+        None => resolution.create(snapshot, &data, next),
+    }
+    resolution
 }
 
-/// The deletes of phase Cleanup. `live_hashes` are those that pods carry; `limit` is spec.revisionHistoryLimit.
+/// The deletes of phase Cleanup (D-63). `live_hashes` are those that pods carry, terminal deleting ones included; `limit` is
+/// spec.revisionHistoryLimit.
 pub(crate) fn cleanup(
-    _resolution: &Resolution<'_>,
-    _live_hashes: &BTreeSet<&str>,
-    _limit: Option<i32>,
+    resolution: &Resolution<'_>,
+    live_hashes: &BTreeSet<&str>,
+    limit: Option<i32>,
 ) -> Vec<Action> {
-    todo!()
+    let limit = limit.map_or(DEFAULT_HISTORY_LIMIT, |limit| usize::try_from(limit).unwrap_or(0));
+    let excess = resolution.old.len().saturating_sub(limit);
+    let dead = resolution.old.iter().filter(|revision| {
+        let hash = effective_hash(revision);
+        hash.is_empty() || !live_hashes.contains(hash)
+    });
+    dead.take(excess)
+        .map(|revision| {
+            let message = format!(
+                "revision {} is old, no pod is of it, and more than {limit} old revisions are there",
+                revision.number
+            );
+            delete(revision, Reason::HistoryLimit, message)
+        })
+        .collect()
 }
+
+impl<'a> Resolution<'a> {
+    /// Claims revisions (D-51) and returns those that are the workload's now, ascending: of equal templates the last one is
+    /// the one to keep.
+    fn claim(&mut self, snapshot: &'a Snapshot) -> Vec<&'a Revision> {
+        let ds = &snapshot.daemon_set;
+        let (mut claimed, mut adopt, mut release) = (Vec::new(), Vec::new(), Vec::new());
+        // One that was read because its name is taken is used as it is, whoever owns it, or not at all.
+        let mut revisions: Vec<_> = snapshot
+            .revisions
+            .iter()
+            .filter(|revision| !revision.read_after_name_collision)
+            .collect();
+        revisions.sort_by_key(|revision| (revision.number, revision.created, &revision.name));
+        for revision in revisions {
+            match claims::claim_by_uid(
+                ds,
+                &revision.labels,
+                revision.controller.as_ref(),
+                revision.deleting,
+            ) {
+                Claim::Owned => claimed.push(revision),
+                Claim::Adopt => {
+                    claimed.push(revision);
+                    adopt.push(adoption(ds, revision));
+                }
+                Claim::Release => release.push(release_of(ds, revision)),
+                Claim::Ignore => {}
+            }
+        }
+        // Releases first: an adoption fails as long as the live workload is being deleted.
+        self.push(release, false);
+        self.push(adopt, true);
+        claimed
+    }
+
+    /// Every revision gets a hash label: its own name (D-52).
+    fn add_missing_labels(&mut self, claimed: &[&Revision]) {
+        let unlabelled = claimed
+            .iter()
+            .filter(|revision| revision.labels.get(HASH_LABEL).is_none());
+        let actions = unlabelled.map(|revision| Action {
+            reason: Reason::HashLabelMissing,
+            message: format!(
+                "revision {} has no label {HASH_LABEL}; its name serves as hash",
+                revision.name
+            ),
+            kind: ActionKind::UpdateRevision {
+                revision: reference(revision),
+                patch: label_patch(&revision.uid, &revision.name),
+                number: None,
+            },
+        });
+        self.push(actions.collect(), false);
+    }
+
+    /// Goes on with a revision of the present template; it must have the highest number (D-54, D-55).
+    fn keep(&mut self, ds: &DaemonSet, kept: &Revision, next: i64) {
+        effective_hash(kept).clone_into(&mut self.current_hash);
+        self.current_number = kept.number.max(next);
+        if kept.number < next {
+            let patch = json!({"metadata": {"uid": kept.uid}, "revision": next});
+            let message = format!(
+                "{} is back at the template of revision {}, which becomes revision {next}",
+                ds.name, kept.number
+            );
+            let kind = ActionKind::UpdateRevision {
+                revision: reference(kept),
+                patch: canonical::to_bytes(&patch),
+                number: Some(next),
+            };
+            self.push(
+                vec![Action {
+                    reason: Reason::Rollback,
+                    message,
+                    kind,
+                }],
+                false,
+            );
+        }
+    }
+
+    /// One revision of the present template is enough (D-56).
+    fn remove_duplicates(&mut self, snapshot: &Snapshot, duplicates: &[&Revision], owned_pods: &[&'a Pod]) {
+        if duplicates.is_empty() {
+            return;
+        }
+        let hashes: BTreeSet<&str> = duplicates
+            .iter()
+            .map(|duplicate| effective_hash(duplicate))
+            .collect();
+        let of_duplicate = |pod: &Pod| {
+            pod.labels
+                .get(HASH_LABEL)
+                .is_some_and(|hash| hashes.contains(hash))
+        };
+        let only_theirs = snapshot.options.deviates(Deviation::RelabelDuplicatesOnly);
+        let mut relabels = Vec::new();
+        for pod in owned_pods
+            .iter()
+            .filter(|pod| pod.labels.get(HASH_LABEL) != Some(&self.current_hash))
+        {
+            if only_theirs && !of_duplicate(pod) {
+                // Upstream would pass this pod off as one of the present template.
+                self.deviations.insert(Deviation::RelabelDuplicatesOnly);
+            } else {
+                self.relabelled.insert(&pod.uid);
+                relabels.push(self.relabel(pod));
+            }
+        }
+        self.push(relabels, false);
+        let deletes = duplicates.iter().map(|duplicate| {
+            let message = format!(
+                "revision {} has the same template as the current one",
+                duplicate.name
+            );
+            delete(duplicate, Reason::DuplicateRevision, message)
+        });
+        self.push(deletes.collect(), false);
+    }
+
+    fn relabel(&self, pod: &Pod) -> Action {
+        Action {
+            reason: Reason::DuplicateRevision,
+            message: format!("pod {} carries the hash of a revision that is not kept", pod.name),
+            kind: ActionKind::RelabelPod {
+                pod: ObjectRef {
+                    name: pod.name.clone(),
+                    uid: pod.uid.clone(),
+                },
+                patch: label_patch(&pod.uid, &self.current_hash),
+            },
+        }
+    }
+
+    /// No revision has the present template: creates one, unless its name is known to be taken (D-60, D-62).
+    fn create(&mut self, snapshot: &'a Snapshot, data: &Value, number: i64) {
+        let ds = &snapshot.daemon_set;
+        let hash = names::revision_hash(&canonical::to_bytes(data), ds.collision_count);
+        let name = self.revision_name(snapshot, &hash);
+        let taken = snapshot
+            .revisions
+            .iter()
+            .find(|other| other.read_after_name_collision && other.name == name);
+        match taken {
+            Some(same) if same.data == *data => {
+                same.labels
+                    .get(HASH_LABEL)
+                    .unwrap_or_default()
+                    .clone_into(&mut self.current_hash);
+                self.current_number = same.number;
+            }
+            Some(other) => {
+                self.batches.clear();
+                self.halt = Some(halt(ds, &other.name));
+            }
+            None => {
+                let manifest = manifest(ds, &name, &hash, data, number);
+                let message = format!(
+                    "no revision has the present template of {}; it becomes revision {number}",
+                    ds.name
+                );
+                let kind = ActionKind::CreateRevision { name, manifest };
+                self.push(
+                    vec![Action {
+                        reason: Reason::NewTemplate,
+                        message,
+                        kind,
+                    }],
+                    false,
+                );
+                self.current_hash = hash;
+                self.current_number = number;
+            }
+        }
+    }
+
+    fn revision_name(&mut self, snapshot: &Snapshot, hash: &str) -> String {
+        let ds = &snapshot.daemon_set;
+        let upstream = names::revision_name(ds, hash, false);
+        if !snapshot.options.deviates(Deviation::ShortenRevisionNames) {
+            return upstream;
+        }
+        let name = names::revision_name(ds, hash, true);
+        if name != upstream {
+            self.deviations.insert(Deviation::ShortenRevisionNames);
+        }
+        name
+    }
+
+    fn push(&mut self, actions: Vec<Action>, confirm_workload: bool) {
+        if !actions.is_empty() {
+            self.batches.push(Batch {
+                actions,
+                confirm_workload,
+            });
+        }
+    }
+}
+
+/// The hash that a claimed revision has, or is given by [`Resolution::add_missing_labels`].
+fn effective_hash(revision: &Revision) -> &str {
+    revision.labels.get(HASH_LABEL).unwrap_or(&revision.name)
+}
+
+fn reference(revision: &Revision) -> ObjectRef {
+    ObjectRef {
+        name: revision.name.clone(),
+        uid: revision.uid.clone(),
+    }
+}
+
+/// A merge patch of the hash label. The uid makes the API refuse it for another object of the name.
+fn label_patch(uid: &str, hash: &str) -> Vec<u8> {
+    canonical::to_bytes(&json!({"metadata": {"labels": {HASH_LABEL: hash}, "uid": uid}}))
+}
+
+fn adoption(ds: &DaemonSet, revision: &Revision) -> Action {
+    Action {
+        reason: Reason::SelectorMatches,
+        message: format!(
+            "revision {} has no controller and the selector matches",
+            revision.name
+        ),
+        kind: ActionKind::AdoptRevision {
+            revision: reference(revision),
+            patch: claims::adopt_patch(ds, &revision.uid),
+        },
+    }
+}
+
+fn release_of(ds: &DaemonSet, revision: &Revision) -> Action {
+    Action {
+        reason: Reason::SelectorDoesNotMatch,
+        message: format!("the selector does not match revision {} any more", revision.name),
+        kind: ActionKind::ReleaseRevision {
+            revision: reference(revision),
+            patch: claims::release_patch(ds, &revision.uid),
+        },
+    }
+}
+
+fn delete(revision: &Revision, reason: Reason, message: String) -> Action {
+    let kind = ActionKind::DeleteRevision {
+        revision: reference(revision),
+        number: revision.number,
+    };
+    Action {
+        reason,
+        message,
+        kind,
+    }
+}
+
+/// Another template has the name: the collision count makes the next name differ.
+fn halt(ds: &DaemonSet, name: &str) -> Halt {
+    let count = ds.collision_count.unwrap_or(0).saturating_add(1);
+    let action = Action {
+        reason: Reason::RevisionNameCollision,
+        message: format!(
+            "revision {name} has another template; collision count {count} makes the next name differ"
+        ),
+        kind: ActionKind::UpdateStatus {
+            status: ds.status,
+            collision: Some(Collision {
+                count,
+                expected: ds.collision_count,
+            }),
+        },
+    };
+    Halt {
+        action,
+        error: format!("creating revision {name}: the name is taken by another template"),
+    }
+}
+
+/// A new ControllerRevision (D-60). The annotations are the workload's of this moment.
+fn manifest(ds: &DaemonSet, name: &str, hash: &str, data: &Value, number: i64) -> Vec<u8> {
+    let mut labels = template_labels(ds);
+    labels.insert(HASH_LABEL.to_owned(), hash.into());
+    let annotations: Value = ds
+        .annotations
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .collect();
+    canonical::to_bytes(&json!({
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {
+            "name": name,
+            "namespace": ds.namespace,
+            "labels": labels,
+            "annotations": annotations,
+            "ownerReferences": [claims::owner_reference(ds)],
+        },
+        "data": data,
+        "revision": number,
+    }))
+}
+
+#[cfg(test)]
+mod tests;
