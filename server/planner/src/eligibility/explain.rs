@@ -1,6 +1,9 @@
 //! Why the workload may, or may not, run on a node: the same rules as [`Eligibility::evaluate`], in words.
 
-use super::{Eligibility, Fit, affinity::Expression};
+use super::{
+    Eligibility, Fit,
+    affinity::{Expression, RequiredTerms},
+};
 use crate::snapshot::{Node, Taint, TaintEffect};
 
 /// Terms that a sentence names before it refers to the details.
@@ -109,7 +112,7 @@ impl Eligibility {
     }
 
     fn explain_terms(&self, node: &Node, findings: &mut Findings) {
-        let Some(terms) = self.required_terms.as_ref().map(|terms| terms.all()) else {
+        let Some(terms) = self.required_terms.as_ref().map(RequiredTerms::all) else {
             return;
         };
         if terms.is_empty() {

@@ -105,6 +105,7 @@ fn taints_and_tolerations() {
     let cordon = kubernetes("unschedulable:NoSchedule");
     let out_of_service = kubernetes("out-of-service:NoExecute");
     // (requirement, tolerations, taints, fit)
+    #[rustfmt::skip] // one case, one line
     let table: &[(&str, &[&str], &[&str], Fit)] = &[
         ("D-8.4", &[], &[], RUN),
         ("S-5, D-18", &[], &[&unready_execute], RUN),
@@ -112,95 +113,25 @@ fn taints_and_tolerations() {
         ("S-6, D-20", &[], &[&unready_schedule], KEEP),
         ("D-20", &[], &[&lost_schedule], KEEP),
         ("D-20", &[], &[&out_of_service], NEITHER),
-        (
-            "S-7, D-18",
-            &[],
-            &[&pressures[0], &pressures[1], &pressures[2]],
-            RUN,
-        ),
+        ("S-7, D-18", &[], &[&pressures[0], &pressures[1], &pressures[2]], RUN),
         ("S-8, D-18", &[], &[&cordon], RUN),
         ("S-10, S-13, D-8.3", &[], &["dedicated=user1:NoSchedule"], KEEP),
-        (
-            "S-11, D-17",
-            &["dedicated - user1 NoSchedule"],
-            &["dedicated=user1:NoSchedule"],
-            RUN,
-        ),
+        ("S-11, D-17", &["dedicated - user1 NoSchedule"], &["dedicated=user1:NoSchedule"], RUN),
         ("S-12", &["dedicated - user1 NoSchedule"], &[], RUN),
-        (
-            "D-17 effect",
-            &["dedicated - user1 NoExecute"],
-            &["dedicated=user1:NoSchedule"],
-            KEEP,
-        ),
-        (
-            "D-17 value",
-            &["dedicated - user2 NoSchedule"],
-            &["dedicated=user1:NoSchedule"],
-            KEEP,
-        ),
-        (
-            "D-17 key",
-            &["other Exists - -"],
-            &["dedicated=user1:NoSchedule"],
-            KEEP,
-        ),
-        (
-            "D-17 every effect",
-            &["dedicated Equal user1 -"],
-            &["dedicated=user1:NoExecute"],
-            RUN,
-        ),
-        (
-            "D-17 unknown effect",
-            &["dedicated Exists - Some"],
-            &["dedicated=user1:NoExecute"],
-            NEITHER,
-        ),
-        (
-            "D-17 unknown operator",
-            &["dedicated Maybe user1 -"],
-            &["dedicated=user1:NoSchedule"],
-            KEEP,
-        ),
-        (
-            "D-17 empty key, Equal",
-            &["- Equal user1 -"],
-            &["dedicated=user1:NoSchedule"],
-            RUN,
-        ),
-        (
-            "D-17 empty key, Equal",
-            &["- Equal user1 -"],
-            &["dedicated=user2:NoSchedule"],
-            KEEP,
-        ),
-        (
-            "D-17 empty value",
-            &["dedicated - - -"],
-            &["dedicated:NoSchedule"],
-            RUN,
-        ),
+        ("D-17 effect", &["dedicated - user1 NoExecute"], &["dedicated=user1:NoSchedule"], KEEP),
+        ("D-17 value", &["dedicated - user2 NoSchedule"], &["dedicated=user1:NoSchedule"], KEEP),
+        ("D-17 key", &["other Exists - -"], &["dedicated=user1:NoSchedule"], KEEP),
+        ("D-17 every effect", &["dedicated Equal user1 -"], &["dedicated=user1:NoExecute"], RUN),
+        ("D-17 unknown effect", &["dedicated Exists - Some"], &["dedicated=user1:NoExecute"], NEITHER),
+        ("D-17 unknown operator", &["dedicated Maybe user1 -"], &["dedicated=user1:NoSchedule"], KEEP),
+        ("D-17 empty key, Equal", &["- Equal user1 -"], &["dedicated=user1:NoSchedule"], RUN),
+        ("D-17 empty key, Equal", &["- Equal user1 -"], &["dedicated=user2:NoSchedule"], KEEP),
+        ("D-17 empty value", &["dedicated - - -"], &["dedicated:NoSchedule"], RUN),
         ("S-14, D-8.3", &[], &["a:NoExecute"], NEITHER),
         ("S-15, D-17", &[], &["a:PreferNoSchedule"], RUN),
-        (
-            "S-18, D-17",
-            &["- Exists - -"],
-            &["a=b:NoSchedule", "c:NoExecute"],
-            RUN,
-        ),
-        (
-            "S-19, D-8.3",
-            &["b Exists - NoExecute"],
-            &["a:NoSchedule", "b:NoExecute"],
-            KEEP,
-        ),
-        (
-            "D-8.3",
-            &["a Exists - -"],
-            &["a:NoSchedule", "b:NoExecute"],
-            NEITHER,
-        ),
+        ("S-18, D-17", &["- Exists - -"], &["a=b:NoSchedule", "c:NoExecute"], RUN),
+        ("S-19, D-8.3", &["b Exists - NoExecute"], &["a:NoSchedule", "b:NoExecute"], KEEP),
+        ("D-8.3", &["a Exists - -"], &["a:NoSchedule", "b:NoExecute"], NEITHER),
         ("D-8.3", &[], &["b:NoExecute", "a:NoSchedule"], NEITHER),
     ];
     for (requirement, own, taints, expected) in table {
@@ -334,6 +265,7 @@ fn d_12_to_d_14_expressions_on_labels() {
         &[],
     );
     // (requirement, key, operator, values, fit)
+    #[rustfmt::skip] // one case, one line
     let table: &[(&str, &str, &str, &[&str], Fit)] = &[
         ("S-24, D-12", "word", "In", &["w", "x"], RUN),
         ("D-12", "word", "In", &["w"], NEITHER),
@@ -386,18 +318,13 @@ fn d_12_to_d_14_expressions_on_labels() {
 fn d_15_fields() {
     let subject = node("node-1", &[], &[]);
     // (requirement, field, operator, values, fit)
+    #[rustfmt::skip] // one case, one line
     let table: &[(&str, &str, &str, &[&str], Fit)] = &[
         ("D-15", "metadata.name", "In", &["node-1"], RUN),
         ("D-15", "metadata.name", "In", &["node-2"], NEITHER),
         ("D-15", "metadata.name", "NotIn", &["node-2"], RUN),
         ("D-15", "metadata.name", "NotIn", &["node-1"], NEITHER),
-        (
-            "D-15 two values",
-            "metadata.name",
-            "In",
-            &["node-1", "node-2"],
-            NEITHER,
-        ),
+        ("D-15 two values", "metadata.name", "In", &["node-1", "node-2"], NEITHER),
         ("D-15 no value", "metadata.name", "NotIn", &[], NEITHER),
         ("D-15 operator", "metadata.name", "Exists", &[], NEITHER),
         ("D-15 operator", "metadata.name", "Gt", &["1"], NEITHER),
@@ -430,32 +357,18 @@ fn d_11_d_16_terms_are_ored_and_their_expressions_anded() {
         ..zone.clone()
     };
     // (requirement, terms, fit on node-1 in zone test, fit on node-2 in zone prod)
+    #[rustfmt::skip] // one case, one line
     let table = [
         ("S-26, D-11", vec![], NEITHER, NEITHER),
         ("D-11", vec![NodeSelectorTerm::default()], NEITHER, NEITHER),
-        (
-            "D-11",
-            vec![NodeSelectorTerm::default(), zone.clone()],
-            RUN,
-            NEITHER,
-        ),
+        ("D-11", vec![NodeSelectorTerm::default(), zone.clone()], RUN, NEITHER),
         ("S-25, D-11", vec![zone.clone(), name.clone()], RUN, RUN),
         ("D-11", vec![name.clone()], NEITHER, RUN),
         ("D-11", vec![mixed.clone()], NEITHER, NEITHER),
-        (
-            "D-11",
-            vec![labels_term(&[("zone", "Exists", &[]), ("color", "Exists", &[])])],
-            RUN,
-            NEITHER,
-        ),
+        ("D-11", vec![labels_term(&[("zone", "Exists", &[]), ("color", "Exists", &[])])], RUN, NEITHER),
         ("S-27, D-16", vec![invalid.clone(), zone.clone()], RUN, NEITHER),
         ("D-16", vec![invalid.clone()], NEITHER, NEITHER),
-        (
-            "D-16",
-            vec![labels_term(&[("zone", "Exists", &[]), ("zone", "Maybe", &[])])],
-            NEITHER,
-            NEITHER,
-        ),
+        ("D-16", vec![labels_term(&[("zone", "Exists", &[]), ("zone", "Maybe", &[])])], NEITHER, NEITHER),
     ];
     for (requirement, terms, on_subject, on_other) in table {
         let scheduling = with_terms(terms);

