@@ -1,2 +1,7 @@
 //! The nodewise command.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    nodewise_cli::main(std::env::args_os())
+}

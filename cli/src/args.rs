@@ -1,0 +1,152 @@
+//! The command line: what can be asked for, not how it is answered.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use jiff::Timestamp;
+use nodewise_proto::v1;
+
+/// Plans what a DaemonSet controller would do next, and tells why.
+#[derive(Debug, Parser)]
+#[command(
+    name = "nodewise",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
+#[command(
+    after_help = "Installed on the PATH under the name kubectl-nodewise (a symlink will do), \
+                        it also answers to `kubectl nodewise`."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show what would happen next for each DaemonSet, and why. Changes nothing.
+    #[command(mut_arg("files", |files| files.num_args(1..)))]
+    Plan(PlanArgs),
+    /// Tell for each node whether a DaemonSet runs there, and the rule that decides it.
+    Explain(ExplainArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 when the plan was made, 1 on error; with --detailed-exitcode 2 when something \
+                        would change."
+)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    /// Only DaemonSets of this namespace
+    #[arg(short, long, value_name = "NAMESPACE")]
+    pub(crate) namespace: Option<String>,
+    /// DaemonSets of every namespace; the default
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    pub(crate) all_namespaces: bool,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+    /// How to print the plan
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+    /// Exit with 2 instead of 0 when something would change
+    #[arg(long)]
+    pub(crate) detailed_exitcode: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The workload: `daemonset NAME`, or `daemonset/NAME`
+    #[arg(value_names = ["KIND", "NAME"], num_args = 1..=2, required = true)]
+    pub(crate) target: Vec<String>,
+    /// The DaemonSet's namespace; not needed while only one namespace has a DaemonSet of the name
+    #[arg(short, long, value_name = "NAMESPACE")]
+    pub(crate) namespace: Option<String>,
+    /// Only this node, in full detail
+    #[arg(long, value_name = "NODE")]
+    pub(crate) node: Option<String>,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+    /// How to print the explanation
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+/// Where the picture of the cluster comes from.
+#[derive(Debug, Args)]
+pub(crate) struct SourceArgs {
+    /// What `kubectl get daemonsets,nodes,pods,controllerrevisions -A -o json` (or yaml) prints; `-` reads standard
+    /// input; may be given several times. Without it a cluster is asked
+    #[arg(short = 'f', long = "filename", value_name = "FILE", conflicts_with_all = ["kubeconfig", "context"])]
+    pub(crate) files: Vec<PathBuf>,
+    /// The cluster to ask; else KUBECONFIG, ~/.kube/config, or the pod's service account
+    #[arg(long, value_name = "PATH")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig; else its current one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+}
+
+/// Who answers, and how.
+#[derive(Debug, Args)]
+pub(crate) struct EngineArgs {
+    /// Ask this planning service, for example http://127.0.0.1:7443, instead of the planner in this binary
+    #[arg(long, value_name = "URL")]
+    pub(crate) server: Option<String>,
+    /// The clock to plan by, as in 2026-01-31T12:00:00Z; else the present
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) now: Option<Timestamp>,
+    /// Which deviations from the built-in controller are on
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) profile: Profile,
+}
+
+/// What an answer is printed as.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// For people
+    #[default]
+    Text,
+    /// For programs
+    Json,
+}
+
+/// A set of deviations.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Profile {
+    /// The built-in controller's behaviour with its known defects mended
+    #[default]
+    Default,
+    /// Exactly the built-in controller's behaviour
+    UpstreamStrict,
+}
+
+impl From<Profile> for v1::Profile {
+    fn from(profile: Profile) -> Self {
+        match profile {
+            Profile::Default => Self::Default,
+            Profile::UpstreamStrict => Self::UpstreamStrict,
+        }
+    }
+}
+
+fn parse_time(text: &str) -> Result<Timestamp, String> {
+    text.parse()
+        .map_err(|_| "not a time such as 2026-01-31T12:00:00Z".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

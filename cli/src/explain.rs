@@ -1,0 +1,130 @@
+//! `nodewise explain`.
+
+use std::process::ExitCode;
+
+use anyhow::{bail, ensure};
+use nodewise_proto::v1;
+use serde::Serialize;
+
+use crate::{
+    args::{ExplainArgs, Output},
+    engine::Engine,
+    input::{Cluster, Served},
+    print,
+    question::Questioner,
+    text::{self, Page},
+};
+
+/// The JSON output.
+#[derive(Serialize)]
+struct Explanation<'a> {
+    namespace: &'a str,
+    name: &'a str,
+    nodes: &'a [v1::NodeExplanation],
+}
+
+pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
+    let name = daemon_set_name(&args.target)?;
+    let cluster = Cluster::read(&args.source, args.namespace.as_deref()).await?;
+    let daemon_set = find(&cluster, name, args.namespace.as_deref())?;
+    let engine = Engine::new(args.engine.server.as_deref()).await?;
+    let question = Questioner::new(&cluster, &args.engine).ask(daemon_set);
+    let nodes = engine.explain(&question, args.node.as_deref()).await?;
+    if let Some(node) = &args.node {
+        ensure!(
+            !nodes.is_empty(),
+            "{}: no Node {node}, and no pod of {} for it",
+            cluster.source(),
+            question.title()
+        );
+    }
+    match args.output {
+        Output::Json => {
+            let explanation = Explanation {
+                namespace: &daemon_set.namespace,
+                name: &daemon_set.name,
+                nodes: &nodes,
+            };
+            print::json(&explanation)?;
+        }
+        Output::Text => {
+            let mut page = Page::new(text::terminal_width());
+            match nodes.as_slice() {
+                [node] if args.node.is_some() => {
+                    text::explain::render_node(&mut page, &question.title(), node)
+                }
+                nodes => text::explain::render_all(&mut page, &question.title(), nodes),
+            }
+            print::text(&page.into_text())?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `daemonset NAME` or `daemonset/NAME`, with kubectl's other names for the kind.
+fn daemon_set_name(target: &[String]) -> anyhow::Result<&str> {
+    let (kind, name) = match target {
+        [kind, name] => (kind.as_str(), name.as_str()),
+        [both] => match both.split_once('/') {
+            Some((kind, name)) => (kind, name),
+            None => bail!("{both}: expected `daemonset NAME` or `daemonset/NAME`"),
+        },
+        _ => bail!("expected `daemonset NAME` or `daemonset/NAME`"),
+    };
+    let kind = kind.to_ascii_lowercase();
+    ensure!(
+        matches!(
+            kind.as_str(),
+            "daemonset" | "daemonsets" | "ds" | "daemonset.apps" | "daemonsets.apps"
+        ),
+        "{kind}: not a kind that can be explained; daemonset is"
+    );
+    Ok(name)
+}
+
+fn find<'a>(cluster: &'a Cluster, name: &str, namespace: Option<&str>) -> anyhow::Result<&'a Served> {
+    let named: Vec<&Served> = cluster
+        .daemon_sets
+        .iter()
+        .filter(|daemon_set| daemon_set.name == name)
+        .filter(|daemon_set| namespace.is_none_or(|namespace| daemon_set.namespace == namespace))
+        .collect();
+    match named.as_slice() {
+        [one] => Ok(one),
+        [] => {
+            let place = namespace
+                .map(|namespace| format!(" in namespace {namespace}"))
+                .unwrap_or_default();
+            bail!(
+                "{}: no DaemonSet {name}{place}{}",
+                cluster.source(),
+                others(cluster)
+            )
+        }
+        several => {
+            let namespaces: Vec<&str> = several
+                .iter()
+                .map(|daemon_set| daemon_set.namespace.as_str())
+                .collect();
+            bail!(
+                "{}: DaemonSet {name} is in several namespaces: choose with -n {}",
+                cluster.source(),
+                namespaces.join(" or -n ")
+            )
+        }
+    }
+}
+
+/// What could have been meant, when that is a short list.
+fn others(cluster: &Cluster) -> String {
+    let names: Vec<String> = cluster
+        .daemon_sets
+        .iter()
+        .map(|daemon_set| format!("{}/{}", daemon_set.namespace, daemon_set.name))
+        .collect();
+    match names.len() {
+        0 => "; there is none at all".to_owned(),
+        1..=8 => format!("; there is {}", names.join(", ")),
+        many => format!("; there are {many} others"),
+    }
+}

@@ -1,0 +1,51 @@
+//! The `nodewise` command as a library, so that the binary stays three lines.
+//!
+//! `plan` and `explain` read a picture of a cluster ([`input`]), turn it into the protocol's requests ([`question`]), have
+//! them answered by the planner in this process or by a service ([`engine`]), and print the answer ([`text`]). They decide
+//! nothing themselves.
+
+mod args;
+mod engine;
+mod explain;
+mod input;
+mod plan;
+mod print;
+mod question;
+mod text;
+
+use std::{ffi::OsString, process::ExitCode};
+
+use anyhow::Context as _;
+use clap::Parser as _;
+
+use crate::args::{Cli, Command};
+
+/// Runs a command line and tells how the process is to end: 0 when the answer was given, 1 on any error.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            // 2, clap's own choice, means "something would change" here.
+            return if error.use_stderr() {
+                ExitCode::FAILURE
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
+    };
+    run(cli).unwrap_or_else(|error| {
+        print::error(&error);
+        ExitCode::FAILURE
+    })
+}
+
+fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Runtime::new().context("cannot start the async runtime")?;
+    runtime.block_on(async {
+        match cli.command {
+            Command::Plan(args) => plan::run(&args).await,
+            Command::Explain(args) => explain::run(&args).await,
+        }
+    })
+}

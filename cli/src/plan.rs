@@ -1,0 +1,139 @@
+//! `nodewise plan`.
+
+use std::process::ExitCode;
+
+use nodewise_proto::v1;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    args::{Output, PlanArgs},
+    engine::Engine,
+    input::{Cluster, Served},
+    print,
+    question::Questioner,
+    text::{self, Page},
+};
+
+/// With `--detailed-exitcode`: something would change.
+const CHANGES: u8 = 2;
+
+/// One element of the JSON output.
+#[derive(Serialize)]
+struct Element<'a> {
+    namespace: &'a str,
+    name: &'a str,
+    plan: &'a v1::Plan,
+}
+
+pub(crate) async fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
+    let namespace = args.namespace.as_deref();
+    let cluster = Cluster::read(&args.source, namespace).await?;
+    let engine = Engine::new(args.engine.server.as_deref()).await?;
+    let questioner = Questioner::new(&cluster, &args.engine);
+    let daemon_sets: Vec<&Served> = cluster
+        .daemon_sets
+        .iter()
+        .filter(|daemon_set| namespace.is_none_or(|namespace| daemon_set.namespace == namespace))
+        .collect();
+    let mut plans = Vec::with_capacity(daemon_sets.len());
+    for daemon_set in &daemon_sets {
+        plans.push(engine.plan(&questioner.ask(daemon_set)).await?);
+    }
+    for note in notes(&cluster, namespace, daemon_sets.len()) {
+        print::note(&note);
+    }
+    match args.output {
+        Output::Json => print::json(&elements(&daemon_sets, &plans))?,
+        Output::Text => print::text(&render(&daemon_sets, &plans, text::terminal_width()))?,
+    }
+    let changes = plans.iter().any(text::plan::changes_something);
+    Ok(if changes && args.detailed_exitcode {
+        ExitCode::from(CHANGES)
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+fn elements<'a>(daemon_sets: &[&'a Served], plans: &'a [v1::Plan]) -> Vec<Element<'a>> {
+    daemon_sets
+        .iter()
+        .zip(plans)
+        .map(|(daemon_set, plan)| Element {
+            namespace: &daemon_set.namespace,
+            name: &daemon_set.name,
+            plan,
+        })
+        .collect()
+}
+
+fn render(daemon_sets: &[&Served], plans: &[v1::Plan], width: Option<usize>) -> String {
+    let planned: Vec<text::plan::Planned<'_>> = daemon_sets
+        .iter()
+        .zip(plans)
+        .map(|(daemon_set, plan)| text::plan::Planned {
+            title: daemon_set.title(),
+            plan,
+            status: present_status(daemon_set),
+        })
+        .collect();
+    let mut page = Page::new(width);
+    text::plan::render(&mut page, &planned);
+    page.into_text()
+}
+
+/// What is likely missing from the input, for people who forgot to ask for it.
+fn notes(cluster: &Cluster, namespace: Option<&str>, daemon_sets: usize) -> Vec<String> {
+    let source = cluster.source();
+    if daemon_sets == 0 {
+        let place = namespace
+            .map(|namespace| format!(" of namespace {namespace}"))
+            .unwrap_or_default();
+        return vec![format!("{source}: no DaemonSet{place}")];
+    }
+    let mut notes = Vec::new();
+    if cluster.nodes.is_empty() {
+        notes.push(format!(
+            "{source}: no Node; a DaemonSet without nodes runs nowhere"
+        ));
+    }
+    if !cluster.pods.is_empty() && cluster.revisions.is_empty() {
+        notes.push(format!(
+            "{source}: pods, but no ControllerRevision; without them every pod may look outdated"
+        ));
+    }
+    notes
+}
+
+/// The status that a DaemonSet has now. What is absent or no number counts as 0, as for the apiserver.
+fn present_status(daemon_set: &Served) -> v1::DaemonSetStatus {
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase", default)]
+    struct Status {
+        current_number_scheduled: i32,
+        number_misscheduled: i32,
+        desired_number_scheduled: i32,
+        number_ready: i32,
+        updated_number_scheduled: i32,
+        number_available: i32,
+        number_unavailable: i32,
+        observed_generation: i64,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Object {
+        status: Status,
+    }
+    let status = serde_json::from_str::<Object>(daemon_set.json.get())
+        .unwrap_or_default()
+        .status;
+    v1::DaemonSetStatus {
+        current_number_scheduled: status.current_number_scheduled,
+        number_misscheduled: status.number_misscheduled,
+        desired_number_scheduled: status.desired_number_scheduled,
+        number_ready: status.number_ready,
+        updated_number_scheduled: status.updated_number_scheduled,
+        number_available: status.number_available,
+        number_unavailable: status.number_unavailable,
+        observed_generation: status.observed_generation,
+    }
+}

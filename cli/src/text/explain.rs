@@ -1,0 +1,165 @@
+//! An explanation for people: a line for nodes that are alike, or everything about one node.
+
+use std::collections::BTreeMap;
+
+use anstyle::Style;
+use nodewise_proto::v1::{self, NodeState, PodPhase};
+
+use super::{ADD, BOLD, CHANGE, DIM, PLAIN, Page, REMOVE, count, impersonal, names};
+
+/// Up to so many nodes that are alike get a line each.
+const SPELLED_OUT: usize = 3;
+
+/// The states in the order in which they are told.
+const STATES: [NodeState; 6] = [
+    NodeState::Runs,
+    NodeState::Missing,
+    NodeState::BeingReplaced,
+    NodeState::Waiting,
+    NodeState::MustNotRun,
+    NodeState::Unspecified,
+];
+
+fn word(state: NodeState) -> (&'static str, Style) {
+    match state {
+        NodeState::Runs => ("runs", ADD),
+        NodeState::Missing => ("missing", REMOVE),
+        NodeState::BeingReplaced => ("being replaced", CHANGE),
+        NodeState::Waiting => ("waiting", CHANGE),
+        NodeState::MustNotRun => ("must not run", DIM),
+        NodeState::Unspecified => ("unknown", PLAIN),
+    }
+}
+
+/// All nodes of a DaemonSet.
+pub(crate) fn render_all(page: &mut Page, title: &str, nodes: &[v1::NodeExplanation]) {
+    page.line(0, BOLD, &format!("{title} on {}", count(nodes.len(), "node")));
+    let mut groups: BTreeMap<(usize, i32, String), Vec<&v1::NodeExplanation>> = BTreeMap::new();
+    for node in nodes {
+        let reason = impersonal(
+            &node.message,
+            &node.node_name,
+            node.pods.iter().map(|pod| pod.pod_name.as_str()),
+        );
+        let place = STATES
+            .iter()
+            .position(|state| *state == node.state())
+            .unwrap_or(STATES.len());
+        groups.entry((place, node.rule, reason)).or_default().push(node);
+    }
+    let widest = nodes
+        .iter()
+        .map(|node| word(node.state()).0.len())
+        .max()
+        .unwrap_or_default();
+    for ((_, _, reason), nodes) in &groups {
+        let (state, style) = word(nodes[0].state());
+        let state = format!("{state:widest$} ");
+        if nodes.len() <= SPELLED_OUT {
+            for node in nodes {
+                page.marked(
+                    2,
+                    &state,
+                    style,
+                    PLAIN,
+                    &format!("{}: {}", node.node_name, node.message),
+                );
+            }
+        } else {
+            let names = names::shorten(nodes.iter().map(|node| node.node_name.as_str()));
+            page.marked(
+                2,
+                &state,
+                style,
+                PLAIN,
+                &format!("{names} ({}): {reason}", count(nodes.len(), "node")),
+            );
+        }
+    }
+    page.blank();
+    page.line(0, BOLD, &summary(nodes));
+}
+
+fn summary(nodes: &[v1::NodeExplanation]) -> String {
+    let parts: Vec<String> = STATES
+        .into_iter()
+        .map(|state| (state, nodes.iter().filter(|node| node.state() == state).count()))
+        .filter(|(_, number)| *number > 0)
+        .map(|(state, number)| match state {
+            NodeState::Runs if number > 1 => format!("{number} run"),
+            _ => format!("{number} {}", word(state).0),
+        })
+        .collect();
+    if parts.is_empty() {
+        "No nodes.".to_owned()
+    } else {
+        format!("Nodes: {}.", parts.join(", "))
+    }
+}
+
+/// One node in full.
+pub(crate) fn render_node(page: &mut Page, title: &str, node: &v1::NodeExplanation) {
+    let (state, style) = word(node.state());
+    page.line(0, BOLD, &format!("{title} on {}", node.node_name));
+    page.marked(2, &format!("{state}:"), style, PLAIN, &node.message);
+    let may = |allowed| if allowed { "yes" } else { "no" };
+    page.blank();
+    page.line(
+        2,
+        PLAIN,
+        &format!("a pod may start here: {}", may(node.should_run)),
+    );
+    page.line(
+        2,
+        PLAIN,
+        &format!("a pod may stay here:  {}", may(node.should_keep)),
+    );
+    let rule = node.rule().as_str_name().trim_start_matches("RULE_");
+    page.line(2, PLAIN, &format!("deciding rule:        {rule}"));
+    page.blank();
+    if node.pods.is_empty() {
+        page.line(2, PLAIN, "no pod here");
+    } else {
+        page.line(2, PLAIN, "pods here:");
+        for pod in &node.pods {
+            page.line(4, PLAIN, &format!("{}: {}", pod.pod_name, condition(pod)));
+        }
+    }
+    if !node.details.is_empty() {
+        page.blank();
+        page.line(2, PLAIN, "looked at:");
+        for detail in &node.details {
+            page.marked(4, "·", DIM, PLAIN, detail);
+        }
+    }
+}
+
+/// `running, ready, not yet available, of an older template`.
+fn condition(pod: &v1::PodExplanation) -> String {
+    let phase = match pod.phase() {
+        PodPhase::Unspecified => "no phase yet",
+        PodPhase::Pending => "pending",
+        PodPhase::Running => "running",
+        PodPhase::Succeeded => "succeeded",
+        PodPhase::Failed => "failed",
+        PodPhase::Unknown => "phase unknown",
+    };
+    let ready = match (pod.ready, pod.available) {
+        (_, true) => "available",
+        (true, false) => "ready, not yet available",
+        (false, false) => "not ready",
+    };
+    let template = if pod.updated {
+        "of the current template"
+    } else {
+        "of an older template"
+    };
+    let mut parts = vec![phase, ready, template];
+    if pod.deleting {
+        parts.push("being deleted");
+    }
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests;

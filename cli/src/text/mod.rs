@@ -1,0 +1,192 @@
+//! What people read: pages of lines, wrapped to the terminal and coloured where there is one.
+
+pub(crate) mod explain;
+mod names;
+pub(crate) mod plan;
+
+use std::{borrow::Cow, fmt::Write as _};
+
+use anstyle::{AnsiColor, Style};
+
+pub(crate) const PLAIN: Style = Style::new();
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const ADD: Style = AnsiColor::Green.on_default();
+pub(crate) const CHANGE: Style = AnsiColor::Yellow.on_default();
+pub(crate) const REMOVE: Style = AnsiColor::Red.on_default();
+pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
+
+/// Narrower terminals get lines of this width all the same.
+const NARROWEST: usize = 40;
+
+/// Text under construction. Styles are always written; printing strips them where nobody would see colours.
+pub(crate) struct Page {
+    text: String,
+    /// Columns to wrap at; `None` leaves lines as long as they are.
+    width: Option<usize>,
+}
+
+impl Page {
+    pub(crate) fn new(width: Option<usize>) -> Self {
+        Self {
+            text: String::new(),
+            width: width.map(|width| width.max(NARROWEST)),
+        }
+    }
+
+    pub(crate) fn into_text(self) -> String {
+        self.text
+    }
+
+    pub(crate) fn blank(&mut self) {
+        self.text.push('\n');
+    }
+
+    /// A line of one style, continued with the same indentation.
+    pub(crate) fn line(&mut self, indent: usize, style: Style, text: &str) {
+        self.marked(indent, "", PLAIN, style, text);
+    }
+
+    /// A line that begins with a marker in its own style and continues behind it.
+    pub(crate) fn marked(
+        &mut self,
+        indent: usize,
+        marker: &str,
+        marker_style: Style,
+        style: Style,
+        text: &str,
+    ) {
+        let behind = if marker.is_empty() {
+            indent
+        } else {
+            indent + columns(marker) + 1
+        };
+        let room = self.width.map_or(usize::MAX, |width| {
+            width.saturating_sub(behind).max(NARROWEST / 2)
+        });
+        let mut lead = if marker.is_empty() {
+            " ".repeat(indent)
+        } else {
+            format!("{}{marker_style}{marker}{marker_style:#} ", " ".repeat(indent))
+        };
+        for line in wrap(text, room) {
+            writeln!(self.text, "{lead}{style}{line}{style:#}").expect("writing to a string cannot fail");
+            lead = " ".repeat(behind);
+        }
+    }
+}
+
+/// The terminal's columns; `None` when standard output is none.
+pub(crate) fn terminal_width() -> Option<usize> {
+    terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0))
+}
+
+/// Every character counts as one column: names and messages of Kubernetes objects are ASCII, and our own signs are narrow.
+pub(crate) fn columns(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Breaks a line at blanks. A word longer than the room stands alone.
+fn wrap(text: &str, room: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is always a line");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if columns(line) + 1 + columns(word) <= room {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+/// `1 pod`, `2 pods`.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    match (number, noun.strip_suffix('y')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{number} {stem}ies"),
+        (_, None) => format!("{number} {noun}s"),
+    }
+}
+
+/// A sentence about one pod on one node as a sentence about many.
+pub(crate) fn impersonal<'a>(sentence: &str, node: &str, pods: impl IntoIterator<Item = &'a str>) -> String {
+    let sentence = pods.into_iter().fold(sentence.to_owned(), |sentence, pod| {
+        replace_name(&sentence, pod, "the pod")
+    });
+    replace_name(&sentence, node, "the node")
+        .replace("pod the pod", "the pod")
+        .replace("node the node", "the node")
+}
+
+/// Replaces a name that stands as a word of its own.
+fn replace_name(text: &str, name: &str, by: &str) -> String {
+    let words = text.split(' ').map(|word| {
+        let alone = word.trim_matches(|sign| ".,;:()\"'".contains(sign)) == name && !name.is_empty();
+        if alone {
+            Cow::Owned(word.replacen(name, by, 1))
+        } else {
+            Cow::Borrowed(word)
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_wrap_behind_their_marker() {
+        let mut page = Page::new(Some(40));
+        page.marked(
+            2,
+            "+",
+            ADD,
+            PLAIN,
+            "create 250 pods (node-001 … node-250): the node has no pod",
+        );
+        page.line(4, DIM, "in slow-start batches");
+        let text = anstream::adapter::strip_str(&page.into_text()).to_string();
+        assert_eq!(
+            text,
+            "  + create 250 pods (node-001 …\n    node-250): the node has no pod\n    in slow-start batches\n"
+        );
+    }
+
+    #[test]
+    fn nothing_wraps_without_a_terminal() {
+        let mut page = Page::new(None);
+        page.line(0, PLAIN, &"word ".repeat(100));
+        assert_eq!(page.into_text().lines().count(), 1);
+    }
+
+    #[test]
+    fn names_are_replaced_as_words() {
+        for (text, expected) in [
+            ("node-1 has no pod", "X has no pod"),
+            ("pod a on node-1.", "pod a on X."),
+            (
+                "pod node-1-abc on node-10 (node-1)",
+                "pod node-1-abc on node-10 (X)",
+            ),
+        ] {
+            assert_eq!(replace_name(text, "node-1", "X"), expected);
+        }
+        assert_eq!(replace_name("a  b", "", "X"), "a  b");
+        assert_eq!(
+            impersonal("pod a-b runs on node-1", "node-1", ["a-b"]),
+            "the pod runs on the node"
+        );
+    }
+
+    #[test]
+    fn nouns_are_counted() {
+        assert_eq!(count(0, "pod"), "0 pods");
+        assert_eq!(count(1, "entry"), "1 entry");
+        assert_eq!(count(2, "entry"), "2 entries");
+    }
+}

@@ -1,0 +1,436 @@
+//! A plan for people: what is created, changed and deleted, why, and what stays to be done.
+
+use std::collections::BTreeMap;
+
+use anstyle::Style;
+use nodewise_proto::v1::{self, PhaseKind, action::Kind};
+
+use super::{ADD, BOLD, CHANGE, DIM, ERROR, PLAIN, Page, REMOVE, count, impersonal, names};
+
+/// Up to so many actions that are alike get a line each.
+const SPELLED_OUT: usize = 3;
+
+/// One DaemonSet and its plan.
+pub(crate) struct Planned<'a> {
+    /// `DaemonSet kube-system/fluentd`.
+    pub(crate) title: String,
+    pub(crate) plan: &'a v1::Plan,
+    /// The status that the DaemonSet has now.
+    pub(crate) status: v1::DaemonSetStatus,
+}
+
+/// Whether a plan would write anything that stays. An event is only a message.
+pub(crate) fn changes_something(plan: &v1::Plan) -> bool {
+    actions(plan).any(|action| !matches!(action.kind, Some(Kind::EmitEvent(_)) | None))
+}
+
+fn actions(plan: &v1::Plan) -> impl Iterator<Item = &v1::Action> {
+    plan.phases
+        .iter()
+        .flat_map(|phase| &phase.batches)
+        .flat_map(|batch| &batch.actions)
+}
+
+/// All plans and what they sum up to.
+pub(crate) fn render(page: &mut Page, planned: &[Planned<'_>]) {
+    for one in planned {
+        render_one(page, one);
+        page.blank();
+    }
+    page.line(0, BOLD, &summary(planned));
+}
+
+fn render_one(page: &mut Page, planned: &Planned<'_>) {
+    let plan = planned.plan;
+    let verdict = match plan.verdict() {
+        v1::Verdict::Stale => ": the snapshot is older than the controller's own writes",
+        v1::Verdict::StatusOnly => ": waits for earlier creates and deletes to be seen",
+        _ if plan.phases.is_empty() => ": nothing to do now",
+        _ => "",
+    };
+    page.line(0, BOLD, &format!("{}{verdict}", planned.title));
+    if let Some(line) = plan.rollout.as_ref().map(rollout) {
+        page.line(2, DIM, &line);
+    }
+    for phase in &plan.phases {
+        render_phase(page, phase, &planned.status);
+    }
+    if !plan.error.is_empty() {
+        page.marked(2, "!", ERROR, PLAIN, &format!("error: {}", plan.error));
+    }
+    if let Some(delay) = &plan.requeue_after {
+        page.line(
+            2,
+            DIM,
+            &format!("plan again in {}: {}", duration(delay), plan.requeue_reason),
+        );
+    }
+    let deviations: Vec<String> = plan
+        .deviations()
+        .filter(|one| changes_what(*one))
+        .map(deviation)
+        .collect();
+    if !deviations.is_empty() {
+        page.line(
+            2,
+            DIM,
+            &format!("unlike the built-in controller: {}", deviations.join(", ")),
+        );
+    }
+}
+
+/// `revision 3 (6b9f7c): 300 nodes, 180 outdated, 3 of at most 10 unavailable`.
+fn rollout(rollout: &v1::Rollout) -> String {
+    let mut parts = vec![count(rollout.desired as usize, "node")];
+    if rollout.outdated > 0 {
+        parts.push(format!("{} outdated", rollout.outdated));
+    }
+    if rollout.max_unavailable > 0 {
+        parts.push(format!(
+            "{} unavailable (at most {})",
+            rollout.unavailable, rollout.max_unavailable
+        ));
+    }
+    if rollout.max_surge > 0 {
+        parts.push(format!(
+            "{} surging (at most {})",
+            rollout.surging, rollout.max_surge
+        ));
+    }
+    format!(
+        "revision {} ({}): {}",
+        rollout.current_revision,
+        rollout.current_hash,
+        parts.join(", ")
+    )
+}
+
+fn duration(duration: &nodewise_proto::Duration) -> String {
+    let exact = jiff::SignedDuration::new(duration.seconds, duration.nanos);
+    format!("{exact:#}")
+}
+
+/// The others change only how it is done, in every plan that creates or deletes.
+fn changes_what(deviation: v1::Deviation) -> bool {
+    !matches!(
+        deviation,
+        v1::Deviation::IdempotentCreates | v1::Deviation::DeleteWithUid
+    )
+}
+
+/// `SKIP_EQUAL_STATUS_WRITES` → `skip equal status writes`.
+fn deviation(deviation: v1::Deviation) -> String {
+    deviation
+        .as_str_name()
+        .trim_start_matches("DEVIATION_")
+        .replace('_', " ")
+        .to_lowercase()
+}
+
+/// The actions of a phase, those alike together.
+fn render_phase(page: &mut Page, phase: &v1::Phase, old: &v1::DaemonSetStatus) {
+    let mut groups: BTreeMap<GroupKey, Vec<&v1::Action>> = BTreeMap::new();
+    for action in phase.batches.iter().flat_map(|batch| &batch.actions) {
+        groups.entry(GroupKey::of(action)).or_default().push(action);
+    }
+    for actions in groups.values() {
+        if actions.len() <= SPELLED_OUT {
+            for action in actions {
+                let line = Line::of(action, old);
+                page.marked(2, line.marker, line.style, PLAIN, &line.with_reason(action));
+            }
+        } else {
+            render_group(page, actions, old);
+        }
+    }
+    if phase.batches.len() > 1 && matches!(phase.kind(), PhaseKind::Creates | PhaseKind::Deletes) {
+        let sizes: Vec<String> = phase
+            .batches
+            .iter()
+            .map(|batch| batch.actions.len().to_string())
+            .collect();
+        page.line(4, DIM, &format!("in slow-start batches of {}", sizes.join(", ")));
+    }
+}
+
+/// Many actions of one kind and reason as one line.
+fn render_group(page: &mut Page, actions: &[&v1::Action], old: &v1::DaemonSetStatus) {
+    let line = Line::of(actions[0], old);
+    let names = names::shorten(actions.iter().filter_map(|action| subject(action)));
+    let what = format!("{} {} ({names})", line.verb, count(actions.len(), line.noun));
+    let mut reasons: Vec<String> = actions.iter().map(|action| general_reason(action)).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    match reasons.as_slice() {
+        [reason] => page.marked(2, line.marker, line.style, PLAIN, &format!("{what}: {reason}")),
+        several => {
+            page.marked(
+                2,
+                line.marker,
+                line.style,
+                PLAIN,
+                &format!("{what}, for example:"),
+            );
+            for reason in several.iter().take(SPELLED_OUT) {
+                page.line(6, DIM, reason);
+            }
+        }
+    }
+}
+
+/// What makes actions alike: what they do, and why.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct GroupKey {
+    kind: u8,
+    reason: i32,
+    /// Revisions and the status are always told one by one; events by their reason.
+    own: String,
+}
+
+impl GroupKey {
+    fn of(action: &v1::Action) -> Self {
+        let (kind, own) = match &action.kind {
+            None => (0, String::new()),
+            Some(Kind::AdoptRevision(adopt)) => (1, name(adopt.revision.as_ref())),
+            Some(Kind::ReleaseRevision(release)) => (2, name(release.revision.as_ref())),
+            Some(Kind::CreateRevision(create)) => (3, create.name.clone()),
+            Some(Kind::UpdateRevision(update)) => (4, name(update.revision.as_ref())),
+            Some(Kind::RelabelPod(_)) => (5, String::new()),
+            Some(Kind::DeleteRevision(delete)) => (6, name(delete.revision.as_ref())),
+            Some(Kind::AdoptPod(_)) => (7, String::new()),
+            Some(Kind::ReleasePod(_)) => (8, String::new()),
+            Some(Kind::EmitEvent(event)) => (9, event.reason.clone()),
+            Some(Kind::CreatePod(_)) => (10, String::new()),
+            Some(Kind::DeletePod(_)) => (11, String::new()),
+            Some(Kind::UpdateStatus(_)) => (12, String::new()),
+        };
+        Self {
+            kind,
+            reason: action.reason,
+            own,
+        }
+    }
+}
+
+/// How an action reads.
+struct Line {
+    marker: &'static str,
+    style: Style,
+    verb: &'static str,
+    noun: &'static str,
+    /// All about this one action.
+    what: String,
+}
+
+impl Line {
+    fn of(action: &v1::Action, old: &v1::DaemonSetStatus) -> Self {
+        let line = |marker, verb: &'static str, noun: &'static str, detail: String| {
+            let style = match marker {
+                "+" => ADD,
+                "-" => REMOVE,
+                _ => CHANGE,
+            };
+            let words = [verb, noun, detail.as_str()];
+            let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+            Self {
+                marker,
+                style,
+                verb,
+                noun,
+                what: words.join(" "),
+            }
+        };
+        match &action.kind {
+            None => line("~", "do", "something unknown to this version", String::new()),
+            Some(Kind::CreateRevision(create)) => line("+", "create", "revision", create.name.clone()),
+            Some(Kind::UpdateRevision(update)) => {
+                let name = name(update.revision.as_ref());
+                match update.revision_number {
+                    Some(number) => line("~", "renumber", "revision", format!("{name} to {number}")),
+                    None => line("~", "label", "revision", name),
+                }
+            }
+            Some(Kind::DeleteRevision(delete)) => {
+                let name = name(delete.revision.as_ref());
+                line(
+                    "-",
+                    "delete",
+                    "revision",
+                    format!("{name} (number {})", delete.revision_number),
+                )
+            }
+            Some(Kind::AdoptRevision(adopt)) => line("~", "adopt", "revision", name(adopt.revision.as_ref())),
+            Some(Kind::ReleaseRevision(release)) => {
+                line("~", "release", "revision", name(release.revision.as_ref()))
+            }
+            Some(Kind::AdoptPod(adopt)) => line("~", "adopt", "pod", name(adopt.pod.as_ref())),
+            Some(Kind::ReleasePod(release)) => line("~", "release", "pod", name(release.pod.as_ref())),
+            Some(Kind::RelabelPod(relabel)) => line("~", "relabel", "pod", name(relabel.pod.as_ref())),
+            Some(Kind::CreatePod(create)) => line(
+                "+",
+                "create",
+                "pod",
+                format!("{} on {}", create.pod_name, create.node_name)
+                    .trim()
+                    .to_owned(),
+            ),
+            Some(Kind::DeletePod(delete)) => line(
+                "-",
+                "delete",
+                "pod",
+                format!("{} on {}", name(delete.pod.as_ref()), delete.node_name),
+            ),
+            Some(Kind::UpdateStatus(update)) => line("~", "status:", "", status_change(old, update)),
+            Some(Kind::EmitEvent(event)) => {
+                line("+", "emit", "event", format!("{} {}", event.r#type, event.reason))
+            }
+        }
+    }
+}
+
+impl Line {
+    fn with_reason(&self, action: &v1::Action) -> String {
+        match action.reason() {
+            // The numbers speak for themselves.
+            v1::Reason::StatusChanged | v1::Reason::GenerationObserved => self.what.clone(),
+            _ => format!("{}: {}", self.what, action.message),
+        }
+    }
+}
+
+fn name(reference: Option<&v1::ObjectReference>) -> String {
+    reference
+        .map(|reference| reference.name.clone())
+        .unwrap_or_default()
+}
+
+/// What a list of alike actions enumerates: nodes where pods come and go, else the objects.
+fn subject(action: &v1::Action) -> Option<&str> {
+    match action.kind.as_ref()? {
+        Kind::CreatePod(create) => Some(&create.node_name),
+        Kind::DeletePod(delete) => Some(&delete.node_name),
+        Kind::AdoptPod(adopt) => adopt.pod.as_ref().map(|pod| pod.name.as_str()),
+        Kind::ReleasePod(release) => release.pod.as_ref().map(|pod| pod.name.as_str()),
+        Kind::RelabelPod(relabel) => relabel.pod.as_ref().map(|pod| pod.name.as_str()),
+        Kind::EmitEvent(event) => Some(&event.reason),
+        _ => None,
+    }
+}
+
+/// The message of one action as that of many: its node and pod lose their names.
+fn general_reason(action: &v1::Action) -> String {
+    let (node, pod) = match &action.kind {
+        Some(Kind::CreatePod(create)) => (create.node_name.as_str(), create.pod_name.as_str()),
+        Some(Kind::DeletePod(delete)) => (
+            delete.node_name.as_str(),
+            delete.pod.as_ref().map_or("", |pod| pod.name.as_str()),
+        ),
+        _ => ("", subject(action).unwrap_or_default()),
+    };
+    impersonal(&action.message, node, [pod])
+}
+
+/// `desired 0 → 300, ready 0 → 12`.
+fn status_change(old: &v1::DaemonSetStatus, update: &v1::UpdateStatus) -> String {
+    let mut changes = Vec::new();
+    if let Some(new) = &update.status {
+        let fields: [(&str, i64, i64); 8] = [
+            (
+                "desired",
+                old.desired_number_scheduled.into(),
+                new.desired_number_scheduled.into(),
+            ),
+            (
+                "current",
+                old.current_number_scheduled.into(),
+                new.current_number_scheduled.into(),
+            ),
+            (
+                "misscheduled",
+                old.number_misscheduled.into(),
+                new.number_misscheduled.into(),
+            ),
+            (
+                "updated",
+                old.updated_number_scheduled.into(),
+                new.updated_number_scheduled.into(),
+            ),
+            ("ready", old.number_ready.into(), new.number_ready.into()),
+            (
+                "available",
+                old.number_available.into(),
+                new.number_available.into(),
+            ),
+            (
+                "unavailable",
+                old.number_unavailable.into(),
+                new.number_unavailable.into(),
+            ),
+            (
+                "observed generation",
+                old.observed_generation,
+                new.observed_generation,
+            ),
+        ];
+        changes.extend(
+            fields
+                .into_iter()
+                .filter(|(_, old, new)| old != new)
+                .map(|(name, old, new)| format!("{name} {old} → {new}")),
+        );
+    }
+    if let Some(count) = update.collision_count {
+        changes.push(format!(
+            "collision count {} → {count}",
+            update.expected_collision_count.unwrap_or_default()
+        ));
+    }
+    if changes.is_empty() {
+        "as it is".to_owned()
+    } else {
+        changes.join(", ")
+    }
+}
+
+/// What all plans do, in one line.
+fn summary(planned: &[Planned<'_>]) -> String {
+    let (mut creates, mut deletes, mut revisions, mut claims, mut statuses) = (0, 0, 0, 0, 0);
+    for action in planned.iter().flat_map(|one| actions(one.plan)) {
+        match action.kind {
+            Some(Kind::CreatePod(_)) => creates += 1,
+            Some(Kind::DeletePod(_)) => deletes += 1,
+            Some(Kind::AdoptPod(_) | Kind::ReleasePod(_) | Kind::RelabelPod(_)) => claims += 1,
+            Some(Kind::UpdateStatus(_)) => statuses += 1,
+            Some(Kind::EmitEvent(_)) | None => {}
+            Some(_) => revisions += 1,
+        }
+    }
+    let of = count(planned.len(), "DaemonSet");
+    if !planned.iter().any(|one| changes_something(one.plan)) {
+        return format!("No changes: nothing to do now for {of}.");
+    }
+    let mut parts = vec![
+        format!("{} to create", count(creates, "pod")),
+        format!("{deletes} to delete"),
+    ];
+    for (number, noun) in [(claims, "pod"), (revisions, "revision"), (statuses, "status")] {
+        match (number, noun) {
+            (0, _) => {}
+            (_, "status") => parts.push(format!(
+                "{number} status {}",
+                if number == 1 { "write" } else { "writes" }
+            )),
+            _ => parts.push(format!("{} to change", count(number, noun))),
+        }
+    }
+    let idle = planned.iter().filter(|one| !changes_something(one.plan)).count();
+    let idle = if idle == 0 {
+        String::new()
+    } else {
+        format!(" {} unchanged.", count(idle, "DaemonSet"))
+    };
+    format!("Plan for {of}: {}.{idle}", parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests;
