@@ -1,0 +1,244 @@
+//! A plan in the making: gathers what the chapters decide into phases, state and timers.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use crate::{
+    backoff::Backoffs,
+    batches, expectations, manifest,
+    moves::{self, Delete, Moves},
+    placement,
+    plan::{Batch, Phase, PhaseKind, Plan, PodManifest, Reason, Rollout, Verdict},
+    pods::OwnPod,
+    requeue::Timers,
+    revisions,
+    rollout::{self, Step},
+    snapshot::{Deviation, Snapshot, State, Status},
+    status,
+    sync::Survey,
+};
+
+/// A plan in the making.
+pub(crate) struct Draft<'d, 'a> {
+    snapshot: &'a Snapshot,
+    survey: &'d Survey<'a>,
+    step: Step<'a>,
+    phases: Vec<Phase>,
+    pod_manifest: Option<PodManifest>,
+    state: State,
+    timers: Timers,
+    error: Option<String>,
+    deviations: BTreeSet<Deviation>,
+}
+
+impl<'d, 'a> Draft<'d, 'a> {
+    /// Starts with what comes first in every plan: revisions and claims.
+    pub(crate) fn new(snapshot: &'a Snapshot, survey: &'d Survey<'a>) -> Self {
+        let mut draft = Self {
+            snapshot,
+            survey,
+            step: rollout::step(&snapshot.daemon_set, &survey.picture, &snapshot.options),
+            phases: Vec::new(),
+            pod_manifest: None,
+            state: snapshot.state.clone(),
+            timers: Timers::default(),
+            error: None,
+            deviations: survey.resolution.deviations.clone(),
+        };
+        draft.phase(PhaseKind::Revisions, survey.resolution.batches.clone());
+        draft.phase(PhaseKind::Claims, survey.claims.batches(&snapshot.daemon_set));
+        draft
+    }
+
+    /// Expectations hold everything up but the status, for so long at most (D-71.7).
+    pub(crate) fn status_only(mut self, left: Duration) -> Plan {
+        self.timers.expectations(left);
+        self.state.failed_pod_backoffs = Backoffs::of(self.snapshot).into_entries();
+        let status = self.write_status(self.snapshot.daemon_set.status.observed_generation);
+        self.finish(Verdict::StatusOnly, status)
+    }
+
+    /// Steps 8 to 11 of D-71: placement, rolling update, clean-up, status.
+    pub(crate) fn in_full(mut self) -> Plan {
+        let ds = &self.snapshot.daemon_set;
+        let backoffs = Backoffs::of(self.snapshot);
+        let surge = rollout::allows_surge(ds);
+        let placement = placement::place(&self.survey.picture, &backoffs, surge, &self.snapshot.options);
+        self.timers.failed_pods(&placement.waiting);
+        self.deviations.extend(&placement.deviations);
+        // Rolling actions only when placement asks for nothing (D-74).
+        let moves = if placement.moves.is_empty() {
+            self.deviations.extend(&self.step.deviations);
+            self.error = self.step.error.take();
+            std::mem::take(&mut self.step.moves)
+        } else {
+            placement.moves
+        };
+        self.carry_out(moves, backoffs);
+        if self.error.is_none() {
+            self.clean_up();
+        }
+        let status = self.write_status(ds.generation);
+        let verdict = if self.phases.is_empty() && self.error.is_none() {
+            Verdict::Noop
+        } else {
+            Verdict::Apply
+        };
+        self.finish(verdict, status)
+    }
+
+    fn phase(&mut self, kind: PhaseKind, batches: Vec<Batch>) {
+        if !batches.is_empty() {
+            self.phases.push(Phase { kind, batches });
+        }
+    }
+
+    /// Makes phases of moves, and the state that they leave.
+    fn carry_out(&mut self, mut moves: Moves<'a>, backoffs: Backoffs) {
+        let (snapshot, hash) = (self.snapshot, &self.survey.resolution.current_hash);
+        let options = &snapshot.options;
+        self.finished_pods(&moves, backoffs);
+        moves.cut(options.burst);
+        if !moves.creates.is_empty() && moves::lacks_labels(snapshot, hash) {
+            self.error = Some("unable to create pods, no labels".to_owned());
+            moves.creates.clear();
+        }
+        let creates = moves.create_actions(snapshot, &self.survey.picture, hash);
+        let deletes = moves.delete_actions(options.deviates(Deviation::DeleteWithUid));
+        for (deviation, used) in [
+            (Deviation::IdempotentCreates, !creates.is_empty()),
+            (Deviation::DeleteWithUid, !deletes.is_empty()),
+        ] {
+            if used && options.deviates(deviation) {
+                self.deviations.insert(deviation);
+            }
+        }
+        let uids = moves
+            .deletes
+            .iter()
+            .map(|delete| delete.pod.uid.clone())
+            .collect();
+        self.state.expectations = expectations::set(snapshot.now, moves::expected_creates(&creates), uids);
+        self.keep_name_collisions();
+        if !creates.is_empty() {
+            self.pod_manifest = Some(manifest::pod_manifest(&snapshot.daemon_set, hash, options));
+        }
+        self.phase(PhaseKind::Creates, batches::slow_start(creates));
+        self.phase(PhaseKind::Deletes, batches::at_once(deletes));
+    }
+
+    /// Events and back-off of the failed and succeeded pods among the deletes. Upstream decides these before it cuts the
+    /// deletes at the burst.
+    fn finished_pods(&mut self, moves: &Moves<'a>, mut backoffs: Backoffs) {
+        let options = &self.snapshot.options;
+        let is_finished =
+            |delete: &&Delete<'_>| matches!(delete.reason, Reason::PodFailed | Reason::PodSucceeded);
+        let (within, beyond) = moves.deletes.split_at(moves.deletes.len().min(options.burst));
+        let beyond = if !options.deviates(Deviation::DecideAfterCut) {
+            beyond
+        } else {
+            if beyond.iter().any(|delete| is_finished(&delete)) {
+                self.deviations.insert(Deviation::DecideAfterCut);
+            }
+            &[]
+        };
+        let mut events = Vec::new();
+        for delete in within.iter().chain(beyond).filter(is_finished) {
+            events.extend(moves::finished_event(&self.snapshot.daemon_set.namespace, delete));
+            if delete.reason == Reason::PodFailed {
+                backoffs.advance(delete.node);
+            }
+        }
+        self.state.failed_pod_backoffs = backoffs.into_entries();
+        self.phase(PhaseKind::Events, batches::at_once(events));
+    }
+
+    /// Forgets the collisions of nodes that have what they should have: the next name there has other parts anyway.
+    fn keep_name_collisions(&mut self) {
+        let picture = &self.survey.picture;
+        self.state.pod_name_collisions.retain(|(node, _)| {
+            let is_new = |pod: &OwnPod<'_>| pod.updated && pod.is_live();
+            let place = picture.places.binary_search_by(|place| place.name.cmp(node));
+            place.is_ok_and(|index| {
+                let place = &picture.places[index];
+                place.fit.run && !picture.pods(place).iter().any(is_new)
+            })
+        });
+    }
+
+    /// Deletes revisions beyond the history limit, except those that pods still carry (D-63).
+    fn clean_up(&mut self) {
+        let resolution = &self.survey.resolution;
+        let hashes = self
+            .survey
+            .picture
+            .every_pod()
+            .iter()
+            .filter_map(|pod| pod.hash(resolution));
+        let limit = self.snapshot.daemon_set.revision_history_limit;
+        let actions = revisions::cleanup(resolution, &hashes.collect(), limit);
+        self.phase(PhaseKind::Cleanup, batches::at_once(actions));
+    }
+
+    fn write_status(&mut self, observed_generation: i64) -> Status {
+        let ds = &self.snapshot.daemon_set;
+        let status = status::count(&self.survey.picture, observed_generation);
+        match status::write(
+            ds,
+            status,
+            self.snapshot.options.deviates(Deviation::SkipEqualStatusWrites),
+        ) {
+            status::Write::No => {}
+            status::Write::Spared => {
+                self.deviations.insert(Deviation::SkipEqualStatusWrites);
+            }
+            status::Write::Yes(action) => self.phase(PhaseKind::Status, batches::at_once(vec![action])),
+        }
+        self.timers
+            .availability(ds, &self.survey.picture, &status, self.snapshot.now);
+        status
+    }
+
+    fn finish(mut self, verdict: Verdict, status: Status) -> Plan {
+        let rollout = self.rollout();
+        let (requeue, differs) = self
+            .timers
+            .choose(self.snapshot.options.deviates(Deviation::EarliestRequeue));
+        if differs {
+            self.deviations.insert(Deviation::EarliestRequeue);
+        }
+        Plan {
+            verdict,
+            phases: self.phases,
+            pod_manifest: self.pod_manifest,
+            state: self.state,
+            requeue,
+            error: self.error,
+            status: Some(status),
+            rollout: Some(rollout),
+            deviations: self.deviations,
+        }
+    }
+
+    fn rollout(&self) -> Rollout {
+        let (picture, step) = (&self.survey.picture, &self.step);
+        let places = picture.places.iter().filter(|place| place.node.is_some());
+        let outdated = places
+            .filter(|place| rollout::is_outdated(picture.pods(place)))
+            .count();
+        let count = |number: i64| u32::try_from(number.max(0)).unwrap_or(u32::MAX);
+        Rollout {
+            current_hash: self.survey.resolution.current_hash.clone(),
+            current_revision: self.survey.resolution.current_number,
+            desired: u32::try_from(picture.desired).unwrap_or(u32::MAX),
+            max_unavailable: if step.limits.max_surge == 0 {
+                count(step.limits.max_unavailable)
+            } else {
+                0
+            },
+            max_surge: count(step.limits.max_surge),
+            unavailable: count(step.unavailable),
+            surging: count(step.surging),
+            outdated: u32::try_from(outdated).unwrap_or(u32::MAX),
+        }
+    }
+}

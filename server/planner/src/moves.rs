@@ -1,0 +1,270 @@
+//! Pods to create and to delete: what the deciding chapters ask for, and how that becomes actions.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::Value;
+
+use crate::{
+    manifest, names,
+    plan::{Action, ActionKind, EventType, Reason},
+    pods::{self, OwnPod, Picture, Place},
+    snapshot::{Deviation, ExpectedCreate, Pod, Snapshot},
+};
+
+/// A pod to create.
+#[derive(Debug, Clone)]
+pub(crate) struct Create {
+    /// Index of the place.
+    pub(crate) place: usize,
+    /// Why.
+    pub(crate) reason: Reason,
+}
+
+/// A pod to delete.
+#[derive(Debug, Clone)]
+pub(crate) struct Delete<'a> {
+    /// The pod.
+    pub(crate) pod: &'a Pod,
+    /// The node that it is on or meant for.
+    pub(crate) node: &'a str,
+    /// Why.
+    pub(crate) reason: Reason,
+    /// The pod that stays on the node and for whose sake this one goes.
+    pub(crate) kept: Option<&'a Pod>,
+}
+
+/// Creates and deletes of one step, in order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Moves<'a> {
+    /// Creates.
+    pub(crate) creates: Vec<Create>,
+    /// Deletes.
+    pub(crate) deletes: Vec<Delete<'a>>,
+    /// What a rolling update had of its budget: used before this step, and the limit.
+    pub(crate) budget: Option<(i64, i64)>,
+}
+
+impl<'a> Moves<'a> {
+    /// Neither creates nor deletes.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.creates.is_empty() && self.deletes.is_empty()
+    }
+
+    /// Asks for a pod.
+    pub(crate) fn create(&mut self, place: usize, reason: Reason) {
+        self.creates.push(Create { place, reason });
+    }
+
+    /// Asks for a delete.
+    pub(crate) fn delete(&mut self, place: &Place<'a>, pod: &OwnPod<'a>, reason: Reason) {
+        self.deletes.push(Delete {
+            pod: pod.pod,
+            node: place.name,
+            reason,
+            kept: None,
+        });
+    }
+
+    /// Asks for a delete for the sake of another pod.
+    pub(crate) fn delete_beside(
+        &mut self,
+        place: &Place<'a>,
+        pod: &OwnPod<'a>,
+        reason: Reason,
+        kept: &OwnPod<'a>,
+    ) {
+        self.deletes.push(Delete {
+            pod: pod.pod,
+            node: place.name,
+            reason,
+            kept: Some(kept.pod),
+        });
+    }
+
+    /// Drops what exceeds the burst; it comes back in later plans (D-75).
+    pub(crate) fn cut(&mut self, burst: usize) {
+        self.creates.truncate(burst);
+        self.deletes.truncate(burst);
+    }
+
+    /// The actions that delete.
+    pub(crate) fn delete_actions(&self, uid_precondition: bool) -> Vec<Action> {
+        let action = |delete: &Delete<'_>| Action {
+            reason: delete.reason,
+            message: delete_message(delete, self.budget),
+            kind: ActionKind::DeletePod {
+                pod: pods::reference(delete.pod),
+                node_name: delete.node.to_owned(),
+                uid_precondition,
+            },
+        };
+        self.deletes.iter().map(action).collect()
+    }
+
+    /// The actions that create.
+    pub(crate) fn create_actions(
+        &self,
+        snapshot: &Snapshot,
+        picture: &Picture<'_>,
+        hash: &str,
+    ) -> Vec<Action> {
+        let mut naming = Naming::new(snapshot, hash);
+        let action = |create: &Create| {
+            let place = &picture.places[create.place];
+            Action {
+                reason: create.reason,
+                message: create_message(create, place, picture.pods(place), self.budget),
+                kind: ActionKind::CreatePod {
+                    pod_name: naming.name(place, picture.all_pods(place)),
+                    node_name: place.name.to_owned(),
+                },
+            }
+        };
+        self.creates.iter().map(action).collect()
+    }
+}
+
+/// The expectations that creates set.
+pub(crate) fn expected_creates(actions: &[Action]) -> Vec<ExpectedCreate> {
+    let expected = actions.iter().filter_map(|action| match &action.kind {
+        ActionKind::CreatePod { pod_name, node_name } => Some(ExpectedCreate {
+            pod_name: pod_name.clone(),
+            node_name: node_name.clone(),
+        }),
+        _ => None,
+    });
+    expected.collect()
+}
+
+/// The event of a decision about a finished pod (D-95, D-96); `None` for other deletes.
+pub(crate) fn finished_event(namespace: &str, delete: &Delete<'_>) -> Option<Action> {
+    let (event_type, reason, what, intent) = match delete.reason {
+        Reason::PodFailed => (EventType::Warning, "FailedDaemonPod", "failed", "kill"),
+        Reason::PodSucceeded => (EventType::Normal, "SucceededDaemonPod", "succeeded", "delete"),
+        _ => return None,
+    };
+    let (pod, node) = (&delete.pod.name, delete.node);
+    Some(Action {
+        reason: delete.reason,
+        message: format!("pod {pod} on {node} {what}"),
+        kind: ActionKind::EmitEvent {
+            event_type,
+            reason,
+            message: format!(
+                "Found {what} daemon pod {namespace}/{pod} on node {node}, will try to {intent} it"
+            ),
+        },
+    })
+}
+
+/// Whether the pods to create would have no label at all, in which case none is created (D-66).
+pub(crate) fn lacks_labels(snapshot: &Snapshot, hash: &str) -> bool {
+    let labels = snapshot
+        .daemon_set
+        .template
+        .pointer("/metadata/labels")
+        .and_then(Value::as_object);
+    hash.is_empty()
+        && labels.is_none_or(serde_json::Map::is_empty)
+        && manifest::template_generation(&snapshot.daemon_set).is_none()
+}
+
+/// Names pods so that the same decision twice gives the same name.
+struct Naming<'a> {
+    snapshot: &'a Snapshot,
+    hash: &'a str,
+    derived: bool,
+    /// The names of all pods of the snapshot, filled when first needed.
+    taken: Option<HashSet<&'a str>>,
+    /// How many names were found taken, by node.
+    collisions: BTreeMap<&'a str, u32>,
+}
+
+impl<'a> Naming<'a> {
+    fn new(snapshot: &'a Snapshot, hash: &'a str) -> Self {
+        let derived = snapshot.options.deviates(Deviation::IdempotentCreates);
+        let collisions = snapshot.state.pod_name_collisions.iter();
+        let collisions = collisions.map(|(node, count)| (node.as_str(), *count)).collect();
+        Self {
+            snapshot,
+            hash,
+            derived,
+            taken: None,
+            collisions,
+        }
+    }
+
+    /// The name of the next pod at a place; empty when the apiserver chooses. `pods` are all that are there: one that is
+    /// gone but held by a finalizer still has its name.
+    fn name(&mut self, place: &Place<'_>, pods: &[OwnPod<'_>]) -> String {
+        if !self.derived {
+            return String::new();
+        }
+        let mut uids: Vec<&str> = pods.iter().map(|pod| pod.pod.uid.as_str()).collect();
+        uids.sort_unstable();
+        let snapshot = self.snapshot;
+        let taken = self.taken.get_or_insert_with(|| {
+            let pods = snapshot.pods.iter().flat_map(|bucket| bucket.iter());
+            pods.map(|pod| pod.name.as_str()).collect()
+        });
+        let mut salt = self.collisions.get(place.name).copied().unwrap_or(0);
+        loop {
+            let name = names::pod_name(&snapshot.daemon_set, place.name, self.hash, &uids, salt);
+            if !taken.contains(name.as_str()) {
+                return name;
+            }
+            salt = salt.wrapping_add(1);
+        }
+    }
+}
+
+fn create_message(
+    create: &Create,
+    place: &Place<'_>,
+    pods: &[OwnPod<'_>],
+    budget: Option<(i64, i64)>,
+) -> String {
+    let node = place.name;
+    let pod = pods
+        .iter()
+        .find(|pod| !pod.pod.deleting)
+        .or(pods.first())
+        .map_or("its pod", |pod| &pod.pod.name);
+    let (used, limit) = budget.unwrap_or_default();
+    match create.reason {
+        Reason::NodeWithoutLivePod => {
+            format!("{node} has no pod that runs: {pod} is finished or being deleted")
+        }
+        Reason::SurgeOldUnavailable => format!("{node}: {pod} is outdated and not available"),
+        Reason::SurgeWithinBudget => {
+            format!("{node}: {pod} is outdated and available; {used} of {limit} surging before this plan")
+        }
+        _ => format!("{node} has no pod of this workload"),
+    }
+}
+
+fn delete_message(delete: &Delete<'_>, budget: Option<(i64, i64)>) -> String {
+    let (pod, node) = (&delete.pod.name, delete.node);
+    let kept = delete.kept.map_or("another pod", |pod| &pod.name);
+    let (used, limit) = budget.unwrap_or_default();
+    match delete.reason {
+        Reason::NodeNotEligible => format!("{node} must not run this workload any more"),
+        Reason::PodFailed => format!("{pod} on {node} failed"),
+        Reason::PodSucceeded => format!("{pod} on {node} succeeded, but has to run"),
+        Reason::SurgeOldNotReady => format!("{pod} on {node} is outdated and not ready; {kept} replaces it"),
+        Reason::SurgeNewAvailable => {
+            format!("{pod} on {node} is outdated; its replacement {kept} is available")
+        }
+        Reason::NodeMissing => format!("{pod} waits for {node}, which does not exist"),
+        Reason::RolloutOldUnavailable => format!("{pod} on {node} is outdated and not available"),
+        Reason::RolloutWithinBudget => {
+            format!(
+                "{pod} on {node} is outdated and available; {used} of {limit} unavailable before this plan"
+            )
+        }
+        Reason::RolloutNodeSunset => {
+            format!("{pod} is outdated and {node} may not get a new one; enough others are available")
+        }
+        _ => format!("{node} has more pods than it should; {kept} stays"),
+    }
+}

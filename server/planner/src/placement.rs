@@ -1,0 +1,170 @@
+//! What happens on each node (chapter 4): who gets a pod, which of several stays, what becomes of finished ones.
+//!
+//! Upstream calls this step "manage". The template's revision plays no part in it, except where two generations of a pod
+//! share a node during a rollout with surge (D-34).
+
+use std::collections::BTreeSet;
+
+use crate::{
+    backoff::{Backoffs, Wait},
+    moves::Moves,
+    plan::Reason,
+    pods::{OwnPod, Picture, Place},
+    snapshot::{Deviation, Options, Pod, PodPhase, Target},
+};
+
+/// What placement asks for.
+#[derive(Debug, Default)]
+pub(crate) struct Placement<'a> {
+    /// Creates by node; deletes by node, then those of missing nodes. Not cut yet.
+    pub(crate) moves: Moves<'a>,
+    /// Failed pods that wait.
+    pub(crate) waiting: Vec<Waiting<'a>>,
+    /// The deviations that made a difference.
+    pub(crate) deviations: BTreeSet<Deviation>,
+}
+
+/// A failed pod in back-off.
+#[derive(Debug, Clone)]
+pub(crate) struct Waiting<'a> {
+    /// The pod.
+    pub(crate) pod: &'a Pod,
+    /// Its node.
+    pub(crate) node: &'a str,
+    /// How long.
+    pub(crate) wait: Wait,
+}
+
+/// Decides about every node. `surge`: a rollout may run two pods on a node for a while (D-37).
+pub(crate) fn place<'a>(
+    picture: &Picture<'a>,
+    backoffs: &Backoffs,
+    surge: bool,
+    options: &Options,
+) -> Placement<'a> {
+    let mut placement = Placement::default();
+    for (index, place) in picture
+        .places
+        .iter()
+        .enumerate()
+        .filter(|(_, place)| place.node.is_some())
+    {
+        let pods = picture.pods(place);
+        if pods.is_empty() {
+            if place.fit.run {
+                placement.moves.create(index, Reason::NodeWithoutPod);
+            }
+        } else if !place.fit.keep {
+            for pod in pods.iter().filter(|pod| !pod.pod.deleting) {
+                placement.moves.delete(place, pod, Reason::NodeNotEligible);
+            }
+        } else if !matches!(pods, [only] if only.is_live()) {
+            placement.tend(index, place, pods, backoffs, surge, options);
+        }
+    }
+    placement.sweep_missing_nodes(picture, options);
+    placement
+}
+
+impl<'a> Placement<'a> {
+    /// A node that may keep its pod and has some (row B, D-30).
+    fn tend(
+        &mut self,
+        index: usize,
+        place: &Place<'a>,
+        pods: &[OwnPod<'a>],
+        backoffs: &Backoffs,
+        surge: bool,
+        options: &Options,
+    ) {
+        let waits = self.clear_finished(place, pods, backoffs);
+        let live: Vec<&OwnPod<'a>> = pods.iter().filter(|pod| pod.is_live()).collect();
+        match live.as_slice() {
+            // Without surge the replacement waits until the entry is gone (D-31).
+            [] if surge && place.fit.run => {
+                if waits && options.deviates(Deviation::SurgeHonoursBackoff) {
+                    self.deviations.insert(Deviation::SurgeHonoursBackoff);
+                } else {
+                    self.moves.create(index, Reason::NodeWithoutLivePod);
+                }
+            }
+            [] | [_] => {}
+            live if surge => self.thin_out(place, live),
+            [first, others @ ..] => {
+                for pod in others {
+                    self.moves.delete_beside(place, pod, Reason::ExcessPod, first);
+                }
+            }
+        }
+    }
+
+    /// Deletes failed and succeeded pods (D-95, D-96). Returns whether a failed one has to wait instead.
+    fn clear_finished(&mut self, place: &Place<'a>, pods: &[OwnPod<'a>], backoffs: &Backoffs) -> bool {
+        let mut wait = backoffs.wait(place.name);
+        let mut waits = false;
+        for pod in pods.iter().filter(|pod| !pod.pod.deleting) {
+            match (pod.pod.phase, wait) {
+                (PodPhase::Failed, Some(wait)) => {
+                    self.waiting.push(Waiting {
+                        pod: pod.pod,
+                        node: place.name,
+                        wait,
+                    });
+                    waits = true;
+                }
+                (PodPhase::Failed, None) => {
+                    self.moves.delete(place, pod, Reason::PodFailed);
+                    // The delete starts the node's next delay, which holds for the other failed pods there (D-98).
+                    let whole = backoffs.next_delay(place.name);
+                    wait = Some(Wait { whole, left: whole });
+                }
+                (PodPhase::Succeeded, _) => self.moves.delete(place, pod, Reason::PodSucceeded),
+                _ => {}
+            }
+        }
+        waits
+    }
+
+    /// Leaves at most one pod of the current hash and one other, and of the two only what is needed (D-34).
+    fn thin_out(&mut self, place: &Place<'a>, live: &[&OwnPod<'a>]) {
+        let new = live.iter().position(|pod| pod.hash_new);
+        let old = live.iter().position(|pod| !pod.hash_new);
+        for (index, pod) in live.iter().enumerate() {
+            if Some(index) == new {
+                continue;
+            }
+            if Some(index) != old {
+                let kept = if pod.hash_new { new } else { old };
+                self.moves
+                    .delete_beside(place, pod, Reason::ExcessPod, live[kept.unwrap_or(0)]);
+            } else if let Some(new) = new.map(|new| live[new]) {
+                if !pod.pod.ready {
+                    self.moves
+                        .delete_beside(place, pod, Reason::SurgeOldNotReady, new);
+                } else if new.available {
+                    self.moves
+                        .delete_beside(place, pod, Reason::SurgeNewAvailable, new);
+                }
+            }
+        }
+    }
+
+    /// Deletes pods that wait for a node that does not exist; bound ones are the pod garbage collector's (D-36).
+    fn sweep_missing_nodes(&mut self, picture: &Picture<'a>, options: &Options) {
+        for place in picture.places.iter().filter(|place| place.node.is_none()) {
+            let mut meant: Vec<&OwnPod<'a>> = picture
+                .pods(place)
+                .iter()
+                .filter(|pod| matches!(pod.pod.target, Target::Meant(_)))
+                .collect();
+            meant.sort_by(|a, b| a.pod.name.cmp(&b.pod.name));
+            for pod in meant {
+                if pod.pod.deleting && options.deviates(Deviation::SkipDeletingOnMissingNodes) {
+                    self.deviations.insert(Deviation::SkipDeletingOnMissingNodes);
+                } else {
+                    self.moves.delete(place, pod, Reason::NodeMissing);
+                }
+            }
+        }
+    }
+}

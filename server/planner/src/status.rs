@@ -1,0 +1,116 @@
+//! The status (chapter 12): counted over nodes, from the snapshot (D-93).
+
+use crate::{
+    plan::{Action, ActionKind, Reason},
+    pods::Picture,
+    snapshot::{DaemonSet, Status},
+};
+
+/// Counts. `observed_generation` is the caller's to choose (D-90).
+pub(crate) fn count(picture: &Picture<'_>, observed_generation: i64) -> Status {
+    let mut counts = [0_usize; 5];
+    let [current, misscheduled, ready, updated, available] = &mut counts;
+    for place in picture.places.iter().filter(|place| place.node.is_some()) {
+        match picture.pods(place).first() {
+            Some(first) if place.fit.run => {
+                *current += 1;
+                *ready += usize::from(first.pod.ready);
+                *updated += usize::from(first.updated);
+                *available += usize::from(first.available);
+            }
+            Some(_) => *misscheduled += 1,
+            None => {}
+        }
+    }
+    let [current, misscheduled, ready, updated, available] = counts.map(saturate);
+    let desired = saturate(picture.desired);
+    Status {
+        current_number_scheduled: current,
+        number_misscheduled: misscheduled,
+        desired_number_scheduled: desired,
+        number_ready: ready,
+        updated_number_scheduled: updated,
+        number_available: available,
+        number_unavailable: desired.saturating_sub(available),
+        observed_generation,
+    }
+}
+
+/// What is to be done about the status.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Write {
+    /// Nothing: it is as it should be (D-89).
+    No,
+    /// Nothing, though upstream writes what is there already.
+    Spared,
+    /// Write it.
+    Yes(Action),
+}
+
+/// Compares with the status that is there. `spare`: the deviation of Q-21 is on.
+pub(crate) fn write(ds: &DaemonSet, status: Status, spare: bool) -> Write {
+    let counts = |status: Status| Status {
+        observed_generation: 0,
+        ..status
+    };
+    let (same, changes) = (counts(status) == counts(ds.status), changes(ds.status, status));
+    if same && ds.status.observed_generation >= ds.generation {
+        return Write::No;
+    }
+    let (reason, message) = if !same {
+        (Reason::StatusChanged, format!("status: {}", changes.join(", ")))
+    } else if status.observed_generation != ds.status.observed_generation {
+        (
+            Reason::GenerationObserved,
+            format!("generation {} is observed", status.observed_generation),
+        )
+    } else if spare {
+        return Write::Spared;
+    } else {
+        (
+            Reason::StatusRewritten,
+            "unchanged, but the generation is not observed yet".to_owned(),
+        )
+    };
+    Write::Yes(Action {
+        reason,
+        message,
+        kind: ActionKind::UpdateStatus {
+            status,
+            collision: None,
+        },
+    })
+}
+
+fn changes(old: Status, new: Status) -> Vec<String> {
+    let fields = [
+        (
+            "desired",
+            old.desired_number_scheduled,
+            new.desired_number_scheduled,
+        ),
+        (
+            "current",
+            old.current_number_scheduled,
+            new.current_number_scheduled,
+        ),
+        (
+            "updated",
+            old.updated_number_scheduled,
+            new.updated_number_scheduled,
+        ),
+        ("ready", old.number_ready, new.number_ready),
+        ("available", old.number_available, new.number_available),
+        ("unavailable", old.number_unavailable, new.number_unavailable),
+        ("misscheduled", old.number_misscheduled, new.number_misscheduled),
+    ];
+    let changed = fields.into_iter().filter(|(_, old, new)| old != new);
+    changed
+        .map(|(name, old, new)| format!("{name} {old} → {new}"))
+        .collect()
+}
+
+/// The API counts in 32 bits (D-94).
+fn saturate(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}

@@ -1,0 +1,143 @@
+//! The order of a plan (chapter 11): what is decided after what, and what stands in the way.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    batches,
+    draft::Draft,
+    eligibility::Eligibility,
+    expectations, gate,
+    patience::Patience,
+    plan::{Action, ActionKind, EventType, Phase, PhaseKind, Plan, Reason, Verdict},
+    pods::{Claims, Picture},
+    revisions::{self, Halt, Resolution},
+    selector,
+    snapshot::{Deviation, Snapshot},
+};
+
+/// Plans, unless patience ends.
+pub(crate) fn plan(snapshot: &Snapshot, patience: Patience<'_>) -> Option<Plan> {
+    if let Some(behind) = gate::stale(&snapshot.own_writes) {
+        return Some(Plan {
+            error: Some(behind),
+            ..nothing(snapshot, Verdict::Stale)
+        });
+    }
+    match inactive(snapshot) {
+        Some(Inactive::SelectingAll { literally }) => return Some(selecting_all(snapshot, literally)),
+        Some(Inactive::Deleting) => return Some(nothing(snapshot, Verdict::Noop)),
+        None => {}
+    }
+    let survey = Survey::of(snapshot, patience)?;
+    if let Some(halt) = &survey.resolution.halt {
+        return Some(halted(snapshot, &survey.resolution, halt));
+    }
+    let draft = Draft::new(snapshot, &survey);
+    let pending = expectations::pending(snapshot.state.expectations.as_ref(), snapshot.now);
+    Some(match pending {
+        Some(left) => draft.status_only(left),
+        None => draft.in_full(),
+    })
+}
+
+/// Why nothing at all is decided for a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Inactive {
+    /// The selector is empty (D-71.4). `literally`: upstream's test sees that, too.
+    SelectingAll { literally: bool },
+    /// The workload is being deleted (D-71.5).
+    Deleting,
+}
+
+/// Whether nothing at all is decided.
+pub(crate) fn inactive(snapshot: &Snapshot) -> Option<Inactive> {
+    let ds = &snapshot.daemon_set;
+    let by_meaning = snapshot.options.deviates(Deviation::EmptySelectorByMeaning);
+    match &ds.selector {
+        Some(selector) if selector::is_empty(selector, by_meaning) => Some(Inactive::SelectingAll {
+            literally: selector::is_empty(selector, false),
+        }),
+        _ => ds.deleting.then_some(Inactive::Deleting),
+    }
+}
+
+/// Everything that decisions about pods rest on.
+#[derive(Debug)]
+pub(crate) struct Survey<'a> {
+    /// Who is claimed.
+    pub(crate) claims: Claims<'a>,
+    /// Which revision is current.
+    pub(crate) resolution: Resolution<'a>,
+    /// The template's constraints.
+    pub(crate) eligibility: Eligibility,
+    /// Which pods are where.
+    pub(crate) picture: Picture<'a>,
+}
+
+impl<'a> Survey<'a> {
+    /// Looks at the whole snapshot.
+    pub(crate) fn of(snapshot: &'a Snapshot, patience: Patience<'_>) -> Option<Self> {
+        let claims = Claims::of(snapshot, patience)?;
+        let resolution = revisions::resolve(snapshot, &claims.owned);
+        patience.check()?;
+        let scheduling = &snapshot.daemon_set.scheduling;
+        let eligibility = Eligibility::compile(scheduling, snapshot.options.toleration_comparison_operators);
+        let picture = Picture::draw(snapshot, &claims, &resolution, &eligibility, patience)?;
+        patience.check()?;
+        Some(Self {
+            claims,
+            resolution,
+            eligibility,
+            picture,
+        })
+    }
+}
+
+/// A plan that leaves everything as it is.
+fn nothing(snapshot: &Snapshot, verdict: Verdict) -> Plan {
+    Plan {
+        verdict,
+        phases: Vec::new(),
+        pod_manifest: None,
+        state: snapshot.state.clone(),
+        requeue: None,
+        error: None,
+        status: None,
+        rollout: None,
+        deviations: BTreeSet::new(),
+    }
+}
+
+fn selecting_all(snapshot: &Snapshot, literally: bool) -> Plan {
+    let event = Action {
+        reason: Reason::SelectingAll,
+        message: "the selector is empty".to_owned(),
+        kind: ActionKind::EmitEvent {
+            event_type: EventType::Warning,
+            reason: "SelectingAll",
+            message: "This daemon set is selecting all pods. A non-empty selector is required.".to_owned(),
+        },
+    };
+    let deviation = (!literally).then_some(Deviation::EmptySelectorByMeaning);
+    Plan {
+        phases: vec![Phase {
+            kind: PhaseKind::Events,
+            batches: batches::at_once(vec![event]),
+        }],
+        deviations: deviation.into_iter().collect(),
+        ..nothing(snapshot, Verdict::Apply)
+    }
+}
+
+/// The name of the next revision is taken: this plan only makes the next one try another (D-62).
+fn halted(snapshot: &Snapshot, resolution: &Resolution<'_>, halt: &Halt) -> Plan {
+    Plan {
+        phases: vec![Phase {
+            kind: PhaseKind::Status,
+            batches: batches::at_once(vec![halt.action.clone()]),
+        }],
+        error: Some(halt.error.clone()),
+        deviations: resolution.deviations.clone(),
+        ..nothing(snapshot, Verdict::Apply)
+    }
+}
