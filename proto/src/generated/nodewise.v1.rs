@@ -82,6 +82,7 @@ pub struct ControllerRevision {
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Bucket {
     /// The serialized NodeBucket or PodBucket. Absent: the bucket is given by digest. Present and empty: an empty bucket.
+    /// No node or pod in it may take more than 1 MiB.
     #[prost(bytes = "bytes", optional, tag = "1")]
     pub data: ::core::option::Option<::prost::bytes::Bytes>,
     /// The digest of `data` under `Snapshot.digest_function`. May be left empty with inline data, which is then neither
@@ -254,7 +255,7 @@ pub struct FailedPodBackoff {
     /// The node.
     #[prost(string, tag = "2")]
     pub node_name: ::prost::alloc::string::String,
-    /// The current delay, 1 s doubling to 15 min.
+    /// The current delay, 1 s doubling to 15 min. More than that is an error.
     #[prost(message, optional, tag = "3")]
     pub delay: ::core::option::Option<::pbjson_types::Duration>,
     /// When a failed pod was last deleted. Entries older than 30 min are dropped by the service.
@@ -618,6 +619,9 @@ pub struct Limits {
     /// `Snapshot.bucket_count`.
     #[prost(uint32, tag = "5")]
     pub max_bucket_count: u32,
+    /// Revisions in a snapshot.
+    #[prost(uint32, tag = "6")]
+    pub max_revisions: u32,
 }
 /// DeviationInfo tells about one deviation.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1678,7 +1682,8 @@ pub struct MissingBuckets {
     /// Indices into `snapshot.pod_buckets`, ascending.
     #[prost(uint32, repeated, tag = "2")]
     pub pod_bucket_indices: ::prost::alloc::vec::Vec<u32>,
-    /// The digests themselves, node buckets first, in the order of the indices.
+    /// The digests themselves, node buckets first, in the order of the indices. Empty when more than 32 buckets are missing:
+    /// errors travel in a header, and some clients take no more than 8 KiB of headers. The indices are always complete.
     #[prost(bytes = "bytes", repeated, tag = "3")]
     pub digests: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
 }
@@ -1701,13 +1706,17 @@ pub mod reconcile_service_client {
     ///
     /// Errors, for every method:
     ///  - INVALID_ARGUMENT: the request is wrong. The status details carry google.rpc.BadRequest whose violations name the
-    ///    fields as paths from the request message (`snapshot.pod_buckets[0].data.pods[3].uid`). Do not retry.
+    ///    fields as paths from the request message (`snapshot.pod_buckets[0].data.pods[3].uid`); where a field holds JSON, the
+    ///    description begins with the path inside it (`spec.selector.matchExpressions[0].operator: ...`). All that is wrong
+    ///    is listed, up to 32 fields. Do not retry.
     ///  - FAILED_PRECONDITION: the replica lacks buckets that were given by digest only. The details carry MissingBuckets;
     ///    send the same call again with those buckets inline.
     ///  - RESOURCE_EXHAUSTED: the replica is saturated or the message is too large. With google.rpc.RetryInfo in the details
-    ///    retry after its delay, here or on another replica; without it the request itself exceeds a limit.
+    ///    retry after its delay, here or on another replica; without it the request itself exceeds a limit of
+    ///    GetCapabilitiesResponse, which google.rpc.BadRequest names unless the message was not even read.
     ///  - UNAVAILABLE: the replica is draining. Retry on another one.
-    ///  - DEADLINE_EXCEEDED: the call's deadline passed; planning was abandoned.
+    ///  - DEADLINE_EXCEEDED: the call's deadline, or the longest time that the replica gives to a call, passed; planning was
+    ///    abandoned.
     /// After any error the executor must write nothing to the cluster.
     #[derive(Debug, Clone)]
     pub struct ReconcileServiceClient<T> {
@@ -1812,7 +1821,10 @@ pub mod reconcile_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// PlanStream is Plan for many workloads pipelined over one stream. Answers carry their request's id and may come in
-        /// any order. A bad request fails alone; the stream goes on.
+        /// any order. A bad request fails alone; the stream goes on. A saturated replica does not shed the requests of a
+        /// stream, it reads on when there is room. The call's deadline is that of the whole stream. A replica that drains reads
+        /// no more, answers what it has read and ends the stream with UNAVAILABLE; so does, with its own error, a message that
+        /// cannot be read.
         pub async fn plan_stream(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::PlanStreamRequest>,
@@ -1939,7 +1951,10 @@ pub mod reconcile_service_server {
             + std::marker::Send
             + 'static;
         /// PlanStream is Plan for many workloads pipelined over one stream. Answers carry their request's id and may come in
-        /// any order. A bad request fails alone; the stream goes on.
+        /// any order. A bad request fails alone; the stream goes on. A saturated replica does not shed the requests of a
+        /// stream, it reads on when there is room. The call's deadline is that of the whole stream. A replica that drains reads
+        /// no more, answers what it has read and ends the stream with UNAVAILABLE; so does, with its own error, a message that
+        /// cannot be read.
         async fn plan_stream(
             &self,
             request: tonic::Request<tonic::Streaming<super::PlanStreamRequest>>,
@@ -1972,13 +1987,17 @@ pub mod reconcile_service_server {
     ///
     /// Errors, for every method:
     ///  - INVALID_ARGUMENT: the request is wrong. The status details carry google.rpc.BadRequest whose violations name the
-    ///    fields as paths from the request message (`snapshot.pod_buckets[0].data.pods[3].uid`). Do not retry.
+    ///    fields as paths from the request message (`snapshot.pod_buckets[0].data.pods[3].uid`); where a field holds JSON, the
+    ///    description begins with the path inside it (`spec.selector.matchExpressions[0].operator: ...`). All that is wrong
+    ///    is listed, up to 32 fields. Do not retry.
     ///  - FAILED_PRECONDITION: the replica lacks buckets that were given by digest only. The details carry MissingBuckets;
     ///    send the same call again with those buckets inline.
     ///  - RESOURCE_EXHAUSTED: the replica is saturated or the message is too large. With google.rpc.RetryInfo in the details
-    ///    retry after its delay, here or on another replica; without it the request itself exceeds a limit.
+    ///    retry after its delay, here or on another replica; without it the request itself exceeds a limit of
+    ///    GetCapabilitiesResponse, which google.rpc.BadRequest names unless the message was not even read.
     ///  - UNAVAILABLE: the replica is draining. Retry on another one.
-    ///  - DEADLINE_EXCEEDED: the call's deadline passed; planning was abandoned.
+    ///  - DEADLINE_EXCEEDED: the call's deadline, or the longest time that the replica gives to a call, passed; planning was
+    ///    abandoned.
     /// After any error the executor must write nothing to the cluster.
     #[derive(Debug)]
     pub struct ReconcileServiceServer<T> {

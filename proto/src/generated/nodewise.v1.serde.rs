@@ -3488,6 +3488,9 @@ impl serde::Serialize for Limits {
         if self.max_bucket_count != 0 {
             len += 1;
         }
+        if self.max_revisions != 0 {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.Limits", len)?;
         if self.max_message_bytes != 0 {
             #[allow(clippy::needless_borrow)]
@@ -3505,6 +3508,9 @@ impl serde::Serialize for Limits {
         }
         if self.max_bucket_count != 0 {
             struct_ser.serialize_field("maxBucketCount", &self.max_bucket_count)?;
+        }
+        if self.max_revisions != 0 {
+            struct_ser.serialize_field("maxRevisions", &self.max_revisions)?;
         }
         struct_ser.end()
     }
@@ -3526,6 +3532,8 @@ impl<'de> serde::Deserialize<'de> for Limits {
             "maxPods",
             "max_bucket_count",
             "maxBucketCount",
+            "max_revisions",
+            "maxRevisions",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -3535,6 +3543,7 @@ impl<'de> serde::Deserialize<'de> for Limits {
             MaxNodes,
             MaxPods,
             MaxBucketCount,
+            MaxRevisions,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -3561,6 +3570,7 @@ impl<'de> serde::Deserialize<'de> for Limits {
                             "maxNodes" | "max_nodes" => Ok(GeneratedField::MaxNodes),
                             "maxPods" | "max_pods" => Ok(GeneratedField::MaxPods),
                             "maxBucketCount" | "max_bucket_count" => Ok(GeneratedField::MaxBucketCount),
+                            "maxRevisions" | "max_revisions" => Ok(GeneratedField::MaxRevisions),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -3585,6 +3595,7 @@ impl<'de> serde::Deserialize<'de> for Limits {
                 let mut max_nodes__ = None;
                 let mut max_pods__ = None;
                 let mut max_bucket_count__ = None;
+                let mut max_revisions__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::MaxMessageBytes => {
@@ -3627,6 +3638,14 @@ impl<'de> serde::Deserialize<'de> for Limits {
                                 Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
                         }
+                        GeneratedField::MaxRevisions => {
+                            if max_revisions__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("maxRevisions"));
+                            }
+                            max_revisions__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
                     }
                 }
                 Ok(Limits {
@@ -3635,6 +3654,7 @@ impl<'de> serde::Deserialize<'de> for Limits {
                     max_nodes: max_nodes__.unwrap_or_default(),
                     max_pods: max_pods__.unwrap_or_default(),
                     max_bucket_count: max_bucket_count__.unwrap_or_default(),
+                    max_revisions: max_revisions__.unwrap_or_default(),
                 })
             }
         }
