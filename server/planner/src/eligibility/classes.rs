@@ -62,3 +62,43 @@ impl Classes {
         outcome
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::node;
+
+    #[test]
+    fn d_21_each_class_is_computed_once_and_only_its_labels_make_it() {
+        let classes = Classes::new(["zone", "color", "zone"].into_iter());
+        let blue = |zone: &str| node("a", &[("color", "blue"), ("other", zone), ("zone", zone)], &[]);
+        // (node, computed now)
+        let table = [
+            (blue("x"), true),
+            (blue("y"), true),
+            (blue("x"), false),
+            (
+                node(
+                    "b",
+                    &[("color", "blue"), ("other", "z"), ("zone", "x")],
+                    &["a:NoSchedule"],
+                ),
+                false,
+            ),
+            (node("c", &[("color", "blue")], &[]), true),
+            (blue(""), true),
+            (node("d", &[("zone", "blue")], &[]), true),
+            (node("e", &[("color", "blue")], &[]), false),
+        ];
+        for (index, (node, fresh)) in table.iter().enumerate() {
+            let mut computed = false;
+            // The outcome tells classes apart: missing and empty labels, and values under another key.
+            let expected = node.labels.get("zone").is_some();
+            let outcome = classes.recall(node, || {
+                computed = true;
+                expected
+            });
+            assert_eq!((computed, outcome), (*fresh, expected), "row {index}");
+        }
+    }
+}
