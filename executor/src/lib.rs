@@ -4,8 +4,15 @@
 
 pub mod actuator;
 pub mod apply;
+mod buckets;
 pub mod event;
+pub mod events;
+pub mod expectations;
+pub mod gate;
+pub mod handlers;
 pub mod http;
 pub mod metrics;
 pub mod project;
+pub mod queue;
 pub mod selector;
+pub mod store;

@@ -1,0 +1,445 @@
+//! What the service told the executor to hold for each workload: creates and deletes that no watch has shown yet, failed-pod
+//! back-off and pod name collisions.
+//!
+//! The service decides what an outstanding expectation means; this only shrinks expectations as watches show what was
+//! expected. Everything lives in memory and starts empty (M-15).
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use nodewise_proto::{Timestamp, v1};
+
+use crate::event::Key;
+
+/// How deletions are observed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DeletionRule {
+    /// Only the pods that were to be deleted count (the deviation `DELETIONS_BY_UID`, Q-5).
+    #[default]
+    ByUid,
+    /// Any deletion of a pod of the workload counts, and each of its events again, as upstream does.
+    Counted,
+}
+
+/// Creates and deletes of one plan that have not been observed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Expectations {
+    set_at: Option<Timestamp>,
+    /// Node names by pod name.
+    named: BTreeMap<String, String>,
+    /// How many pods whose names the apiserver chooses, by node name.
+    unnamed: BTreeMap<String, usize>,
+    /// Uids of pods.
+    deletes: BTreeSet<String>,
+}
+
+impl From<v1::Expectations> for Expectations {
+    fn from(wire: v1::Expectations) -> Self {
+        let mut expectations = Self {
+            set_at: wire.set_at,
+            deletes: wire.delete_uids.into_iter().collect(),
+            ..Self::default()
+        };
+        for create in wire.creates {
+            if create.pod_name.is_empty() {
+                *expectations.unnamed.entry(create.node_name).or_default() += 1;
+            } else {
+                expectations.named.insert(create.pod_name, create.node_name);
+            }
+        }
+        expectations
+    }
+}
+
+impl From<&Expectations> for v1::Expectations {
+    fn from(expectations: &Expectations) -> Self {
+        let named = expectations
+            .named
+            .iter()
+            .map(|(pod_name, node_name)| v1::ExpectedCreate {
+                pod_name: pod_name.clone(),
+                node_name: node_name.clone(),
+            });
+        let unnamed = expectations.unnamed.iter().flat_map(|(node_name, count)| {
+            let create = v1::ExpectedCreate {
+                pod_name: String::new(),
+                node_name: node_name.clone(),
+            };
+            std::iter::repeat_n(create, *count)
+        });
+        Self {
+            set_at: expectations.set_at,
+            creates: named.chain(unnamed).collect(),
+            delete_uids: expectations.deletes.iter().cloned().collect(),
+        }
+    }
+}
+
+impl Expectations {
+    /// Creates outstanding.
+    #[must_use]
+    pub fn creates(&self) -> usize {
+        self.named.len() + self.unnamed.values().sum::<usize>()
+    }
+
+    /// Deletes outstanding.
+    #[must_use]
+    pub fn deletes(&self) -> usize {
+        self.deletes.len()
+    }
+
+    /// A watch showed this new pod for this node (D-73).
+    fn observe_create(&mut self, pod_name: &str, node_name: &str) {
+        if self.named.remove(pod_name).is_none() {
+            lower(&mut self.unnamed, node_name, 1);
+        }
+    }
+
+    /// A watch showed that this pod is gone or being deleted (D-73). Nobody needs to wait for its creation any more.
+    fn observe_deletion(&mut self, pod_name: &str, pod_uid: &str, rule: DeletionRule) {
+        self.named.remove(pod_name);
+        if !self.deletes.remove(pod_uid) && rule == DeletionRule::Counted {
+            self.deletes.pop_first();
+        }
+    }
+
+    /// Removes what `other` does not have. Never adds.
+    fn retain(&mut self, other: &Self) {
+        self.named
+            .retain(|pod_name, _| other.named.contains_key(pod_name));
+        self.deletes.retain(|uid| other.deletes.contains(uid));
+        self.unnamed.retain(|node_name, count| {
+            *count = (*count).min(other.unnamed.get(node_name).copied().unwrap_or(0));
+            *count > 0
+        });
+    }
+
+    /// Removes what `sent` had and `held` has no more: it was observed while the plan was under way.
+    fn settle(&mut self, sent: &Self, held: &Self) {
+        self.named
+            .retain(|pod_name, _| !sent.named.contains_key(pod_name) || held.named.contains_key(pod_name));
+        self.deletes
+            .retain(|uid| !sent.deletes.contains(uid) || held.deletes.contains(uid));
+        for (node_name, count) in &sent.unnamed {
+            let observed = count.saturating_sub(held.unnamed.get(node_name).copied().unwrap_or(0));
+            lower(&mut self.unnamed, node_name, observed);
+        }
+    }
+}
+
+fn lower(counts: &mut BTreeMap<String, usize>, key: &str, by: usize) {
+    if let Some(count) = counts.get_mut(key) {
+        *count = count.saturating_sub(by);
+        if *count == 0 {
+            counts.remove(key);
+        }
+    }
+}
+
+/// What is held for every workload.
+#[derive(Debug, Default)]
+pub struct Holdings {
+    held: HashMap<Key, Held>,
+    rule: DeletionRule,
+}
+
+#[derive(Debug)]
+struct Held {
+    uid: Arc<str>,
+    expectations: Expectations,
+    failed_pod_backoffs: Vec<v1::FailedPodBackoff>,
+    pod_name_collisions: Vec<v1::PodNameCollision>,
+}
+
+/// How the pods of a workload look now, for expectations that are met already when they are set.
+pub trait Sighted {
+    /// The caches show a pod of this name that the workload controls.
+    fn exists(&self, pod_name: &str) -> bool;
+    /// The uids of the pods that the workload controls and that are not being deleted.
+    fn staying(&self) -> HashSet<String>;
+}
+
+impl Holdings {
+    /// Holds nothing yet.
+    #[must_use]
+    pub fn new(rule: DeletionRule) -> Self {
+        Self {
+            held: HashMap::new(),
+            rule,
+        }
+    }
+
+    /// What to send with the next snapshot of a workload. What was held for another uid of its name is dropped: a re-created
+    /// workload starts afresh.
+    pub fn get(&mut self, key: &Key, uid: &str) -> v1::ReconcileState {
+        if self.held.get(key).is_some_and(|held| *held.uid != *uid) {
+            self.held.remove(key);
+        }
+        self.held
+            .get(key)
+            .map_or_else(v1::ReconcileState::default, |held| v1::ReconcileState {
+                expectations: Some((&held.expectations).into()),
+                failed_pod_backoffs: held.failed_pod_backoffs.clone(),
+                pod_name_collisions: held.pod_name_collisions.clone(),
+            })
+    }
+
+    /// Holds what a plan says, from before its first write on.
+    ///
+    /// Watches went on while the plan was under way: what was `sent` and is not held any more was observed meanwhile, and
+    /// what the caches show already has not to be waited for.
+    pub fn replace(
+        &mut self,
+        key: &Key,
+        uid: &Arc<str>,
+        planned: v1::ReconcileState,
+        sent: &v1::ReconcileState,
+        sighted: &impl Sighted,
+    ) {
+        let mut expectations = Expectations::from(planned.expectations.unwrap_or_default());
+        let sent = Expectations::from(sent.expectations.clone().unwrap_or_default());
+        let present = self.held.get(key).filter(|held| held.uid == *uid);
+        expectations.settle(
+            &sent,
+            &present.map(|held| held.expectations.clone()).unwrap_or_default(),
+        );
+        expectations.named.retain(|pod_name, _| !sighted.exists(pod_name));
+        if !expectations.deletes.is_empty() {
+            let staying = sighted.staying();
+            expectations.deletes.retain(|pod_uid| staying.contains(pod_uid));
+        }
+        let held = Held {
+            uid: Arc::clone(uid),
+            expectations,
+            failed_pod_backoffs: planned.failed_pod_backoffs,
+            pod_name_collisions: planned.pod_name_collisions,
+        };
+        self.held.insert(key.clone(), held);
+    }
+
+    /// Takes over the answer to a report: expectations that are missing there are settled, none is added.
+    pub fn settle(&mut self, key: &Key, uid: &Arc<str>, settled: v1::ReconcileState) {
+        let Some(held) = self.held.get_mut(key).filter(|held| held.uid == *uid) else {
+            return;
+        };
+        held.expectations
+            .retain(&settled.expectations.unwrap_or_default().into());
+        held.failed_pod_backoffs = settled.failed_pod_backoffs;
+        held.pod_name_collisions = settled.pod_name_collisions;
+    }
+
+    /// A watch showed a new pod of the workload.
+    pub fn observe_create(&mut self, key: &Key, pod_name: &str, node_name: &str) {
+        if let Some(held) = self.held.get_mut(key) {
+            held.expectations.observe_create(pod_name, node_name);
+        }
+    }
+
+    /// A watch showed that a pod of the workload is gone or being deleted.
+    pub fn observe_deletion(&mut self, key: &Key, pod_name: &str, pod_uid: &str) {
+        if let Some(held) = self.held.get_mut(key) {
+            held.expectations.observe_deletion(pod_name, pod_uid, self.rule);
+        }
+    }
+
+    /// Drops what is held for a workload.
+    pub fn forget(&mut self, key: &Key) {
+        self.held.remove(key);
+    }
+
+    /// Creates and deletes outstanding over all workloads.
+    #[must_use]
+    pub fn outstanding(&self) -> (usize, usize) {
+        self.held.values().fold((0, 0), |(creates, deletes), held| {
+            (
+                creates + held.expectations.creates(),
+                deletes + held.expectations.deletes(),
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Sees {
+        pods: &'static [&'static str],
+        staying: &'static [&'static str],
+    }
+
+    const BEFORE: Sees = Sees {
+        pods: &[],
+        staying: &["u1", "u2", "u3"],
+    };
+
+    impl Sighted for Sees {
+        fn exists(&self, pod_name: &str) -> bool {
+            self.pods.contains(&pod_name)
+        }
+        fn staying(&self) -> HashSet<String> {
+            self.staying.iter().map(ToString::to_string).collect()
+        }
+    }
+
+    fn state(creates: &[(&str, &str)], deletes: &[&str]) -> v1::ReconcileState {
+        let creates = creates.iter().map(|(pod_name, node_name)| v1::ExpectedCreate {
+            pod_name: (*pod_name).into(),
+            node_name: (*node_name).into(),
+        });
+        v1::ReconcileState {
+            expectations: Some(v1::Expectations {
+                set_at: Some(Timestamp {
+                    seconds: 100,
+                    nanos: 0,
+                }),
+                creates: creates.collect(),
+                delete_uids: deletes.iter().map(|uid| (*uid).into()).collect(),
+            }),
+            ..Default::default()
+        }
+    }
+
+    fn holding(rule: DeletionRule, planned: v1::ReconcileState) -> (Holdings, Key, Arc<str>) {
+        let (mut holdings, key, uid) = (Holdings::new(rule), Key::new("ns", "foo"), Arc::from("d1"));
+        holdings.replace(&key, &uid, planned, &v1::ReconcileState::default(), &BEFORE);
+        (holdings, key, uid)
+    }
+
+    // D-72: what a plan says is held whole and goes out again unchanged, its time included.
+    #[test]
+    fn holds_what_the_plan_says() {
+        let mut planned = state(&[("a", "n1"), ("", "n2"), ("", "n2")], &["u1"]);
+        planned.failed_pod_backoffs = vec![v1::FailedPodBackoff {
+            observed_generation: 3,
+            node_name: "n9".into(),
+            ..Default::default()
+        }];
+        planned.pod_name_collisions = vec![v1::PodNameCollision {
+            node_name: "n8".into(),
+            count: 2,
+        }];
+        let (mut holdings, key, _) = holding(DeletionRule::ByUid, planned.clone());
+        assert_eq!(holdings.get(&key, "d1"), planned);
+        assert_eq!(holdings.outstanding(), (3, 1));
+    }
+
+    // D-73: a create is observed by its pod, one without a name by a pod for its node; others change nothing.
+    #[test]
+    fn creates_are_observed() {
+        let (mut holdings, key, _) = holding(
+            DeletionRule::ByUid,
+            state(&[("a", "n1"), ("b", "n2"), ("", "n3"), ("", "n3")], &[]),
+        );
+        holdings.observe_create(&key, "a", "n1");
+        holdings.observe_create(&key, "someone-elses", "n2");
+        holdings.observe_create(&key, "generated", "n3");
+        holdings.observe_create(&Key::new("ns", "bar"), "b", "n2");
+        assert_eq!(holdings.get(&key, "d1"), state(&[("b", "n2"), ("", "n3")], &[]));
+    }
+
+    // D-73, Q-5 mended: only deletes of the pods themselves count, and once.
+    #[test]
+    fn deletions_are_tracked_by_uid() {
+        let (mut holdings, key, _) = holding(DeletionRule::ByUid, state(&[], &["u1", "u2"]));
+        for uid in ["u9", "u1", "u1"] {
+            holdings.observe_deletion(&key, "p", uid);
+        }
+        assert_eq!(holdings.get(&key, "d1"), state(&[], &["u2"]));
+    }
+
+    // Q-5 as upstream: any deletion lowers, and each event of it again.
+    #[test]
+    fn deletions_are_counted_as_upstream_does() {
+        let (mut holdings, key, _) = holding(DeletionRule::Counted, state(&[], &["u1", "u2", "u3"]));
+        holdings.observe_deletion(&key, "p", "u9");
+        assert_eq!(holdings.outstanding(), (0, 2));
+        holdings.observe_deletion(&key, "p", "u9");
+        holdings.observe_deletion(&key, "p", "u9");
+        holdings.observe_deletion(&key, "p", "u9");
+        assert_eq!(holdings.outstanding(), (0, 0));
+    }
+
+    // A pod that came and went is not waited for.
+    #[test]
+    fn a_deletion_settles_the_pods_own_creation() {
+        let (mut holdings, key, _) = holding(DeletionRule::ByUid, state(&[("a", "n1")], &[]));
+        holdings.observe_deletion(&key, "a", "u1");
+        assert_eq!(holdings.outstanding(), (0, 0));
+    }
+
+    // What a watch showed while the plan was under way must not come back with the plan.
+    #[test]
+    fn observations_during_a_plan_are_kept() {
+        let first = state(&[("a", "n1"), ("b", "n2"), ("", "n3")], &["u1", "u2"]);
+        let (mut holdings, key, uid) = holding(DeletionRule::ByUid, first);
+        let sent = holdings.get(&key, "d1");
+        holdings.observe_create(&key, "a", "n1");
+        holdings.observe_create(&key, "generated", "n3");
+        holdings.observe_deletion(&key, "x", "u1");
+        holdings.replace(&key, &uid, sent.clone(), &sent, &BEFORE);
+        assert_eq!(holdings.get(&key, "d1"), state(&[("b", "n2")], &["u2"]));
+        let next = state(&[("c", "n4")], &["u3"]);
+        let sent = holdings.get(&key, "d1");
+        holdings.replace(&key, &uid, next.clone(), &sent, &BEFORE);
+        assert_eq!(
+            holdings.get(&key, "d1"),
+            next,
+            "new expectations replace the old ones"
+        );
+    }
+
+    // What the caches show when the plan arrives needs no event: there will be none.
+    #[test]
+    fn what_is_seen_already_is_not_expected() {
+        let (mut holdings, key, uid) = holding(DeletionRule::ByUid, v1::ReconcileState::default());
+        let sees = Sees {
+            pods: &["a"],
+            staying: &["u2"],
+        };
+        let planned = state(&[("a", "n1"), ("b", "n2")], &["u1", "u2"]);
+        holdings.replace(&key, &uid, planned, &v1::ReconcileState::default(), &sees);
+        assert_eq!(holdings.get(&key, "d1"), state(&[("b", "n2")], &["u2"]));
+    }
+
+    // D-73: failed and skipped calls are settled by the answer to the report, which never adds.
+    #[test]
+    fn a_report_settles_and_never_adds() {
+        let (mut holdings, key, uid) = holding(
+            DeletionRule::ByUid,
+            state(&[("a", "n1"), ("b", "n2"), ("", "n3"), ("", "n3")], &["u1", "u2"]),
+        );
+        holdings.observe_create(&key, "a", "n1");
+        let mut settled = state(&[("a", "n1"), ("", "n3"), ("z", "n9")], &["u2", "u9"]);
+        settled.pod_name_collisions = vec![v1::PodNameCollision {
+            node_name: "n2".into(),
+            count: 1,
+        }];
+        holdings.settle(&key, &uid, settled.clone());
+        let held = holdings.get(&key, "d1");
+        assert_eq!(held.expectations, state(&[("", "n3")], &["u2"]).expectations);
+        assert_eq!(held.pod_name_collisions, settled.pod_name_collisions);
+        holdings.settle(&key, &Arc::from("d2"), v1::ReconcileState::default());
+        assert_eq!(
+            holdings.get(&key, "d1"),
+            held,
+            "another workload's report changes nothing"
+        );
+    }
+
+    // S-126: a workload re-created under its name does not inherit.
+    #[test]
+    fn another_uid_starts_afresh() {
+        let (mut holdings, key, _) = holding(DeletionRule::ByUid, state(&[("a", "n1")], &[]));
+        assert_eq!(holdings.get(&key, "d2"), v1::ReconcileState::default());
+        assert_eq!(holdings.get(&key, "d1"), v1::ReconcileState::default());
+    }
+
+    // D-71.2: a workload that is gone leaves nothing behind.
+    #[test]
+    fn forgotten_is_forgotten() {
+        let (mut holdings, key, _) = holding(DeletionRule::ByUid, state(&[("a", "n1")], &[]));
+        holdings.forget(&key);
+        assert_eq!(holdings.outstanding(), (0, 0));
+    }
+}

@@ -1,0 +1,229 @@
+//! Who is woken by what a watch showed, and what it tells about expectations: chapter 15 of the behaviour, row by row.
+//!
+//! A pure function of the transition and of the caches after it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use nodewise_proto::v1;
+
+use crate::event::{DaemonSet, Key, Revision};
+use crate::store::{Change, Store, Transition, target_node};
+
+/// Deviations that concern wake-ups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// A replaced DaemonSet clears the own-write record of its old uid; upstream clears that of the new one.
+    pub clear_replaced_own_writes: bool,
+    /// A deleted node wakes the DaemonSets.
+    pub wake_on_node_delete: bool,
+}
+
+/// What is to be done about a transition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reaction {
+    /// Look at this workload.
+    Enqueue(Key),
+    /// Look at it again after this time.
+    EnqueueAfter(Key, Duration),
+    /// A pod of it, for this node, was created.
+    ObserveCreate {
+        /// The workload.
+        key: Key,
+        /// metadata.name of the pod.
+        pod_name: String,
+        /// Its (target) node; may be empty.
+        node_name: String,
+    },
+    /// A pod of it is gone or being deleted.
+    ObserveDeletion {
+        /// The workload.
+        key: Key,
+        /// metadata.name of the pod.
+        pod_name: String,
+        /// metadata.uid of the pod.
+        pod_uid: String,
+    },
+    /// Drop what is held for it, and its own-write record if that is of this uid.
+    Forget {
+        /// The workload.
+        key: Key,
+        /// The uid whose own-write record is cleared.
+        own_writes_of: Arc<str>,
+    },
+}
+
+/// The reactions to one transition, in order.
+#[must_use]
+pub fn react(store: &Store, transition: &Transition, rules: Rules) -> Vec<Reaction> {
+    match transition {
+        Transition::DaemonSet(change) => daemon_set(change, rules),
+        Transition::Pod(namespace, change) => pod(store, namespace, change),
+        Transition::Node(change) => node(store, change, rules),
+        Transition::Revision(change) => revision(store, change),
+    }
+}
+
+fn daemon_set(change: &Change<Arc<DaemonSet>>, rules: Rules) -> Vec<Reaction> {
+    let Some(any) = change.new.as_ref().or(change.old.as_ref()) else {
+        return Vec::new();
+    };
+    let key = any.key.clone();
+    let forget = match (&change.old, &change.new) {
+        (Some(old), None) => Some(&old.uid),
+        (Some(old), Some(new)) if old.uid != new.uid => Some(if rules.clear_replaced_own_writes {
+            &old.uid
+        } else {
+            &new.uid
+        }),
+        _ => None,
+    };
+    forget
+        .map(|uid| Reaction::Forget {
+            key: key.clone(),
+            own_writes_of: Arc::clone(uid),
+        })
+        .into_iter()
+        .chain([Reaction::Enqueue(key.clone())])
+        .collect()
+}
+
+fn pod(store: &Store, namespace: &str, change: &Change<v1::Pod>) -> Vec<Reaction> {
+    match (&change.old, &change.new) {
+        (_, Some(new)) if new.deletion_time.is_some() => pod_going(store, namespace, new),
+        (None, Some(new)) => pod_added(store, namespace, new),
+        (Some(old), Some(new)) => pod_updated(store, namespace, old, new),
+        (Some(old), None) => pod_going(store, namespace, old),
+        (None, None) => Vec::new(),
+    }
+}
+
+fn pod_added(store: &Store, namespace: &str, new: &v1::Pod) -> Vec<Reaction> {
+    if new.controller.is_none() {
+        return wake_matching(store, namespace, &new.labels);
+    }
+    let Some(owner) = store.resolve(namespace, new.controller.as_ref()) else {
+        return Vec::new();
+    };
+    vec![
+        Reaction::ObserveCreate {
+            key: owner.key.clone(),
+            pod_name: new.name.clone(),
+            node_name: target_node(new).to_owned(),
+        },
+        Reaction::Enqueue(owner.key.clone()),
+    ]
+}
+
+fn pod_updated(store: &Store, namespace: &str, old: &v1::Pod, new: &v1::Pod) -> Vec<Reaction> {
+    let mut reactions = former_owner(store, namespace, old.controller.as_ref(), new.controller.as_ref());
+    if let Some(owner) = store.resolve(namespace, new.controller.as_ref()) {
+        reactions.push(Reaction::Enqueue(owner.key.clone()));
+        let became_ready = !is_ready(old) && is_ready(new);
+        if became_ready && owner.min_ready_seconds > 0 {
+            // A second more than needed: readiness is stamped by another clock, in whole seconds.
+            let delay = Duration::from_secs(u64::from(owner.min_ready_seconds) + 1);
+            reactions.push(Reaction::EnqueueAfter(owner.key.clone(), delay));
+        }
+    } else if new.controller.is_none() && (old.labels != new.labels || old.controller != new.controller) {
+        reactions.extend(wake_matching(store, namespace, &new.labels));
+    }
+    reactions
+}
+
+fn pod_going(store: &Store, namespace: &str, pod: &v1::Pod) -> Vec<Reaction> {
+    let Some(owner) = store.resolve(namespace, pod.controller.as_ref()) else {
+        return Vec::new();
+    };
+    vec![
+        Reaction::ObserveDeletion {
+            key: owner.key.clone(),
+            pod_name: pod.name.clone(),
+            pod_uid: pod.uid.clone(),
+        },
+        Reaction::Enqueue(owner.key.clone()),
+    ]
+}
+
+fn revision(store: &Store, change: &Change<Arc<Revision>>) -> Vec<Reaction> {
+    match (&change.old, &change.new) {
+        (None, Some(new)) if new.deleting => revision_gone(store, new),
+        (None, Some(new)) if new.controller.is_some() => Vec::new(),
+        (None, Some(new)) => wake_matching(store, &new.namespace, &new.labels),
+        (Some(old), Some(new)) => revision_updated(store, old, new),
+        (Some(old), None) => revision_gone(store, old),
+        (None, None) => Vec::new(),
+    }
+}
+
+fn revision_updated(store: &Store, old: &Revision, new: &Revision) -> Vec<Reaction> {
+    let namespace = &new.namespace;
+    let mut reactions = former_owner(store, namespace, old.controller.as_ref(), new.controller.as_ref());
+    if let Some(owner) = store.resolve(namespace, new.controller.as_ref()) {
+        reactions.push(Reaction::Enqueue(owner.key.clone()));
+    } else if new.controller.is_none() && (old.labels != new.labels || old.controller != new.controller) {
+        reactions.extend(wake_matching(store, namespace, &new.labels));
+    }
+    reactions
+}
+
+fn revision_gone(store: &Store, revision: &Revision) -> Vec<Reaction> {
+    let owner = store.resolve(&revision.namespace, revision.controller.as_ref());
+    owner
+        .map(|owner| Reaction::Enqueue(owner.key.clone()))
+        .into_iter()
+        .collect()
+}
+
+/// Nodes wake every DaemonSet: the service decides which of them care. That is more than upstream wakes (D-105), and costs
+/// a plan that says so.
+fn node(store: &Store, change: &Change<v1::Node>, rules: Rules) -> Vec<Reaction> {
+    let wake = match (&change.old, &change.new) {
+        (None, Some(_)) => true,
+        (Some(old), Some(new)) => old.labels != new.labels || old.taints != new.taints,
+        (Some(_), None) => rules.wake_on_node_delete,
+        (None, None) => false,
+    };
+    if !wake {
+        return Vec::new();
+    }
+    let mut keys: Vec<_> = store.keys().cloned().collect();
+    keys.sort_unstable();
+    keys.into_iter().map(Reaction::Enqueue).collect()
+}
+
+fn former_owner(
+    store: &Store,
+    namespace: &str,
+    old: Option<&v1::ControllerReference>,
+    new: Option<&v1::ControllerReference>,
+) -> Vec<Reaction> {
+    let former = (old != new).then(|| store.resolve(namespace, old)).flatten();
+    former
+        .map(|owner| Reaction::Enqueue(owner.key.clone()))
+        .into_iter()
+        .collect()
+}
+
+fn wake_matching(store: &Store, namespace: &str, labels: &[v1::Label]) -> Vec<Reaction> {
+    let matching = store.matching(namespace, labels);
+    if matching.len() > 1 {
+        let names: Vec<_> = matching.iter().map(|daemon_set| &*daemon_set.key.name).collect();
+        tracing::warn!(
+            namespace,
+            ?names,
+            "several DaemonSets select the same orphan: their selectors overlap"
+        );
+    }
+    matching
+        .into_iter()
+        .map(|daemon_set| Reaction::Enqueue(daemon_set.key.clone()))
+        .collect()
+}
+
+fn is_ready(pod: &v1::Pod) -> bool {
+    pod.ready() == v1::ConditionStatus::True
+}
+
+#[cfg(test)]
+mod tests;

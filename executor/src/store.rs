@@ -1,0 +1,610 @@
+//! What the watches have shown: DaemonSets by key, pods by their controller, nodes, revisions, and the resourceVersion that
+//! each watch has reached.
+//!
+//! Applying an event answers with the transitions it made, from which [`crate::handlers`] derives who is woken. Pods that
+//! neither a DaemonSet controls nor nobody does are not kept at all: they are never read (D-3), and most pods of a
+//! cluster are of that kind.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use nodewise_proto::v1;
+use prost::Message as _;
+
+use crate::buckets::{Buckets, Stored};
+use crate::event::{ClusterEvent, DaemonSet, Delta, Key, Node, Pod, Resource, Revision};
+use crate::expectations::Sighted;
+
+/// The owner kind whose pods and revisions are kept.
+pub(crate) const KIND: &str = "DaemonSet";
+
+/// How one object changed. At least one side is set.
+#[derive(Clone, Debug)]
+pub struct Change<T> {
+    /// Before; absent when it was not known.
+    pub old: Option<T>,
+    /// After; absent when it is gone.
+    pub new: Option<T>,
+}
+
+/// What an event changed.
+#[derive(Clone, Debug)]
+pub enum Transition {
+    /// A DaemonSet.
+    DaemonSet(Change<Arc<DaemonSet>>),
+    /// A pod of this namespace.
+    Pod(Arc<str>, Change<v1::Pod>),
+    /// A node.
+    Node(Change<v1::Node>),
+    /// A revision.
+    Revision(Change<Arc<Revision>>),
+}
+
+/// The caches.
+#[derive(Debug)]
+pub struct Store {
+    bucket_count: u32,
+    daemon_sets: HashMap<Key, Arc<DaemonSet>>,
+    nodes: Buckets,
+    namespaces: HashMap<Arc<str>, Namespace>,
+    /// By resource: the version that its watch has reached; absent until its first list is complete.
+    reached: HashMap<Resource, String>,
+}
+
+#[derive(Debug, Default)]
+struct Namespace {
+    /// Where each pod is kept.
+    places: HashMap<Arc<str>, Place>,
+    /// Pods by the uid of the DaemonSet that controls them.
+    owned: HashMap<Arc<str>, Buckets>,
+    orphans: Option<Buckets>,
+    revisions: BTreeMap<String, Arc<Revision>>,
+}
+
+#[derive(Clone, Debug)]
+struct Place {
+    /// The controller's uid; absent for an orphan.
+    owner: Option<Arc<str>>,
+    bucket: u32,
+}
+
+/// The caches of one workload, ready to be sent.
+pub(crate) struct PodSets<'a> {
+    pub(crate) owned: Option<&'a mut Buckets>,
+    pub(crate) orphans: Option<&'a mut Buckets>,
+}
+
+impl Store {
+    /// Empty caches, whose nodes and pods will be sent in this many buckets (at least 1).
+    #[must_use]
+    pub fn new(bucket_count: u32) -> Self {
+        let bucket_count = bucket_count.max(1);
+        Self {
+            bucket_count,
+            daemon_sets: HashMap::new(),
+            nodes: Buckets::new(bucket_count),
+            namespaces: HashMap::new(),
+            reached: HashMap::new(),
+        }
+    }
+
+    /// Takes in what a watch showed.
+    pub fn apply(&mut self, event: ClusterEvent) -> Vec<Transition> {
+        match event {
+            ClusterEvent::DaemonSets(delta) => self.apply_delta(Resource::DaemonSets, delta),
+            ClusterEvent::Pods(delta) => self.apply_delta(Resource::Pods, delta),
+            ClusterEvent::Nodes(delta) => self.apply_delta(Resource::Nodes, delta),
+            ClusterEvent::Revisions(delta) => self.apply_delta(Resource::Revisions, delta),
+            ClusterEvent::Bookmark(resource, version) => {
+                // Before the first list a bookmark says nothing about what is known.
+                if let Some(reached) = self.reached.get_mut(&resource) {
+                    *reached = version;
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    fn apply_delta<T: Cached>(&mut self, resource: Resource, delta: Delta<T>) -> Vec<Transition> {
+        match delta {
+            Delta::Applied(object) => {
+                self.reached
+                    .insert(resource, object.resource_version().to_owned());
+                object.put(self).into_iter().collect()
+            }
+            Delta::Deleted(object) => {
+                self.reached
+                    .insert(resource, object.resource_version().to_owned());
+                object.remove(self).into_iter().collect()
+            }
+            Delta::Listed {
+                objects,
+                resource_version,
+            } => {
+                let present: HashSet<T::Id> = objects.iter().map(Cached::id).collect();
+                let gone: Vec<T::Id> = T::ids(self)
+                    .into_iter()
+                    .filter(|id| !present.contains(id))
+                    .collect();
+                self.reached.insert(resource, resource_version);
+                let gone: Vec<_> = gone.iter().filter_map(|id| T::forget(self, id)).collect();
+                let put: Vec<_> = objects
+                    .into_iter()
+                    .filter_map(|object| object.put(self))
+                    .collect();
+                gone.into_iter().chain(put).collect()
+            }
+        }
+    }
+
+    /// Resources whose first list is not complete yet.
+    pub fn unsynced(&self) -> impl Iterator<Item = Resource> {
+        Resource::ALL
+            .into_iter()
+            .filter(|resource| !self.reached.contains_key(resource))
+    }
+
+    /// The resourceVersion that the watch of a resource has reached; empty before its first list.
+    #[must_use]
+    pub fn reached(&self, resource: Resource) -> &str {
+        self.reached.get(&resource).map_or("", String::as_str)
+    }
+
+    /// A DaemonSet.
+    #[must_use]
+    pub fn daemon_set(&self, key: &Key) -> Option<&Arc<DaemonSet>> {
+        self.daemon_sets.get(key)
+    }
+
+    /// The keys of all DaemonSets.
+    pub fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.daemon_sets.keys()
+    }
+
+    /// The DaemonSet that an object's controller reference points at: of that name in the object's namespace, with that
+    /// uid (D-103).
+    #[must_use]
+    pub fn resolve(
+        &self,
+        namespace: &str,
+        controller: Option<&v1::ControllerReference>,
+    ) -> Option<&Arc<DaemonSet>> {
+        let controller = controller.filter(|controller| controller.kind == KIND)?;
+        self.daemon_sets
+            .get(&Key::new(namespace, &controller.name))
+            .filter(|daemon_set| *daemon_set.uid == *controller.uid)
+    }
+
+    /// Every DaemonSet of a namespace whose selector matches an orphan's labels, ordered by name (D-104).
+    #[must_use]
+    pub fn matching(&self, namespace: &str, labels: &[v1::Label]) -> Vec<&Arc<DaemonSet>> {
+        let mut matching: Vec<_> = self
+            .daemon_sets
+            .values()
+            .filter(|daemon_set| {
+                *daemon_set.key.namespace == *namespace && daemon_set.selector.matches(labels)
+            })
+            .collect();
+        matching.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        matching
+    }
+
+    /// Revisions that a workload controls or that have no controller (D-4), ordered by name.
+    pub fn revisions(&self, namespace: &str, uid: &str) -> impl Iterator<Item = &Arc<Revision>> {
+        self.namespaces
+            .get(namespace)
+            .into_iter()
+            .flat_map(|namespace| namespace.revisions.values())
+            .filter(move |revision| {
+                revision
+                    .controller
+                    .as_ref()
+                    .is_none_or(|controller| *controller.uid == *uid)
+            })
+    }
+
+    /// How many buckets nodes and pods are kept in.
+    #[must_use]
+    pub fn bucket_count(&self) -> u32 {
+        self.bucket_count
+    }
+
+    /// The nodes, by bucket.
+    pub(crate) fn nodes(&mut self) -> &mut Buckets {
+        &mut self.nodes
+    }
+
+    /// The pods of a workload and the orphans of its namespace, by bucket (D-3).
+    pub(crate) fn pods(&mut self, namespace: &str, uid: &str) -> PodSets<'_> {
+        match self.namespaces.get_mut(namespace) {
+            Some(namespace) => PodSets {
+                owned: namespace.owned.get_mut(uid),
+                orphans: namespace.orphans.as_mut(),
+            },
+            None => PodSets {
+                owned: None,
+                orphans: None,
+            },
+        }
+    }
+
+    /// What the caches show of a workload's pods.
+    pub(crate) fn sighted<'a>(&'a self, namespace: &str, uid: &'a str) -> OwnPods<'a> {
+        OwnPods {
+            namespace: self.namespaces.get(namespace),
+            uid,
+        }
+    }
+
+    /// How many objects of a resource are kept.
+    #[must_use]
+    pub fn count(&self, resource: Resource) -> usize {
+        match resource {
+            Resource::DaemonSets => self.daemon_sets.len(),
+            Resource::Pods => self
+                .namespaces
+                .values()
+                .map(|namespace| namespace.places.len())
+                .sum(),
+            Resource::Nodes => self.nodes.len(),
+            Resource::Revisions => self
+                .namespaces
+                .values()
+                .map(|namespace| namespace.revisions.len())
+                .sum(),
+        }
+    }
+
+    fn namespace(&mut self, name: &str) -> (Arc<str>, &mut Namespace) {
+        let name = self
+            .namespaces
+            .get_key_value(name)
+            .map_or_else(|| Arc::from(name), |(name, _)| Arc::clone(name));
+        (Arc::clone(&name), self.namespaces.entry(name).or_default())
+    }
+
+    fn drop_if_empty(&mut self, name: &str) {
+        if self.namespaces.get(name).is_some_and(Namespace::is_empty) {
+            self.namespaces.remove(name);
+        }
+    }
+}
+
+impl Namespace {
+    fn is_empty(&self) -> bool {
+        self.places.is_empty() && self.revisions.is_empty()
+    }
+
+    fn take_pod(&mut self, name: &str) -> Option<Stored> {
+        let Place { owner, bucket } = self.places.remove(name)?;
+        match owner {
+            Some(uid) => {
+                let buckets = self.owned.get_mut(&uid)?;
+                let stored = buckets.remove(bucket, name);
+                if buckets.len() == 0 {
+                    self.owned.remove(&uid);
+                }
+                stored
+            }
+            None => self.orphans.as_mut()?.remove(bucket, name),
+        }
+    }
+
+    fn pod(&self, name: &str) -> Option<(&Place, &Stored)> {
+        let place = self.places.get(name)?;
+        let buckets = match &place.owner {
+            Some(uid) => self.owned.get(uid),
+            None => self.orphans.as_ref(),
+        };
+        Some((place, buckets?.get(place.bucket, name)?))
+    }
+
+    fn put_pod(&mut self, pod: &Pod, bucket_count: u32) {
+        let projection = &pod.projection;
+        let owner = match &projection.controller {
+            Some(controller) if controller.kind == KIND => Some(Arc::from(controller.uid.as_str())),
+            Some(_) => return,
+            None => None,
+        };
+        let buckets = match &owner {
+            Some(uid) => self
+                .owned
+                .entry(Arc::clone(uid))
+                .or_insert_with(|| Buckets::new(bucket_count)),
+            None => self.orphans.get_or_insert_with(|| Buckets::new(bucket_count)),
+        };
+        let name: Arc<str> = projection.name.as_str().into();
+        let bucket = nodewise_proto::bucket::of(target_node(projection), bucket_count);
+        let stored = Stored::new(&pod.resource_version, projection.encode_to_vec());
+        buckets.insert(bucket, Arc::clone(&name), stored);
+        self.places.insert(name, Place { owner, bucket });
+    }
+}
+
+/// The node that a pod is on, or is meant for; empty for none (D-24).
+pub(crate) fn target_node(pod: &v1::Pod) -> &str {
+    if pod.node_name.is_empty() {
+        &pod.target_node_name
+    } else {
+        &pod.node_name
+    }
+}
+
+fn decode_pod(stored: &Stored) -> v1::Pod {
+    v1::Pod::decode(stored.encoded()).expect("what was encoded here decodes")
+}
+
+fn decode_node(stored: &Stored) -> v1::Node {
+    v1::Node::decode(stored.encoded()).expect("what was encoded here decodes")
+}
+
+/// See [`Store::sighted`].
+pub(crate) struct OwnPods<'a> {
+    namespace: Option<&'a Namespace>,
+    uid: &'a str,
+}
+
+impl Sighted for OwnPods<'_> {
+    fn exists(&self, pod_name: &str) -> bool {
+        self.namespace
+            .and_then(|namespace| namespace.places.get(pod_name))
+            .is_some_and(|place| place.owner.as_deref() == Some(self.uid))
+    }
+
+    fn staying(&self) -> HashSet<String> {
+        self.namespace
+            .and_then(|namespace| namespace.owned.get(self.uid))
+            .into_iter()
+            .flat_map(Buckets::iter)
+            .map(decode_pod)
+            .filter(|pod| pod.deletion_time.is_none())
+            .map(|pod| pod.uid)
+            .collect()
+    }
+}
+
+/// An object that the store keeps.
+trait Cached: Sized {
+    /// What identifies it among its kind.
+    type Id: Eq + std::hash::Hash;
+
+    fn id(&self) -> Self::Id;
+    fn resource_version(&self) -> &str;
+    /// All that are kept.
+    fn ids(store: &Store) -> Vec<Self::Id>;
+    /// Keeps it. No transition when it is not new.
+    fn put(self, store: &mut Store) -> Option<Transition>;
+    /// It was deleted, this being its last state.
+    fn remove(self, store: &mut Store) -> Option<Transition>;
+    /// It vanished without a last state.
+    fn forget(store: &mut Store, id: &Self::Id) -> Option<Transition>;
+}
+
+impl Cached for DaemonSet {
+    type Id = Key;
+
+    fn id(&self) -> Key {
+        self.key.clone()
+    }
+
+    fn resource_version(&self) -> &str {
+        &self.resource_version
+    }
+
+    fn ids(store: &Store) -> Vec<Key> {
+        store.daemon_sets.keys().cloned().collect()
+    }
+
+    fn put(self, store: &mut Store) -> Option<Transition> {
+        let new = Arc::new(self);
+        let old = store.daemon_sets.insert(new.key.clone(), Arc::clone(&new));
+        Some(Transition::DaemonSet(Change { old, new: Some(new) }))
+    }
+
+    fn remove(self, store: &mut Store) -> Option<Transition> {
+        store.daemon_sets.remove(&self.key);
+        Some(Transition::DaemonSet(Change {
+            old: Some(Arc::new(self)),
+            new: None,
+        }))
+    }
+
+    fn forget(store: &mut Store, id: &Key) -> Option<Transition> {
+        let old = store.daemon_sets.remove(id);
+        old.is_some()
+            .then_some(Transition::DaemonSet(Change { old, new: None }))
+    }
+}
+
+impl Cached for Node {
+    type Id = String;
+
+    fn id(&self) -> String {
+        self.projection.name.clone()
+    }
+
+    fn resource_version(&self) -> &str {
+        &self.resource_version
+    }
+
+    fn ids(store: &Store) -> Vec<String> {
+        store
+            .nodes
+            .iter_named()
+            .map(|(name, _)| name.to_string())
+            .collect()
+    }
+
+    fn put(self, store: &mut Store) -> Option<Transition> {
+        let name = self.projection.name.as_str();
+        let bucket = nodewise_proto::bucket::of(name, store.bucket_count);
+        let encoded = self.projection.encode_to_vec();
+        let old = store.nodes.get(bucket, name).map(decode_node);
+        // Heartbeats change nodes all the time without changing what is kept: the bucket then stays as it is.
+        if old.as_ref() == Some(&self.projection) {
+            return None;
+        }
+        store
+            .nodes
+            .insert(bucket, name.into(), Stored::new(&self.resource_version, encoded));
+        Some(Transition::Node(Change {
+            old,
+            new: Some(self.projection),
+        }))
+    }
+
+    fn remove(self, store: &mut Store) -> Option<Transition> {
+        let name = self.projection.name.as_str();
+        let bucket = nodewise_proto::bucket::of(name, store.bucket_count);
+        store.nodes.remove(bucket, name);
+        Some(Transition::Node(Change {
+            old: Some(self.projection),
+            new: None,
+        }))
+    }
+
+    fn forget(store: &mut Store, id: &String) -> Option<Transition> {
+        let bucket = nodewise_proto::bucket::of(id, store.bucket_count);
+        let old = store.nodes.remove(bucket, id).as_ref().map(decode_node);
+        old.is_some()
+            .then_some(Transition::Node(Change { old, new: None }))
+    }
+}
+
+impl Cached for Pod {
+    type Id = (Arc<str>, Arc<str>);
+
+    fn id(&self) -> Self::Id {
+        (
+            self.namespace.as_str().into(),
+            self.projection.name.as_str().into(),
+        )
+    }
+
+    fn resource_version(&self) -> &str {
+        &self.resource_version
+    }
+
+    fn ids(store: &Store) -> Vec<Self::Id> {
+        let namespaces = store.namespaces.iter();
+        let ids = namespaces.flat_map(|(namespace, content)| {
+            content
+                .places
+                .keys()
+                .map(|name| (Arc::clone(namespace), Arc::clone(name)))
+        });
+        ids.collect()
+    }
+
+    fn put(self, store: &mut Store) -> Option<Transition> {
+        let bucket_count = store.bucket_count;
+        let (name, namespace) = store.namespace(&self.namespace);
+        let old = match namespace.pod(&self.projection.name) {
+            // The same object again, by a resync or a list after a gap.
+            Some((_, stored)) if stored.version() == self.resource_version => return None,
+            Some((_, stored)) => Some(decode_pod(stored)),
+            None => None,
+        };
+        namespace.take_pod(&self.projection.name);
+        namespace.put_pod(&self, bucket_count);
+        store.drop_if_empty(&name);
+        let foreign = self
+            .projection
+            .controller
+            .as_ref()
+            .is_some_and(|controller| controller.kind != KIND);
+        (old.is_some() || !foreign).then(|| {
+            Transition::Pod(
+                name,
+                Change {
+                    old,
+                    new: Some(self.projection),
+                },
+            )
+        })
+    }
+
+    fn remove(self, store: &mut Store) -> Option<Transition> {
+        let (name, namespace) = store.namespace(&self.namespace);
+        namespace.take_pod(&self.projection.name);
+        store.drop_if_empty(&name);
+        Some(Transition::Pod(
+            name,
+            Change {
+                old: Some(self.projection),
+                new: None,
+            },
+        ))
+    }
+
+    fn forget(store: &mut Store, (namespace, name): &Self::Id) -> Option<Transition> {
+        let stored = store.namespaces.get_mut(namespace)?.take_pod(name)?;
+        store.drop_if_empty(namespace);
+        let old = Some(decode_pod(&stored));
+        Some(Transition::Pod(Arc::clone(namespace), Change { old, new: None }))
+    }
+}
+
+impl Cached for Revision {
+    type Id = (String, String);
+
+    fn id(&self) -> Self::Id {
+        (self.namespace.clone(), self.name.clone())
+    }
+
+    fn resource_version(&self) -> &str {
+        &self.resource_version
+    }
+
+    fn ids(store: &Store) -> Vec<Self::Id> {
+        let namespaces = store.namespaces.iter();
+        let ids = namespaces.flat_map(|(namespace, content)| {
+            content
+                .revisions
+                .keys()
+                .map(|name| (namespace.to_string(), name.clone()))
+        });
+        ids.collect()
+    }
+
+    fn put(self, store: &mut Store) -> Option<Transition> {
+        let (name, namespace) = store.namespace(&self.namespace);
+        let version = self.resource_version.clone();
+        let foreign = self
+            .controller
+            .as_ref()
+            .is_some_and(|controller| controller.kind != KIND);
+        let new = Arc::new(self);
+        let old = if foreign {
+            namespace.revisions.remove(&new.name)
+        } else {
+            namespace.revisions.insert(new.name.clone(), Arc::clone(&new))
+        };
+        store.drop_if_empty(&name);
+        if old.as_ref().is_some_and(|old| old.resource_version == version) || (foreign && old.is_none()) {
+            return None;
+        }
+        Some(Transition::Revision(Change { old, new: Some(new) }))
+    }
+
+    fn remove(self, store: &mut Store) -> Option<Transition> {
+        let (name, namespace) = store.namespace(&self.namespace);
+        namespace.revisions.remove(&self.name);
+        store.drop_if_empty(&name);
+        Some(Transition::Revision(Change {
+            old: Some(Arc::new(self)),
+            new: None,
+        }))
+    }
+
+    fn forget(store: &mut Store, (namespace, name): &Self::Id) -> Option<Transition> {
+        let old = store
+            .namespaces
+            .get_mut(namespace.as_str())?
+            .revisions
+            .remove(name);
+        store.drop_if_empty(namespace);
+        old.is_some()
+            .then_some(Transition::Revision(Change { old, new: None }))
+    }
+}
