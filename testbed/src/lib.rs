@@ -1,1 +1,31 @@
-//! Placeholder.
+//! A real Kubernetes control plane for tests and benchmarks, and what a test of separate processes needs.
+//!
+//! * [`ControlPlane`]: etcd and kube-apiserver, and on request kube-controller-manager, kube-scheduler and
+//!   kwok's fake kubelets, each a real process on a free port of the loopback interface;
+//! * [`Process`]: a program under test (a server, an executor), with its log, signals and a certain end;
+//! * [`eventually`]: the one way to wait, for a condition and with a deadline;
+//! * [`Tool`]: the Go programs behind it, built once from the modules pinned in `tools/`.
+//!
+//! Whatever is started here is gone when its owner is: on drop, after a panic, and also when the owner is
+//! killed with SIGKILL (see [`Workdir`]).
+//!
+//! Errors are [`anyhow::Error`]: a test has nothing to decide on them, it shows them to a person.
+
+mod control_plane;
+mod ports;
+mod process;
+mod tools;
+mod wait;
+mod workdir;
+
+pub use control_plane::ControlPlane;
+pub use control_plane::audit::AuditEvent;
+pub use control_plane::builder::{Builder, Component, User};
+pub use control_plane::nodes::{
+    NODE_ANNOTATION, NODE_NOT_READY, NODE_SILENT_LABEL, POD_ANNOTATION, POD_DELETION_ANNOTATION,
+    PodBehaviour, fake_node,
+};
+pub use process::Process;
+pub use tools::{Tool, Toolbox};
+pub use wait::eventually;
+pub use workdir::Workdir;

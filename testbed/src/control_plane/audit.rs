@@ -1,0 +1,156 @@
+//! What the apiserver wrote down about each request.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer};
+
+/// One request that the apiserver has answered, or a watch that it has begun to answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditEvent {
+    /// Who asked: a user's name, see [`crate::User`].
+    pub user: String,
+    /// What for: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
+    pub verb: String,
+    /// The resource in its plural (`pods`), empty when the request was for none (`/healthz`).
+    pub resource: String,
+    /// The part of it (`status`, `binding`), empty for the object itself.
+    pub subresource: String,
+    /// The API group, empty for the core one.
+    pub group: String,
+    /// The namespace, empty for what has none.
+    pub namespace: String,
+    /// The object's name, empty for a list, and for a create that leaves the name to the apiserver.
+    pub name: String,
+    /// The HTTP status of the answer, 0 where there was none.
+    pub code: u16,
+    /// The client's program.
+    pub user_agent: String,
+    /// Path and query.
+    pub uri: String,
+    /// When the request came in.
+    pub received: Timestamp,
+    /// Whether the answer has ended. A watch is written down when it begins, and again when it ends.
+    pub complete: bool,
+}
+
+impl AuditEvent {
+    /// Whether the request asked for a change, also when it was refused.
+    #[must_use]
+    pub fn is_write(&self) -> bool {
+        matches!(
+            self.verb.as_str(),
+            "create" | "update" | "patch" | "delete" | "deletecollection"
+        )
+    }
+}
+
+/// Reads an audit log, oldest answer first. A last line that is still being written is left out.
+pub(super) fn read(path: &Path) -> Result<Vec<AuditEvent>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    whole
+        .lines()
+        .map(|line| serde_json::from_str::<Line>(line).map(AuditEvent::from))
+        .collect::<Result<_, _>>()
+        .with_context(|| format!("parsing {}", path.display()))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    stage: String,
+    #[serde(rename = "requestURI")]
+    request_uri: String,
+    verb: String,
+    user: UserInfo,
+    #[serde(default)]
+    user_agent: String,
+    #[serde(default)]
+    object_ref: ObjectRef,
+    #[serde(default)]
+    response_status: Status,
+    #[serde(deserialize_with = "timestamp")]
+    request_received_timestamp: Timestamp,
+}
+
+#[derive(Deserialize)]
+struct UserInfo {
+    username: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ObjectRef {
+    resource: String,
+    subresource: String,
+    api_group: String,
+    namespace: String,
+    name: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    code: u16,
+}
+
+impl From<Line> for AuditEvent {
+    fn from(line: Line) -> Self {
+        Self {
+            user: line.user.username,
+            verb: line.verb,
+            resource: line.object_ref.resource,
+            subresource: line.object_ref.subresource,
+            group: line.object_ref.api_group,
+            namespace: line.object_ref.namespace,
+            name: line.object_ref.name,
+            code: line.response_status.code,
+            user_agent: line.user_agent,
+            uri: line.request_uri,
+            received: line.request_received_timestamp,
+            complete: line.stage == "ResponseComplete",
+        }
+    }
+}
+
+fn timestamp<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+    String::deserialize(deserializer)?
+        .parse()
+        .map_err(serde::de::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const CREATE: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","stage":"ResponseComplete",
+        "requestURI":"/api/v1/namespaces/default/pods","verb":"create","user":{"username":"kwok"},"userAgent":"me/1",
+        "objectRef":{"resource":"pods","namespace":"default","name":"p","apiVersion":"v1"},
+        "responseStatus":{"metadata":{},"code":201},"requestReceivedTimestamp":"2026-01-02T03:04:05.678901Z"}"#;
+
+    #[test]
+    fn whole_lines_are_read_and_the_unfinished_last_one_is_not() -> Result<()> {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("audit.log");
+        let line = CREATE.replace('\n', "");
+        fs::write(&path, format!("{line}\n{}", &line[..40]))?;
+        let events = read(&path)?;
+        assert_eq!(events.len(), 1);
+        let event = &events[0];
+        assert_eq!(
+            (event.user.as_str(), event.verb.as_str(), event.code),
+            ("kwok", "create", 201)
+        );
+        assert_eq!(
+            (event.resource.as_str(), event.subresource.as_str()),
+            ("pods", "")
+        );
+        assert_eq!(event.received, "2026-01-02T03:04:05.678901Z".parse()?);
+        assert!(event.is_write() && event.complete);
+        Ok(())
+    }
+}

@@ -1,0 +1,348 @@
+//! A running control plane.
+
+mod access;
+pub(crate) mod audit;
+pub(crate) mod builder;
+mod commands;
+pub(crate) mod nodes;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+
+use self::access::{ADMIN, Access};
+use self::audit::AuditEvent;
+use self::builder::{Builder, Component};
+use self::commands::Layout;
+use crate::process::{Ended, Process};
+use crate::tools::Tool;
+use crate::wait::eventually;
+use crate::workdir::Workdir;
+
+/// How long the apiserver may take to become ready; four seconds on an idle machine.
+const READY_DEADLINE: Duration = Duration::from_mins(2);
+
+/// How often a start is tried again because another process took a port first.
+const PORT_TRIES: usize = 5;
+
+/// A Kubernetes control plane of real processes, all gone when this value is dropped.
+///
+/// Everything it writes is in one temporary folder ([`ControlPlane::workdir`]). Each has its own, so several
+/// can run at once.
+#[derive(Debug)]
+pub struct ControlPlane {
+    // Dropped in this order: the components one after the other, last etcd; then the folder.
+    processes: Mutex<BTreeMap<std::cmp::Reverse<Component>, Process>>,
+    builder: Builder,
+    programs: BTreeMap<Component, PathBuf>,
+    layout: Layout,
+    access: Access,
+    config: kube::Config,
+    nodes_made: AtomicUsize,
+    workdir: Arc<Workdir>,
+}
+
+impl ControlPlane {
+    /// What a control plane shall have; see [`Builder`].
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) async fn start_from(builder: Builder) -> Result<Self> {
+        let programs = build_programs(&builder).await?;
+        let mut tries = 1;
+        loop {
+            match Self::try_start(&builder, &programs).await {
+                Err(error) if tries < PORT_TRIES && port_was_taken(&error) => tries += 1,
+                result => return result,
+            }
+        }
+    }
+
+    async fn try_start(builder: &Builder, programs: &BTreeMap<Component, PathBuf>) -> Result<Self> {
+        let workdir = Workdir::new()?;
+        let layout = Layout::new(workdir.path())?;
+        let access = Access::new(&builder.users);
+        access.write_tokens(&layout.tokens())?;
+        access.write_kubeconfigs(&layout.kubeconfigs(), &layout.server(), &layout.certificate())?;
+
+        // The apiserver waits for etcd by itself, and its certificate is needed to talk to it.
+        let mut processes = BTreeMap::new();
+        for component in [Component::Etcd, Component::Apiserver] {
+            let process = spawn(&workdir, &layout, component, &programs[&component], builder)?;
+            processes.insert(std::cmp::Reverse(component), process);
+        }
+        eventually(READY_DEADLINE, "the apiserver's certificate", async || {
+            // A certificate that will never come is no reason to wait: see the ends of the processes below.
+            let ended = processes.values().any(|process| process.check_running().is_err());
+            ensure!(
+                ended || layout.certificate().exists(),
+                "there is no {}",
+                layout.certificate().display()
+            );
+            Ok(())
+        })
+        .await?;
+        for process in processes.values() {
+            process.check_running()?;
+        }
+        let config = admin_config(&layout).await?;
+        let control_plane = Self {
+            processes: Mutex::new(processes),
+            builder: builder.clone(),
+            programs: programs.clone(),
+            layout,
+            access,
+            config,
+            nodes_made: AtomicUsize::new(0),
+            workdir,
+        };
+        control_plane.wait_until_ready().await?;
+        control_plane.access.bind_roles(&control_plane.client()).await?;
+        for &component in builder.components.iter().filter(|&&it| it > Component::Apiserver) {
+            control_plane.start(component)?;
+        }
+        Ok(control_plane)
+    }
+
+    /// The administrator's kubeconfig file.
+    #[must_use]
+    pub fn kubeconfig(&self) -> PathBuf {
+        access::kubeconfig(&self.layout.kubeconfigs(), ADMIN)
+    }
+
+    /// The kubeconfig file of a user that [`Builder::user`] let in.
+    ///
+    /// # Errors
+    /// There is no such user.
+    pub fn kubeconfig_for(&self, user: &str) -> Result<PathBuf> {
+        ensure!(
+            self.access.knows(user),
+            "no user {user:?} was given to Builder::user"
+        );
+        Ok(access::kubeconfig(&self.layout.kubeconfigs(), user))
+    }
+
+    /// A new client of the administrator. It belongs to the calling task's runtime.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    #[must_use]
+    pub fn client(&self) -> kube::Client {
+        kube::Client::try_from(self.config.clone())
+            .expect("the same configuration made a client at the start")
+    }
+
+    /// A new client of a user that [`Builder::user`] let in.
+    ///
+    /// # Errors
+    /// There is no such user.
+    pub async fn client_for(&self, user: &str) -> Result<kube::Client> {
+        Ok(kube::Client::try_from(
+            client_config(&self.kubeconfig_for(user)?).await?,
+        )?)
+    }
+
+    /// The apiserver's address.
+    #[must_use]
+    pub fn server(&self) -> String {
+        self.layout.server()
+    }
+
+    /// The temporary folder.
+    #[must_use]
+    pub fn workdir(&self) -> &Arc<Workdir> {
+        &self.workdir
+    }
+
+    /// Starts a program under test, with its log beside those of the control plane, gone with it at the latest.
+    ///
+    /// # Errors
+    /// The program does not exist or cannot be started.
+    pub fn spawn(&self, name: &str, command: Command) -> Result<Process> {
+        Process::spawn_in(&self.workdir, name, command)
+    }
+
+    /// All requests so far, oldest answer first. Everything that was answered before this call is there.
+    ///
+    /// # Errors
+    /// [`Builder::audit_log`] is off, or the apiserver does not answer.
+    pub async fn audit_events(&self) -> Result<Vec<AuditEvent>> {
+        ensure!(
+            self.builder.audit,
+            "this control plane was started without Builder::audit_log"
+        );
+        // An answer is written down just after it was given. So one more question is asked, and when that one
+        // can be read, the earlier ones can be too.
+        let mark = format!("/version?mark={:032x}", rand::random::<u128>());
+        let request = http::Request::get(&mark).body(Vec::new())?;
+        self.client()
+            .request_text(request)
+            .await
+            .context("asking the apiserver for its version")?;
+        let mut events = eventually(Duration::from_secs(30), "an entry in the audit log", async || {
+            let events = audit::read(&self.layout.audit_log())?;
+            ensure!(
+                events.iter().any(|event| event.uri == mark),
+                "{mark} is not in it"
+            );
+            Ok(events)
+        })
+        .await?;
+        events.retain(|event| !event.uri.starts_with("/version?mark="));
+        Ok(events)
+    }
+
+    /// Runs kubectl as the administrator and gives what it printed to standard output.
+    ///
+    /// # Errors
+    /// It failed; the error shows its standard error.
+    pub async fn kubectl<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Result<String> {
+        let args: Vec<_> = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
+        let output = self.kubectl_output(&args).await?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!(
+                "kubectl {} failed ({}): {said}",
+                args.join(OsStr::new(" ")).display(),
+                output.status
+            );
+        }
+        String::from_utf8(output.stdout).context("kubectl printed something that is not text")
+    }
+
+    /// Runs kubectl as the administrator, and gives its exit status and all it printed.
+    ///
+    /// # Errors
+    /// It cannot be built or run.
+    pub async fn kubectl_output<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Result<Output> {
+        let program = tokio::task::spawn_blocking(|| Tool::Kubectl.path()).await??;
+        tokio::process::Command::new(program)
+            .args(args)
+            .env("KUBECONFIG", self.kubeconfig())
+            .env("HOME", self.workdir.path())
+            .stdin(Stdio::null())
+            .process_group(self.workdir.group())
+            .kill_on_drop(true)
+            .output()
+            .await
+            .context("running kubectl")
+    }
+
+    /// Starts a component (again), on the same port and with the same data. The apiserver takes a while to
+    /// answer then: see [`ControlPlane::wait_until_ready`].
+    ///
+    /// # Errors
+    /// It is no part of this control plane, it runs, or it cannot be started.
+    pub fn start(&self, component: Component) -> Result<()> {
+        let program = self
+            .programs
+            .get(&component)
+            .with_context(|| format!("{component:?} was not asked for"))?;
+        let mut processes = self.processes();
+        let key = std::cmp::Reverse(component);
+        ensure!(
+            processes
+                .get(&key)
+                .is_none_or(|process| process.check_running().is_err()),
+            "{component:?} already runs"
+        );
+        processes.insert(
+            key,
+            spawn(&self.workdir, &self.layout, component, program, &self.builder)?,
+        );
+        Ok(())
+    }
+
+    /// Ends a component at once, as a crash would.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn kill(&self, component: Component) -> Result<()> {
+        let process = self.processes().remove(&std::cmp::Reverse(component));
+        process
+            .with_context(|| format!("{component:?} does not run"))?
+            .kill9()
+    }
+
+    /// Waits until the apiserver says that it is ready.
+    ///
+    /// # Errors
+    /// It is not within two minutes, or a component has ended.
+    pub async fn wait_until_ready(&self) -> Result<()> {
+        let client = self.client();
+        // A component's end is final: waiting on would only hide it.
+        let ended = eventually(READY_DEADLINE, "a ready apiserver", async || {
+            if let Err(ended) = self.check_running() {
+                return Ok(Some(ended));
+            }
+            let request = http::Request::get("/readyz").body(Vec::new())?;
+            client.request_text(request).await.context("/readyz")?;
+            Ok(None)
+        })
+        .await?;
+        ended.map_or(Ok(()), Err)
+    }
+
+    /// Fails if a component has ended by itself, with the end of its log.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn check_running(&self) -> Result<()> {
+        self.processes().values().try_for_each(Process::check_running)
+    }
+
+    /// Whether it was started with this component.
+    #[must_use]
+    pub fn has(&self, component: Component) -> bool {
+        self.builder.has(component)
+    }
+
+    fn processes(&self) -> MutexGuard<'_, BTreeMap<std::cmp::Reverse<Component>, Process>> {
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Makes sure that every program is built, away from the async threads: it can take minutes.
+async fn build_programs(builder: &Builder) -> Result<BTreeMap<Component, PathBuf>> {
+    let components = builder.components.clone();
+    tokio::task::spawn_blocking(move || {
+        components
+            .into_iter()
+            .map(|component| Ok((component, component.tool().path()?)))
+            .collect()
+    })
+    .await?
+}
+
+fn spawn(
+    workdir: &Arc<Workdir>,
+    layout: &Layout,
+    component: Component,
+    program: &Path,
+    builder: &Builder,
+) -> Result<Process> {
+    let command = layout.command(component, program, builder);
+    Process::spawn_in(workdir, component.tool().name(), command).map(Process::into_environment)
+}
+
+fn port_was_taken(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Ended>().is_some_and(Ended::port_was_taken)
+}
+
+async fn admin_config(layout: &Layout) -> Result<kube::Config> {
+    client_config(&access::kubeconfig(&layout.kubeconfigs(), ADMIN)).await
+}
+
+async fn client_config(kubeconfig: &Path) -> Result<kube::Config> {
+    let file = Kubeconfig::read_from(kubeconfig)?;
+    Ok(kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?)
+}

@@ -1,0 +1,310 @@
+//! One started program: its log, its signals and its certain end.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::wait::eventually;
+use crate::workdir::Workdir;
+
+/// How many lines of a log an error shows.
+const TAIL_LINES: usize = 25;
+
+/// A program that was started and that ends at the latest when this value is dropped.
+///
+/// Standard output and standard error go to one log file, standard input is empty.
+pub struct Process {
+    name: String,
+    log: PathBuf,
+    pid: Pid,
+    child: Mutex<Child>,
+    workdir: Arc<Workdir>,
+    /// Whether a panicking test shows the end of its log.
+    under_test: bool,
+}
+
+impl Process {
+    /// Starts `command` with a temporary folder of its own.
+    ///
+    /// # Errors
+    /// The program does not exist or cannot be started.
+    pub fn spawn(name: &str, command: Command) -> Result<Self> {
+        Self::spawn_in(&Workdir::new()?, name, command)
+    }
+
+    /// Starts `command` in the process group of `workdir`, with its log there as `logs/NAME.log` (or
+    /// `NAME.2.log` and so on, when the name was used before).
+    ///
+    /// The command's standard streams and its process group are replaced; everything else stays as given.
+    ///
+    /// # Errors
+    /// The program does not exist or cannot be started.
+    pub fn spawn_in(workdir: &Arc<Workdir>, name: &str, mut command: Command) -> Result<Self> {
+        let (log, file) =
+            new_log(&workdir.logs(), name).with_context(|| format!("making the log of {name}"))?;
+        let errors = file
+            .try_clone()
+            .with_context(|| format!("sharing the log of {name}"))?;
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(file)
+            .stderr(errors)
+            .process_group(workdir.group())
+            .spawn()
+            .with_context(|| format!("starting {name} ({})", command.get_program().display()))?;
+        let pid = Pid::from_child(&child);
+        let child = Mutex::new(child);
+        Ok(Self {
+            name: name.to_owned(),
+            log,
+            pid,
+            child,
+            workdir: Arc::clone(workdir),
+            under_test: true,
+        })
+    }
+
+    /// Says that it is a part of the environment: its log is no news when a test fails.
+    pub(crate) fn into_environment(mut self) -> Self {
+        self.under_test = false;
+        self
+    }
+
+    /// The name it was started with.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().cast_unsigned()
+    }
+
+    /// The temporary folder that it lives in.
+    #[must_use]
+    pub fn workdir(&self) -> &Arc<Workdir> {
+        &self.workdir
+    }
+
+    /// The file that its output goes to.
+    #[must_use]
+    pub fn log_path(&self) -> &Path {
+        &self.log
+    }
+
+    /// All it has printed so far.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read(&self.log)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default()
+    }
+
+    /// The last lines it has printed.
+    #[must_use]
+    pub fn log_tail(&self) -> String {
+        let log = self.log();
+        let lines: Vec<_> = log.lines().collect();
+        lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+    }
+
+    /// How it ended, or `None` while it runs.
+    ///
+    /// # Errors
+    /// The system refuses the answer.
+    pub fn exit_status(&self) -> Result<Option<ExitStatus>> {
+        self.child()
+            .try_wait()
+            .with_context(|| format!("looking after {}", self.name))
+    }
+
+    /// Fails if it no longer runs, with the end of its log.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn check_running(&self) -> Result<()> {
+        match self.exit_status()? {
+            None => Ok(()),
+            Some(status) => Err(Ended {
+                name: self.name.clone(),
+                status,
+                log_tail: self.log_tail(),
+            }
+            .into()),
+        }
+    }
+
+    /// Waits for a line that contains `pattern`, from the first one on, and gives the whole line.
+    ///
+    /// # Errors
+    /// The program ended without printing it, or the deadline passed; the error shows the end of the log.
+    pub async fn wait_for_log_line(&self, pattern: &str, deadline: Duration) -> Result<String> {
+        let what = format!("a line with {pattern:?} from {}", self.name);
+        let mut reader = BufReader::new(File::open(&self.log).context("opening a log")?);
+        let mut line = Vec::new();
+        let found = eventually(deadline, what, async || {
+            // Asked before the log is read: what it printed before it ended counts.
+            let ended = self.exit_status()?;
+            while reader.by_ref().read_until(b'\n', &mut line)? > 0 {
+                if line.last() == Some(&b'\n') || ended.is_some() {
+                    let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+                    line.clear();
+                    if text.contains(pattern) {
+                        return Ok(Some(text));
+                    }
+                }
+            }
+            if ended.is_some() {
+                return Ok(None);
+            }
+            bail!("the end of its log:\n{}", self.log_tail())
+        })
+        .await?;
+        match found {
+            Some(line) => Ok(line),
+            None => self
+                .check_running()
+                .and_then(|()| bail!("{} printed no {pattern:?}", self.name)),
+        }
+    }
+
+    /// Waits until it has ended by itself.
+    ///
+    /// # Errors
+    /// The deadline passed; the error shows the end of the log.
+    pub async fn wait_for_exit(&self, deadline: Duration) -> Result<ExitStatus> {
+        eventually(
+            deadline,
+            format!("the end of {}", self.name),
+            async || match self.exit_status()? {
+                Some(status) => Ok(status),
+                None => bail!("it still runs; the end of its log:\n{}", self.log_tail()),
+            },
+        )
+        .await
+    }
+
+    /// Ends it at once, without a chance to say good-bye, and waits until it is gone.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn kill9(&self) -> Result<()> {
+        let mut child = self.child();
+        child
+            .kill()
+            .and_then(|()| child.wait())
+            .with_context(|| format!("killing {}", self.name))?;
+        Ok(())
+    }
+
+    /// Asks it to end (SIGTERM) and waits until it has.
+    ///
+    /// # Errors
+    /// It still runs when the deadline has passed.
+    pub async fn terminate(&self, deadline: Duration) -> Result<ExitStatus> {
+        self.signal(Signal::TERM)?;
+        self.wait_for_exit(deadline).await
+    }
+
+    /// Stops it where it is (SIGSTOP): its connections stay open and nobody answers.
+    ///
+    /// # Errors
+    /// It no longer runs.
+    pub fn pause(&self) -> Result<()> {
+        self.signal(Signal::STOP)
+    }
+
+    /// Lets it go on after [`Process::pause`].
+    ///
+    /// # Errors
+    /// It no longer runs.
+    pub fn resume(&self) -> Result<()> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<()> {
+        // The lock is held, and a child is only reaped under it, so the id cannot belong to anybody else.
+        let mut child = self.child();
+        if let Some(status) = child.try_wait()? {
+            bail!("{} has already ended ({status})", self.name);
+        }
+        kill_process(self.pid, signal).with_context(|| format!("sending {signal:?} to {}", self.name))
+    }
+
+    fn child(&self) -> MutexGuard<'_, Child> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It can only fail because the process is already gone.
+        let _ = self.kill9();
+        if self.under_test && std::thread::panicking() {
+            eprintln!("--- the end of the log of {}:\n{}", self.name, self.log_tail());
+        }
+    }
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Process")
+            .field("name", &self.name)
+            .field("pid", &self.pid())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A program that should run has ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    name: String,
+    status: ExitStatus,
+    log_tail: String,
+}
+
+impl Ended {
+    /// Whether it could not listen because another process took its port first.
+    pub(crate) fn port_was_taken(&self) -> bool {
+        self.log_tail.contains("address already in use")
+    }
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} has ended ({}); the end of its log:\n{}",
+            self.name, self.status, self.log_tail
+        )
+    }
+}
+
+impl std::error::Error for Ended {}
+
+/// Makes the first log file for `name` that does not exist yet.
+fn new_log(folder: &Path, name: &str) -> std::io::Result<(PathBuf, File)> {
+    let mut number = 1;
+    loop {
+        let file = if number == 1 {
+            format!("{name}.log")
+        } else {
+            format!("{name}.{number}.log")
+        };
+        let path = folder.join(file);
+        match File::options().append(true).create_new(true).open(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
+            other => return other.map(|file| (path, file)),
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! The control plane itself: what it is made of works together.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use nodewise_testbed::{
+    Component, ControlPlane, NODE_SILENT_LABEL, POD_ANNOTATION, POD_DELETION_ANNOTATION, PodBehaviour, User,
+    eventually,
+};
+use serde_json::json;
+
+const DEADLINE: Duration = Duration::from_mins(1);
+
+/// A pod for one node, with these annotations.
+fn pod(name: &str, node: &str, annotations: &serde_json::Value) -> Result<Pod> {
+    Ok(serde_json::from_value(json!({
+        "metadata": {"name": name, "annotations": annotations},
+        "spec": {
+            "nodeName": node,
+            "terminationGracePeriodSeconds": 30,
+            "containers": [{"name": "app", "image": "app:1"}],
+        },
+    }))?)
+}
+
+/// A pod as people see it: its phase, and whether it is ready.
+async fn seen(pods: &Api<Pod>, name: &str) -> Result<(String, bool)> {
+    let status = pods.get(name).await?.status.context("a pod without status")?;
+    let ready = status
+        .conditions
+        .iter()
+        .flatten()
+        .any(|it| it.type_ == "Ready" && it.status == "True");
+    Ok((status.phase.unwrap_or_default(), ready))
+}
+
+async fn becomes(pods: &Api<Pod>, name: &str, phase: &str, ready: bool) -> Result<()> {
+    eventually(DEADLINE, format!("{name}: {phase}, ready: {ready}"), async || {
+        let now = seen(pods, name).await?;
+        ensure!(now == (phase.to_owned(), ready), "it is {now:?}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn two_at_once_know_nothing_of_each_other() -> Result<()> {
+    let (one, other) = tokio::try_join!(ControlPlane::builder().start(), ControlPlane::builder().start())?;
+    let names = one.create_nodes(3).await?;
+    assert_eq!(names, ["node-0000", "node-0001", "node-0002"]);
+    assert_eq!(one.create_nodes(1).await?, ["node-0003"]);
+    let nodes = |control_plane: &ControlPlane| Api::<Node>::all(control_plane.client());
+    assert_eq!(nodes(&one).list(&ListParams::default()).await?.items.len(), 4);
+    assert_eq!(nodes(&other).list(&ListParams::default()).await?.items.len(), 0);
+    let version = one.kubectl(["version", "-o", "json"]).await?;
+    let version: serde_json::Value = serde_json::from_str(&version)?;
+    assert_eq!(
+        version["serverVersion"]["gitVersion"],
+        version["clientVersion"]["gitVersion"]
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_audit_log_says_who_wrote_what() -> Result<()> {
+    let control_plane = ControlPlane::builder()
+        .audit_log(true)
+        .user(User::new("somebody").cluster_role("cluster-admin"))
+        .user(User::new("nobody"))
+        .start()
+        .await?;
+    let map = ConfigMap {
+        metadata: kube::api::ObjectMeta {
+            name: Some("written".to_owned()),
+            ..Default::default()
+        },
+        ..ConfigMap::default()
+    };
+    let maps = async |user| {
+        anyhow::Ok(Api::<ConfigMap>::namespaced(
+            control_plane.client_for(user).await?,
+            "default",
+        ))
+    };
+    maps("somebody")
+        .await?
+        .create(&PostParams::default(), &map)
+        .await?;
+    maps("nobody")
+        .await?
+        .delete("written", &DeleteParams::default())
+        .await
+        .expect_err("nobody has no rights");
+    assert!(control_plane.kubeconfig_for("unheard-of").is_err());
+
+    let events = control_plane.audit_events().await?;
+    let writes: Vec<_> = events
+        .iter()
+        .filter(|event| event.is_write() && ["somebody", "nobody"].contains(&event.user.as_str()))
+        .map(|event| {
+            (
+                event.user.as_str(),
+                event.verb.as_str(),
+                event.resource.as_str(),
+                event.name.as_str(),
+                event.code,
+            )
+        })
+        .collect();
+    assert_eq!(
+        writes,
+        [
+            ("somebody", "create", "configmaps", "written", 201),
+            ("nobody", "delete", "configmaps", "written", 403),
+        ]
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn fake_kubelets_do_what_pods_and_nodes_tell_them() -> Result<()> {
+    let control_plane = ControlPlane::builder().whole_cluster().start().await?;
+    let nodes = control_plane
+        .create_nodes_with(2, |place, node| {
+            if place == 1 {
+                let labels = node.metadata.labels.get_or_insert_default();
+                labels.insert(NODE_SILENT_LABEL.to_owned(), "true".to_owned());
+            }
+        })
+        .await?;
+    let pods = Api::<Pod>::namespaced(control_plane.client(), "default");
+    let make = async |name: &str, node: &str, annotations| {
+        anyhow::Ok(
+            pods.create(&PostParams::default(), &pod(name, node, &annotations)?)
+                .await?,
+        )
+    };
+
+    for (name, behaviour, phase, ready) in [
+        ("ready", PodBehaviour::Ready, "Running", true),
+        ("unready", PodBehaviour::Unready, "Running", false),
+        ("failed", PodBehaviour::Failed, "Failed", false),
+    ] {
+        make(name, &nodes[0], json!({POD_ANNOTATION: behaviour.value()})).await?;
+        becomes(&pods, name, phase, ready).await?;
+    }
+    make(
+        "pending",
+        &nodes[0],
+        json!({POD_ANNOTATION: PodBehaviour::Pending.value()}),
+    )
+    .await?;
+    make("silent", &nodes[1], json!({})).await?;
+    make("last", &nodes[0], json!({})).await?;
+    // The last one is ready, so the kubelets had their chance with the two before it.
+    becomes(&pods, "last", "Running", true).await?;
+    assert_eq!(seen(&pods, "pending").await?, ("Pending".to_owned(), false));
+    assert_eq!(seen(&pods, "silent").await?, ("Pending".to_owned(), false));
+
+    control_plane
+        .set_pod_behaviour("default", "ready", PodBehaviour::Unready)
+        .await?;
+    becomes(&pods, "ready", "Running", false).await?;
+    control_plane
+        .set_pod_behaviour("default", "ready", PodBehaviour::Failed)
+        .await?;
+    becomes(&pods, "ready", "Failed", false).await?;
+    control_plane
+        .set_pod_behaviour("default", "pending", PodBehaviour::Ready)
+        .await?;
+    becomes(&pods, "pending", "Running", true).await?;
+    control_plane.set_node_silent(&nodes[1], false).await?;
+    becomes(&pods, "silent", "Running", true).await?;
+
+    node_readiness_follows(&control_plane, &nodes[0]).await?;
+    deletion_can_be_held(&control_plane, &pods, &nodes[0]).await
+}
+
+async fn node_readiness_follows(control_plane: &ControlPlane, node: &str) -> Result<()> {
+    for ready in [false, true] {
+        control_plane.set_node_ready(node, ready).await?;
+        let wanted = if ready {
+            "condition=Ready"
+        } else {
+            "condition=Ready=False"
+        };
+        let args = ["wait", "node", node, "--for", wanted, "--timeout=60s"];
+        control_plane.kubectl(args).await?;
+    }
+    Ok(())
+}
+
+async fn deletion_can_be_held(control_plane: &ControlPlane, pods: &Api<Pod>, node: &str) -> Result<()> {
+    pods.create(
+        &PostParams::default(),
+        &pod("held", node, &json!({POD_DELETION_ANNOTATION: "hold"}))?,
+    )
+    .await?;
+    becomes(pods, "held", "Running", true).await?;
+    pods.delete("held", &DeleteParams::default()).await?;
+    pods.delete("last", &DeleteParams::default()).await?;
+    let gone = async |name: &str| {
+        eventually(DEADLINE, format!("{name} is gone"), async || {
+            ensure!(pods.get_opt(name).await?.is_none(), "it is still there");
+            Ok(())
+        })
+        .await
+    };
+    gone("last").await?;
+    assert!(pods.get("held").await?.metadata.deletion_timestamp.is_some());
+    let release = format!("{POD_DELETION_ANNOTATION}-");
+    control_plane
+        .kubectl(["annotate", "pod", "held", &release])
+        .await?;
+    gone("held").await
+}
+
+#[tokio::test]
+async fn controllers_and_scheduler_work() -> Result<()> {
+    let control_plane = ControlPlane::builder().whole_cluster().start().await?;
+    control_plane.create_nodes(3).await?;
+    control_plane
+        .kubectl(["create", "deployment", "web", "--image=web:1", "--replicas=6"])
+        .await?;
+    control_plane
+        .kubectl(["rollout", "status", "deployment/web", "--timeout=60s"])
+        .await?;
+    control_plane
+        .kubectl(["delete", "deployment", "web", "--wait=false"])
+        .await?;
+    let pods = Api::<Pod>::namespaced(control_plane.client(), "default");
+    eventually(
+        DEADLINE,
+        "the garbage collector removes the deployment's pods",
+        async || {
+            let left = pods.list(&ListParams::default()).await?.items.len();
+            ensure!(left == 0, "{left} are left");
+            Ok(())
+        },
+    )
+    .await?;
+
+    let daemonset = serde_json::from_value(json!({
+        "metadata": {"name": "agent"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "agent"}},
+            "template": {
+                "metadata": {"labels": {"app": "agent"}},
+                "spec": {"containers": [{"name": "agent", "image": "agent:1"}]},
+            },
+        },
+    }))?;
+    let daemonsets = Api::<DaemonSet>::namespaced(control_plane.client(), "default");
+    daemonsets.create(&PostParams::default(), &daemonset).await?;
+    // A later deployment is complete, so a DaemonSet controller would have had its time.
+    control_plane
+        .kubectl(["create", "deployment", "later", "--image=web:1"])
+        .await?;
+    control_plane
+        .kubectl(["rollout", "status", "deployment/later", "--timeout=60s"])
+        .await?;
+    let agents = pods.list(&ListParams::default().labels("app=agent")).await?.items;
+    assert!(agents.is_empty(), "the built-in DaemonSet controller is off");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_component_can_be_killed_and_started_again() -> Result<()> {
+    let control_plane = ControlPlane::builder().start().await?;
+    control_plane.create_nodes(2).await?;
+    control_plane.kill(Component::Apiserver)?;
+    let nodes = Api::<Node>::all(control_plane.client());
+    nodes
+        .list(&ListParams::default())
+        .await
+        .expect_err("nobody answers");
+    control_plane.start(Component::Apiserver)?;
+    assert!(
+        control_plane.start(Component::Apiserver).is_err(),
+        "it runs already"
+    );
+    control_plane.wait_until_ready().await?;
+    assert_eq!(nodes.list(&ListParams::default()).await?.items.len(), 2);
+    assert!(
+        control_plane.start(Component::Kwok).is_err(),
+        "it was not asked for"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_component_that_ends_early_is_reported_with_its_log() {
+    let builder = ControlPlane::builder().arg(Component::Apiserver, "--no-such-flag");
+    let error = builder.start().await.expect_err("the apiserver refuses the flag");
+    let said = format!("{error:#}");
+    assert!(
+        said.contains("kube-apiserver has ended") && said.contains("no-such-flag"),
+        "{said}"
+    );
+}
