@@ -11,6 +11,7 @@ pub mod expectations;
 pub mod gate;
 pub mod handlers;
 pub mod http;
+pub mod lead;
 pub mod metrics;
 pub mod project;
 pub mod queue;

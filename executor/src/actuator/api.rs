@@ -6,15 +6,19 @@ use bytes::Bytes;
 use http::{Method, Request, header};
 use kube::Client;
 use serde::Deserialize;
+use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use super::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WRITER, WorkloadEvent, Written};
-use crate::event::Resource;
+use crate::{event::Resource, events::EventRecorder, metrics::Metrics};
 
 /// Writes through a Kubernetes client: bodies go out as they are given, answers are read no further than their identity.
 #[derive(Clone)]
 pub struct KubeActuator {
     client: Client,
     call_timeout: Duration,
+    metrics: Metrics,
+    recorder: EventRecorder,
 }
 
 impl KubeActuator {
@@ -22,38 +26,79 @@ impl KubeActuator {
     ///
     /// The client must not retry by itself: a create that timed out may have happened.
     #[must_use]
-    pub fn new(client: Client, call_timeout: Duration) -> Self {
-        Self { client, call_timeout }
+    pub fn new(client: Client, call_timeout: Duration, metrics: Metrics, recorder: EventRecorder) -> Self {
+        Self {
+            client,
+            call_timeout,
+            metrics,
+            recorder,
+        }
     }
 
-    async fn call(
-        &self,
-        method: Method,
-        path: String,
-        content_type: &'static str,
-        body: Bytes,
-    ) -> Result<String, ActuatorError> {
-        let mut request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(header::USER_AGENT, WRITER);
-        if !body.is_empty() {
-            request = request.header(header::CONTENT_TYPE, content_type);
-        }
-        let request = request
-            .body(body.to_vec())
-            .map_err(|error| ActuatorError::unclear(error.to_string()))?;
-        match tokio::time::timeout(self.call_timeout, self.client.request_text(request)).await {
-            Ok(answer) => answer.map_err(ActuatorError::from),
+    async fn call(&self, call: Call) -> Result<String, ActuatorError> {
+        let (verb, resource) = (call.verb, call.resource.plural());
+        let span = tracing::debug_span!("api_call", verb, resource, path = call.path);
+        let started = Instant::now();
+        let result = match tokio::time::timeout(self.call_timeout, self.send(call))
+            .instrument(span)
+            .await
+        {
+            Ok(answer) => answer,
             Err(_) => Err(ActuatorError::unclear(format!(
                 "no answer within {:?}",
                 self.call_timeout
             ))),
+        };
+        let code = result.as_ref().map_or_else(|error| error.http_status, |_| 200);
+        self.metrics.api_call(verb, resource, code, started.elapsed());
+        result
+    }
+
+    async fn send(&self, call: Call) -> Result<String, ActuatorError> {
+        let mut request = Request::builder()
+            .method(call.method)
+            .uri(call.path)
+            .header(header::USER_AGENT, WRITER)
+            .header(header::ACCEPT, call.accept);
+        if !call.body.is_empty() {
+            request = request.header(header::CONTENT_TYPE, call.content_type);
+        }
+        let request = request
+            .body(call.body.to_vec())
+            .map_err(|error| ActuatorError::unclear(error.to_string()))?;
+        Ok(self.client.request_text(request).await?)
+    }
+}
+
+/// One call to the apiserver.
+struct Call {
+    /// As in RBAC rules.
+    verb: &'static str,
+    method: Method,
+    resource: Resource,
+    path: String,
+    accept: &'static str,
+    content_type: &'static str,
+    body: Bytes,
+}
+
+impl Call {
+    fn new(verb: &'static str, method: Method, resource: Resource, path: String) -> Self {
+        Self {
+            verb,
+            method,
+            resource,
+            path,
+            accept: IDENTITY_ONLY,
+            content_type: JSON,
+            body: Bytes::new(),
         }
     }
 }
 
 const JSON: &str = "application/json";
+/// Of what was written only the metadata is of interest.
+const IDENTITY_ONLY: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
 impl Actuator for KubeActuator {
     async fn create(
@@ -63,7 +108,11 @@ impl Actuator for KubeActuator {
         manifest: Bytes,
     ) -> Result<Written, ActuatorError> {
         let path = format!("{}?fieldManager={WRITER}", collection(resource, namespace));
-        written(&self.call(Method::POST, path, JSON, manifest).await?)
+        let call = Call {
+            body: manifest,
+            ..Call::new("create", Method::POST, resource, path)
+        };
+        written(&self.call(call).await?)
     }
 
     async fn patch(&self, key: &ObjectKey, patch: Patch) -> Result<Written, ActuatorError> {
@@ -72,33 +121,46 @@ impl Actuator for KubeActuator {
             Patch::Strategic(body) => ("application/strategic-merge-patch+json", body),
         };
         let uri = format!("{}?fieldManager={WRITER}", object(key));
-        written(&self.call(Method::PATCH, uri, content_type, body).await?)
+        let call = Call {
+            content_type,
+            body,
+            ..Call::new("patch", Method::PATCH, key.resource, uri)
+        };
+        written(&self.call(call).await?)
     }
 
     async fn delete(&self, key: &ObjectKey, uid: Option<&str>) -> Result<(), ActuatorError> {
-        let options = uid.map_or_else(Bytes::new, |uid| {
+        let body = uid.map_or_else(Bytes::new, |uid| {
             serde_json::json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}})
                 .to_string()
                 .into()
         });
-        self.call(Method::DELETE, object(key), JSON, options)
-            .await
-            .map(drop)
+        let call = Call {
+            body,
+            ..Call::new("delete", Method::DELETE, key.resource, object(key))
+        };
+        self.call(call).await.map(drop)
     }
 
     async fn replace_status(&self, key: &ObjectKey, body: Bytes) -> Result<Written, ActuatorError> {
         let path = format!("{}/status?fieldManager={WRITER}", object(key));
-        written(&self.call(Method::PUT, path, JSON, body).await?)
+        let call = Call {
+            body,
+            ..Call::new("update", Method::PUT, key.resource, path)
+        };
+        written(&self.call(call).await?)
     }
 
     async fn read(&self, key: &ObjectKey) -> Result<Bytes, ActuatorError> {
-        self.call(Method::GET, object(key), JSON, Bytes::new())
-            .await
-            .map(Bytes::from)
+        let call = Call {
+            accept: JSON,
+            ..Call::new("get", Method::GET, key.resource, object(key))
+        };
+        self.call(call).await.map(Bytes::from)
     }
 
     fn emit(&self, event: WorkloadEvent) {
-        tracing::debug!(reason = event.reason, message = event.message, "event");
+        self.recorder.record(event.into());
     }
 }
 

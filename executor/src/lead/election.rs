@@ -1,0 +1,316 @@
+//! The rules of the election: who may take the lease, what is written into it, and until when it may be trusted. Pure; the
+//! time is passed in.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+/// How long everything takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// How long a lease is respected by others after its last change that they have seen.
+    pub lease_duration: Duration,
+    /// How long the leader goes on without a successful renewal.
+    pub renew_deadline: Duration,
+    /// The pause between tries.
+    pub retry_period: Duration,
+}
+
+impl Default for Timing {
+    /// 15 s, 10 s and 2 s, as every Kubernetes controller.
+    fn default() -> Self {
+        Self {
+            lease_duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry_period: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Retry period times this is the longest wait between two tries to acquire, besides the period itself.
+const JITTER: f64 = 1.2;
+
+/// Durations that would let two leaders write at once, or none for long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TimingError {
+    /// The lease could expire while its holder still leads.
+    #[error("the lease duration ({0:?}) must be longer than the renew deadline ({1:?})")]
+    LeaseTooShort(Duration, Duration),
+    /// A single failed try would cost the lease.
+    #[error("the renew deadline ({0:?}) must be longer than 1.2 times the retry period ({1:?})")]
+    DeadlineTooShort(Duration, Duration),
+    /// A Lease counts whole seconds.
+    #[error("the lease duration ({0:?}) must be at least one second")]
+    LeaseUnderOneSecond(Duration),
+    /// A retry period of zero never pauses.
+    #[error("the retry period must be longer than zero")]
+    NoRetryPeriod,
+}
+
+impl Timing {
+    /// Checks the durations against each other (M-5).
+    pub fn validate(self) -> Result<Self, TimingError> {
+        if self.lease_duration < Duration::from_secs(1) {
+            return Err(TimingError::LeaseUnderOneSecond(self.lease_duration));
+        }
+        if self.lease_duration <= self.renew_deadline {
+            return Err(TimingError::LeaseTooShort(
+                self.lease_duration,
+                self.renew_deadline,
+            ));
+        }
+        if self.renew_deadline <= self.retry_period.mul_f64(JITTER) {
+            return Err(TimingError::DeadlineTooShort(
+                self.renew_deadline,
+                self.retry_period,
+            ));
+        }
+        if self.retry_period.is_zero() {
+            return Err(TimingError::NoRetryPeriod);
+        }
+        Ok(self)
+    }
+
+    /// The wait before the next try to acquire; `random` is in [0, 1) (M-6).
+    #[must_use]
+    pub fn acquire_pause(&self, random: f64) -> Duration {
+        self.retry_period + self.retry_period.mul_f64(JITTER * random)
+    }
+
+    /// Most time for one call about the lease, so that one that hangs does not cost it (M-9).
+    #[must_use]
+    pub fn call_timeout(&self) -> Duration {
+        (self.renew_deadline / 2).max(Duration::from_secs(1))
+    }
+}
+
+/// What a Lease says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// Who holds it; empty for nobody.
+    pub holder: String,
+    /// For how long, in seconds, counted from when the reader saw the record change.
+    pub duration_seconds: u32,
+    /// When the holder took it. Never compared with a clock.
+    pub acquired: Option<Timestamp>,
+    /// When the holder last renewed it. Never compared with a clock.
+    pub renewed: Option<Timestamp>,
+    /// How often it changed hands.
+    pub transitions: u32,
+}
+
+/// One candidate's view of the election.
+#[derive(Clone, Debug)]
+pub struct Election {
+    identity: String,
+    timing: Timing,
+    /// The last record seen, and when it was first seen so.
+    observed: Option<(Record, Instant)>,
+}
+
+impl Election {
+    /// A candidate that has seen nothing yet.
+    #[must_use]
+    pub fn new(identity: String, timing: Timing) -> Self {
+        Self {
+            identity,
+            timing,
+            observed: None,
+        }
+    }
+
+    /// Takes note of what the lease says. Only a change counts as a sign of life (M-7).
+    pub fn observe(&mut self, record: Option<Record>, now: Instant) {
+        match record {
+            None => self.observed = None,
+            Some(record) => {
+                if self.observed.as_ref().is_none_or(|(seen, _)| *seen != record) {
+                    self.observed = Some((record, now));
+                }
+            }
+        }
+    }
+
+    /// Whether the lease, as last seen, is held by this candidate.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.observed
+            .as_ref()
+            .is_some_and(|(record, _)| record.holder == self.identity)
+    }
+
+    /// Who holds the lease, as last seen; empty for nobody.
+    #[must_use]
+    pub fn holder(&self) -> &str {
+        self.observed.as_ref().map_or("", |(record, _)| &record.holder)
+    }
+
+    /// Whether this candidate holds the lease and it has not expired: then it may renew without reading first (M-8).
+    #[must_use]
+    pub fn may_renew_blindly(&self, now: Instant) -> bool {
+        self.holds() && self.is_fresh(now)
+    }
+
+    /// Whether this candidate may write itself into the lease (M-6).
+    #[must_use]
+    pub fn may_take(&self, now: Instant) -> bool {
+        self.holds() || self.holder().is_empty() || !self.is_fresh(now)
+    }
+
+    fn is_fresh(&self, now: Instant) -> bool {
+        self.observed
+            .as_ref()
+            .is_some_and(|(record, seen)| *seen + Duration::from_secs(record.duration_seconds.into()) > now)
+    }
+
+    /// The record that makes this candidate the holder, or keeps it.
+    #[must_use]
+    pub fn claim(&self, clock: Timestamp) -> Record {
+        let duration_seconds = u32::try_from(self.timing.lease_duration.as_secs()).unwrap_or(u32::MAX);
+        let (acquired, transitions) = match &self.observed {
+            Some((record, _)) if record.holder == self.identity => (record.acquired, record.transitions),
+            Some((record, _)) => (Some(clock), record.transitions.saturating_add(1)),
+            None => (Some(clock), 0),
+        };
+        Record {
+            holder: self.identity.clone(),
+            duration_seconds,
+            acquired,
+            renewed: Some(clock),
+            transitions,
+        }
+    }
+
+    /// The record that lets a successor start at once.
+    #[must_use]
+    pub fn release(&self, clock: Timestamp) -> Record {
+        let transitions = self.observed.as_ref().map_or(0, |(record, _)| record.transitions);
+        Record {
+            holder: String::new(),
+            duration_seconds: 1,
+            acquired: Some(clock),
+            renewed: Some(clock),
+            transitions,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timing(lease: u64, deadline: u64, retry: u64) -> Timing {
+        Timing {
+            lease_duration: Duration::from_secs(lease),
+            renew_deadline: Duration::from_secs(deadline),
+            retry_period: Duration::from_secs(retry),
+        }
+    }
+
+    fn candidate(identity: &str) -> Election {
+        Election::new(identity.to_owned(), Timing::default())
+    }
+
+    fn held_by(holder: &str, renewed: i64) -> Record {
+        let clock = Timestamp::from_second(renewed).expect("a time");
+        Record {
+            holder: holder.to_owned(),
+            duration_seconds: 15,
+            acquired: Some(clock),
+            renewed: Some(clock),
+            transitions: 4,
+        }
+    }
+
+    // M-5: lease > renew deadline > 1.2 × retry period.
+    #[test]
+    fn timing_is_validated() {
+        for (name, timing, valid) in [
+            ("defaults", Timing::default(), true),
+            ("lease = deadline", timing(10, 10, 2), false),
+            ("deadline = 1.2 retry", timing(15, 12, 10), false),
+            ("deadline a little over 1.2 retry", timing(15, 13, 10), true),
+            ("no pause", timing(15, 10, 0), false),
+            ("no lease", timing(0, 0, 0), false),
+        ] {
+            assert_eq!(timing.validate().is_ok(), valid, "{name}");
+        }
+    }
+
+    // M-6: retry + random(0…1.2)·retry. M-9: half of the renew deadline, at least 1 s.
+    #[test]
+    fn pauses() {
+        assert_eq!(Timing::default().acquire_pause(0.0), Duration::from_secs(2));
+        assert_eq!(Timing::default().acquire_pause(0.5), Duration::from_millis(3_200));
+        assert_eq!(Timing::default().call_timeout(), Duration::from_secs(5));
+        assert_eq!(timing(3, 1, 0).call_timeout(), Duration::from_secs(1));
+    }
+
+    // M-7: only the time since the last change that we saw counts, whatever clocks the record tells of.
+    #[test]
+    fn freshness_is_local() {
+        let (mut me, start) = (candidate("me"), Instant::now());
+        me.observe(Some(held_by("other", 0)), start);
+        assert!(
+            !me.may_take(start + Duration::from_millis(14_999)),
+            "a record of long ago, but seen just now"
+        );
+        assert!(me.may_take(start + Duration::from_secs(15)));
+        me.observe(Some(held_by("other", 0)), start + Duration::from_secs(10));
+        assert!(
+            me.may_take(start + Duration::from_secs(15)),
+            "seeing the same again is no sign of life"
+        );
+        me.observe(Some(held_by("other", 1)), start + Duration::from_secs(10));
+        assert!(!me.may_take(start + Duration::from_secs(24)));
+        assert!(me.may_take(start + Duration::from_secs(25)));
+    }
+
+    // M-7: an empty holder can be taken at once; so can a lease that is not there.
+    #[test]
+    fn nobody_holds_it() {
+        let (mut me, now) = (candidate("me"), Instant::now());
+        assert!(me.may_take(now));
+        me.observe(Some(held_by("", 0)), now);
+        assert!(me.may_take(now) && !me.holds());
+    }
+
+    // M-6, M-8: taking over counts a transition and starts a term; renewing keeps both.
+    #[test]
+    fn claims() {
+        let (mut me, now) = (candidate("me"), Instant::now());
+        let clock = Timestamp::from_second(100).expect("a time");
+        assert_eq!(me.claim(clock).transitions, 0);
+        me.observe(Some(held_by("other", 7)), now);
+        let taken = me.claim(clock);
+        assert_eq!(
+            (taken.transitions, taken.acquired, taken.renewed),
+            (5, Some(clock), Some(clock))
+        );
+        me.observe(Some(taken), now);
+        assert!(me.may_renew_blindly(now) && !me.may_renew_blindly(now + Duration::from_secs(15)));
+        let later = Timestamp::from_second(102).expect("a time");
+        let renewed = me.claim(later);
+        assert_eq!(
+            (renewed.transitions, renewed.acquired, renewed.renewed),
+            (5, Some(clock), Some(later))
+        );
+    }
+
+    // M-11, T-10: a released lease has no holder.
+    #[test]
+    fn released() {
+        let (mut me, now) = (candidate("me"), Instant::now());
+        me.observe(Some(held_by("me", 7)), now);
+        let released = me.release(Timestamp::from_second(9).expect("a time"));
+        assert_eq!(
+            (
+                released.holder.as_str(),
+                released.duration_seconds,
+                released.transitions
+            ),
+            ("", 1, 4)
+        );
+    }
+}

@@ -1,0 +1,147 @@
+//! Where the lease is kept: a coordination/v1 Lease, or a stand-in for tests.
+
+use jiff::Timestamp;
+use k8s_openapi::{
+    api::coordination::v1::{Lease, LeaseSpec},
+    apimachinery::pkg::apis::meta::v1::MicroTime,
+};
+use kube::{
+    Api, Client,
+    api::{ObjectMeta, PostParams},
+};
+
+use super::{LEASE_NAME, Record};
+use crate::actuator::WRITER;
+
+/// What a write must find to succeed: the metadata of the Lease as it was read.
+pub type Version = ObjectMeta;
+
+/// The lease could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum LeaseError {
+    /// The apiserver refused, or did not answer.
+    #[error("the lease: {0}")]
+    Api(#[from] Box<kube::Error>),
+    /// Someone else wrote first.
+    #[error("the lease was changed by someone else")]
+    Changed,
+}
+
+/// A lease that several candidates share.
+pub trait Leases: Send {
+    /// What it says, and its version; `None` when there is none yet.
+    fn read(&self) -> impl Future<Output = Result<Option<(Record, Version)>, LeaseError>> + Send;
+
+    /// Replaces it if it still has that version, or creates it if there is none. Answers with the new version.
+    fn write(
+        &self,
+        record: &Record,
+        version: Option<Version>,
+    ) -> impl Future<Output = Result<Version, LeaseError>> + Send;
+}
+
+/// The Lease of an apiserver.
+#[derive(Clone, Debug)]
+pub struct KubeLeases {
+    api: Api<Lease>,
+}
+
+impl KubeLeases {
+    /// The Lease of the executor in that namespace.
+    #[must_use]
+    pub fn new(client: Client, namespace: &str) -> Self {
+        Self {
+            api: Api::namespaced(client, namespace),
+        }
+    }
+}
+
+impl Leases for KubeLeases {
+    async fn read(&self) -> Result<Option<(Record, Version)>, LeaseError> {
+        let lease = self.api.get_opt(LEASE_NAME).await.map_err(Box::new)?;
+        Ok(lease.map(|Lease { metadata, spec }| (record(spec.unwrap_or_default()), metadata)))
+    }
+
+    async fn write(&self, record: &Record, version: Option<Version>) -> Result<Version, LeaseError> {
+        let params = PostParams {
+            field_manager: Some(WRITER.to_owned()),
+            ..PostParams::default()
+        };
+        let created = version.is_none();
+        let metadata = version.unwrap_or_else(|| ObjectMeta {
+            name: Some(LEASE_NAME.to_owned()),
+            ..ObjectMeta::default()
+        });
+        let lease = Lease {
+            metadata,
+            spec: Some(spec(record)),
+        };
+        let written = if created {
+            self.api.create(&params, &lease).await
+        } else {
+            self.api.replace(LEASE_NAME, &params, &lease).await
+        };
+        match written {
+            Ok(lease) => Ok(lease.metadata),
+            Err(kube::Error::Api(status)) if status.code == 409 => Err(LeaseError::Changed),
+            Err(error) => Err(Box::new(error).into()),
+        }
+    }
+}
+
+fn record(spec: LeaseSpec) -> Record {
+    Record {
+        holder: spec.holder_identity.unwrap_or_default(),
+        duration_seconds: spec
+            .lease_duration_seconds
+            .and_then(|seconds| seconds.try_into().ok())
+            .unwrap_or(0),
+        acquired: spec.acquire_time.map(|time| time.0),
+        renewed: spec.renew_time.map(|time| time.0),
+        transitions: spec
+            .lease_transitions
+            .and_then(|count| count.try_into().ok())
+            .unwrap_or(0),
+    }
+}
+
+fn spec(record: &Record) -> LeaseSpec {
+    LeaseSpec {
+        holder_identity: Some(record.holder.clone()),
+        lease_duration_seconds: i32::try_from(record.duration_seconds).ok(),
+        acquire_time: record.acquired.map(MicroTime),
+        renew_time: record.renewed.map(MicroTime),
+        lease_transitions: i32::try_from(record.transitions).ok(),
+        ..LeaseSpec::default()
+    }
+}
+
+/// The time as the API keeps it, in whole microseconds: more would make what is read differ from what was written.
+pub(super) fn micros(time: Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(time.as_microsecond()).unwrap_or(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_what_is_read() {
+        let clock = micros(Timestamp::new(1_700_000_000, 123_456_789).expect("a time"));
+        let written = Record {
+            holder: "host_1".to_owned(),
+            duration_seconds: 15,
+            acquired: Some(clock),
+            renewed: Some(clock),
+            transitions: 3,
+        };
+        let json = serde_json::to_string(&spec(&written)).expect("JSON");
+        let read = record(serde_json::from_str(&json).expect("a LeaseSpec"));
+        assert_eq!(read, written);
+    }
+
+    #[test]
+    fn an_empty_lease_is_held_by_nobody() {
+        assert_eq!(record(LeaseSpec::default()), Record::default());
+    }
+}

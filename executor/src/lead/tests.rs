@@ -1,0 +1,290 @@
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use tokio::{sync::watch, task::JoinHandle};
+
+use super::*;
+
+/// A lease in memory that can be made to fail.
+#[derive(Clone, Default)]
+struct Shared {
+    lease: Arc<Mutex<Option<(Record, u64)>>>,
+    broken: Arc<AtomicBool>,
+    reads: Arc<AtomicUsize>,
+}
+
+impl Shared {
+    fn holder(&self) -> String {
+        self.lease
+            .lock()
+            .expect("lock")
+            .as_ref()
+            .map_or_else(String::new, |(record, _)| record.holder.clone())
+    }
+}
+
+/// One candidate's way to the lease, which can be cut.
+#[derive(Clone)]
+struct Line {
+    shared: Shared,
+    cut: Arc<AtomicBool>,
+}
+
+impl Line {
+    fn to(shared: &Shared) -> Self {
+        Self {
+            shared: shared.clone(),
+            cut: Arc::default(),
+        }
+    }
+
+    async fn pass(&self) {
+        if self.cut.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+fn version(number: u64) -> Version {
+    Version {
+        resource_version: Some(number.to_string()),
+        ..Version::default()
+    }
+}
+
+impl Leases for Line {
+    async fn read(&self) -> Result<Option<(Record, Version)>, LeaseError> {
+        self.pass().await;
+        self.shared.reads.fetch_add(1, Ordering::Relaxed);
+        let lease = self.shared.lease.lock().expect("lock").clone();
+        Ok(lease.map(|(record, number)| (record, version(number))))
+    }
+
+    async fn write(&self, record: &Record, found: Option<Version>) -> Result<Version, LeaseError> {
+        self.pass().await;
+        if self.shared.broken.load(Ordering::Relaxed) {
+            return Err(LeaseError::Changed);
+        }
+        let mut lease = self.shared.lease.lock().expect("lock");
+        let present = lease.as_ref().map(|(_, number)| version(*number));
+        if present != found {
+            return Err(LeaseError::Changed);
+        }
+        let number = lease.as_ref().map_or(1, |(_, number)| number + 1);
+        *lease = Some((record.clone(), number));
+        Ok(version(number))
+    }
+}
+
+/// A candidate that runs until it is stopped or killed.
+struct Candidate {
+    leads: watch::Receiver<bool>,
+    terms: Arc<AtomicUsize>,
+    line: Line,
+    pulse: Pulse,
+    metrics: Metrics,
+    shutdown: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+/// Starts a candidate whose work takes `drain` to stop, or never stops.
+fn start(name: &str, shared: &Shared, drain: Option<Duration>) -> Candidate {
+    let (line, metrics, shutdown) = (Line::to(shared), Metrics::new(), CancellationToken::new());
+    let elector = Elector::new(
+        line.clone(),
+        name.to_owned(),
+        "kube-system".to_owned(),
+        Timing::default(),
+        metrics.clone(),
+    );
+    let pulse = elector.pulse();
+    let (leads_now, leads) = watch::channel(false);
+    let terms = Arc::<AtomicUsize>::default();
+    let counted = terms.clone();
+    let task = tokio::spawn(elector.run(shutdown.clone(), move |term| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        leads_now.send_replace(true);
+        let ended = EndOfWork(leads_now.clone());
+        async move {
+            let _ended = ended;
+            term.cancelled().await;
+            match drain {
+                Some(drain) => sleep(drain).await,
+                None => std::future::pending().await,
+            }
+        }
+    }));
+    Candidate {
+        leads,
+        terms,
+        line,
+        pulse,
+        metrics,
+        shutdown,
+        task,
+    }
+}
+
+struct EndOfWork(watch::Sender<bool>);
+
+impl Drop for EndOfWork {
+    fn drop(&mut self) {
+        self.0.send_replace(false);
+    }
+}
+
+impl Candidate {
+    /// How long it takes until it leads, or works no more.
+    async fn until(&mut self, leads: bool) -> Duration {
+        let start = Instant::now();
+        let waited = timeout(Duration::from_mins(2), self.leads.wait_for(|now| *now == leads)).await;
+        waited.expect("within two minutes").expect("still running");
+        start.elapsed()
+    }
+}
+
+// M-6, M-8: the first takes the lease at once and keeps it by blind renewals; the second stands by.
+#[tokio::test(start_paused = true)]
+async fn one_of_two_leads() {
+    let shared = Shared::default();
+    let mut first = start("a", &shared, Some(Duration::ZERO));
+    assert_eq!(first.until(true).await, Duration::ZERO);
+    let reads = shared.reads.load(Ordering::Relaxed);
+    sleep(Duration::from_mins(1)).await;
+    assert_eq!(
+        shared.reads.load(Ordering::Relaxed),
+        reads,
+        "the leader renews without reading"
+    );
+    let second = start("b", &shared, Some(Duration::ZERO));
+    sleep(Duration::from_mins(2)).await;
+    assert!(*first.leads.borrow() && !*second.leads.borrow());
+    assert_eq!(
+        (first.terms.load(Ordering::Relaxed), shared.holder()),
+        (1, "a".to_owned())
+    );
+    assert!(
+        first
+            .metrics
+            .encode()
+            .contains("leader_election_master_status{name=\"nodewise-executor\"} 1")
+    );
+    assert!(
+        second
+            .metrics
+            .encode()
+            .contains("leader_election_master_status{name=\"nodewise-executor\"} 0")
+    );
+}
+
+// T-9: after a leader was killed hard, the other follows when it has seen no change for 15 s.
+#[tokio::test(start_paused = true)]
+async fn a_killed_leader_is_succeeded_within_the_lease() {
+    let shared = Shared::default();
+    let mut first = start("a", &shared, Some(Duration::ZERO));
+    first.until(true).await;
+    let mut second = start("b", &shared, Some(Duration::ZERO));
+    sleep(Duration::from_secs(30)).await;
+    first.task.abort();
+    let waited = second.until(true).await;
+    let (least, most) = (Duration::from_secs(13), Duration::from_millis(15_000 + 4_400));
+    assert!((least..=most).contains(&waited), "{waited:?}");
+}
+
+// T-10, M-11: on shutdown it drains first, renewing all the while, then releases; the other follows at its next try.
+#[tokio::test(start_paused = true)]
+async fn shutdown_drains_and_then_hands_over() {
+    let shared = Shared::default();
+    let mut first = start("a", &shared, Some(Duration::from_secs(40)));
+    first.until(true).await;
+    let mut second = start("b", &shared, Some(Duration::ZERO));
+    first.shutdown.cancel();
+    sleep(Duration::from_secs(39)).await;
+    assert_eq!(shared.holder(), "a", "still draining");
+    first.task.await.expect("no panic");
+    assert_eq!(shared.holder(), "");
+    assert!(second.until(true).await <= Duration::from_millis(4_400));
+}
+
+// M-10: a leader cut off from the lease stops by itself before another can start, even when its work does not want to.
+// M-15: its next term is a new one.
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_is_cut_off_stops_first() {
+    let shared = Shared::default();
+    for drain in [Some(Duration::from_secs(1)), None] {
+        let mut first = start("a", &shared, drain);
+        first.until(true).await;
+        let mut second = start("b", &shared, Some(Duration::ZERO));
+        sleep(Duration::from_secs(20)).await;
+        first.line.cut.store(true, Ordering::Relaxed);
+        first.until(false).await;
+        assert!(
+            !*second.leads.borrow(),
+            "the lease is still respected when the first has stopped"
+        );
+        second.until(true).await;
+        first.line.cut.store(false, Ordering::Relaxed);
+        second.shutdown.cancel();
+        second.task.await.expect("no panic");
+        first.until(true).await;
+        assert_eq!(first.terms.load(Ordering::Relaxed), 2);
+        first.task.abort();
+        let _ = first.task.await;
+        shared.lease.lock().expect("lock").take();
+    }
+}
+
+// M-8, M-43: one refused renewal costs a read, not the lease.
+#[tokio::test(start_paused = true)]
+async fn a_refused_renewal_is_tried_again() {
+    let shared = Shared::default();
+    let mut only = start("a", &shared, Some(Duration::ZERO));
+    only.until(true).await;
+    shared.broken.store(true, Ordering::Relaxed);
+    sleep(Duration::from_secs(7)).await;
+    shared.broken.store(false, Ordering::Relaxed);
+    sleep(Duration::from_secs(30)).await;
+    assert!(*only.leads.borrow());
+    assert_eq!(only.terms.load(Ordering::Relaxed), 1);
+    assert!(
+        !only
+            .metrics
+            .encode()
+            .contains("leader_election_slowpath_total{name=\"nodewise-executor\"} 0")
+    );
+}
+
+// T-8, M-38: the health check fails only for a leader whose lease has run out long ago.
+#[tokio::test(start_paused = true)]
+async fn health_of_the_leader() {
+    let (pulse, timing, now) = (Pulse::default(), Timing::default(), Instant::now());
+    assert_eq!(
+        pulse.check(timing, now + Duration::from_hours(1)),
+        Ok(()),
+        "a standby"
+    );
+    pulse.set(Some(now));
+    assert_eq!(pulse.check(timing, now + Duration::from_secs(35)), Ok(()));
+    assert!(pulse.check(timing, now + Duration::from_secs(36)).is_err());
+    let shared = Shared::default();
+    let mut only = start("a", &shared, Some(Duration::ZERO));
+    only.until(true).await;
+    assert!(
+        only.pulse
+            .check(timing, Instant::now() + Duration::from_secs(36))
+            .is_err(),
+        "leaders have a pulse"
+    );
+    only.shutdown.cancel();
+    only.task.await.expect("no panic");
+    assert_eq!(
+        only.pulse.check(timing, Instant::now() + Duration::from_secs(36)),
+        Ok(())
+    );
+}
+
+// M-4: two processes on one host differ.
+#[test]
+fn identities_differ() {
+    assert_ne!(identity("host"), identity("host"));
+    assert!(identity("host").starts_with("host_"));
+}
