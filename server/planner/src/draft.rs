@@ -98,7 +98,7 @@ impl<'d, 'a> Draft<'d, 'a> {
         let options = &snapshot.options;
         self.finished_pods(&moves, backoffs);
         moves.cut(options.burst);
-        if !moves.creates.is_empty() && moves::lacks_labels(snapshot, hash) {
+        if !moves.creates.is_empty() && moves::lack_labels(&snapshot.daemon_set, hash) {
             self.error = Some("unable to create pods, no labels".to_owned());
             moves.creates.clear();
         }
@@ -133,13 +133,13 @@ impl<'d, 'a> Draft<'d, 'a> {
         let is_finished =
             |delete: &&Delete<'_>| matches!(delete.reason, Reason::PodFailed | Reason::PodSucceeded);
         let (within, beyond) = moves.deletes.split_at(moves.deletes.len().min(options.burst));
-        let beyond = if !options.deviates(Deviation::DecideAfterCut) {
-            beyond
-        } else {
+        let beyond = if options.deviates(Deviation::DecideAfterCut) {
             if beyond.iter().any(|delete| is_finished(&delete)) {
                 self.deviations.insert(Deviation::DecideAfterCut);
             }
             &[]
+        } else {
+            beyond
         };
         let mut events = Vec::new();
         for delete in within.iter().chain(beyond).filter(is_finished) {

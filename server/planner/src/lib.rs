@@ -11,6 +11,7 @@ mod claims;
 mod draft;
 mod eligibility;
 mod expectations;
+pub mod explain;
 #[cfg(test)]
 mod fixtures;
 mod gate;
@@ -21,6 +22,7 @@ mod patience;
 mod placement;
 pub mod plan;
 mod pods;
+pub mod report;
 mod requeue;
 mod revisions;
 mod rollout;
@@ -29,6 +31,8 @@ pub mod snapshot;
 mod status;
 mod surge;
 mod sync;
+
+pub use explain::{explain, explain_until};
 
 use crate::{patience::Patience, plan::Plan, snapshot::Snapshot};
 

@@ -2,13 +2,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use serde_json::Value;
-
 use crate::{
     manifest, names,
     plan::{Action, ActionKind, EventType, Reason},
     pods::{self, OwnPod, Picture, Place},
-    snapshot::{Deviation, ExpectedCreate, Pod, Snapshot},
+    snapshot::{DaemonSet, Deviation, ExpectedCreate, Pod, Snapshot},
 };
 
 /// A pod to create.
@@ -158,15 +156,8 @@ pub(crate) fn finished_event(namespace: &str, delete: &Delete<'_>) -> Option<Act
 }
 
 /// Whether the pods to create would have no label at all, in which case none is created (D-66).
-pub(crate) fn lacks_labels(snapshot: &Snapshot, hash: &str) -> bool {
-    let labels = snapshot
-        .daemon_set
-        .template
-        .pointer("/metadata/labels")
-        .and_then(Value::as_object);
-    hash.is_empty()
-        && labels.is_none_or(serde_json::Map::is_empty)
-        && manifest::template_generation(&snapshot.daemon_set).is_none()
+pub(crate) fn lack_labels(ds: &DaemonSet, hash: &str) -> bool {
+    hash.is_empty() && manifest::template_labels(ds).is_empty() && manifest::template_generation(ds).is_none()
 }
 
 /// Names pods so that the same decision twice gives the same name.
@@ -218,7 +209,8 @@ impl<'a> Naming<'a> {
     }
 }
 
-fn create_message(
+/// Why a pod is created, for people.
+pub(crate) fn create_message(
     create: &Create,
     place: &Place<'_>,
     pods: &[OwnPod<'_>],
@@ -243,7 +235,8 @@ fn create_message(
     }
 }
 
-fn delete_message(delete: &Delete<'_>, budget: Option<(i64, i64)>) -> String {
+/// Why a pod is deleted, for people.
+pub(crate) fn delete_message(delete: &Delete<'_>, budget: Option<(i64, i64)>) -> String {
     let (pod, node) = (&delete.pod.name, delete.node);
     let kept = delete.kept.map_or("another pod", |pod| &pod.name);
     let (used, limit) = budget.unwrap_or_default();

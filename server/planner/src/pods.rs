@@ -14,7 +14,7 @@ use crate::{
     patience::Patience,
     plan::{Action, ActionKind, Batch, ObjectRef, Reason},
     revisions::Resolution,
-    snapshot::{DaemonSet, Node, Pod, PodPhase, Snapshot, Target},
+    snapshot::{DaemonSet, Node, Pod, Snapshot, Target},
 };
 
 /// Who is claimed: decided once per plan (D-28).
@@ -141,11 +141,6 @@ impl<'a> OwnPod<'a> {
     /// Neither finished nor being deleted (D-30).
     pub(crate) fn is_live(&self) -> bool {
         !self.pod.deleting && !self.pod.phase.is_terminal()
-    }
-
-    /// Failed, and not being deleted.
-    pub(crate) fn has_failed(&self) -> bool {
-        !self.pod.deleting && self.pod.phase == PodPhase::Failed
     }
 }
 

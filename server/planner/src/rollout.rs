@@ -157,6 +157,25 @@ impl<'p, 'a> Content<'p, 'a> {
     }
 }
 
+impl Content<'_, '_> {
+    /// Whether the entry uses maxUnavailable (D-41).
+    pub(crate) fn is_unavailable(&self) -> bool {
+        match self {
+            Self::Nothing | Self::Both { .. } | Self::Crowd => true,
+            Self::New(pod) | Self::Old(pod) => !pod.available,
+        }
+    }
+
+    /// Whether the entry uses maxSurge (D-45).
+    pub(crate) fn is_surging(&self) -> bool {
+        match self {
+            Self::Crowd => true,
+            Self::Both { new, .. } => !new.available,
+            Self::Nothing | Self::New(_) | Self::Old(_) => false,
+        }
+    }
+}
+
 /// Takes old pods down within maxUnavailable; placement fills the nodes later (D-41 to D-44).
 fn without_surge<'a>(picture: &Picture<'a>, limits: Limits) -> Step<'a> {
     let mut step = Step {
@@ -165,18 +184,14 @@ fn without_surge<'a>(picture: &Picture<'a>, limits: Limits) -> Step<'a> {
     };
     let mut candidates: Vec<(&Place<'a>, &OwnPod<'a>)> = Vec::new();
     for (_, place, pods) in picture.entries() {
-        step.unavailable += match Content::of(pods) {
-            Content::Nothing | Content::Both { .. } | Content::Crowd => 1,
-            Content::New(new) => i64::from(!new.available),
-            Content::Old(old) if old.available => {
-                candidates.push((place, old));
-                0
-            }
-            Content::Old(old) => {
-                step.moves.delete(place, old, Reason::RolloutOldUnavailable);
-                1
-            }
-        };
+        let content = Content::of(pods);
+        step.unavailable += i64::from(content.is_unavailable());
+        match content {
+            Content::Old(old) if old.available => candidates.push((place, old)),
+            // It goes even when the budget is exceeded, since it adds nothing to what is unavailable (D-42).
+            Content::Old(old) => step.moves.delete(place, old, Reason::RolloutOldUnavailable),
+            _ => {}
+        }
     }
     let room = limits.max_unavailable.saturating_sub(step.unavailable);
     for (place, old) in candidates.into_iter().take(usize::try_from(room).unwrap_or(0)) {

@@ -39,15 +39,13 @@ impl<'p, 'a> Survey<'p, 'a> {
         if let Content::Old(pod) | Content::New(pod) | Content::Both { old: pod, .. } = content {
             self.available += usize::from(pod.available);
         }
+        self.step.surging += i64::from(content.is_surging());
         match content {
-            Content::Crowd => self.step.surging += 1,
-            Content::Nothing | Content::New(_) => {}
             Content::Both { new, old } if new.available => {
                 self.step
                     .moves
                     .delete_beside(place, old, Reason::SurgeNewAvailable, new);
             }
-            Content::Both { .. } => self.step.surging += 1,
             Content::Old(_) if place.node.is_none() => {
                 if options.deviates(Deviation::SurgeIgnoresMissingNodes) {
                     self.step.deviations.insert(Deviation::SurgeIgnoresMissingNodes);
@@ -67,6 +65,7 @@ impl<'p, 'a> Survey<'p, 'a> {
                 (true, true) => self.candidates.push(index),
                 (true, false) => self.sunset.push((place, old)),
             },
+            _ => {}
         }
     }
 

@@ -1,0 +1,103 @@
+//! Sentences that more than one rule needs, or that need some looking up.
+
+use std::time::Duration;
+
+use crate::{
+    placement::Waiting,
+    pods::{OwnPod, Picture, Place},
+    rollout::{Content, Limits},
+    snapshot::{PodPhase, Snapshot},
+};
+
+/// Users of a budget that a sentence names.
+const NAMED: usize = 3;
+
+/// Who uses up the rollout's budget.
+pub(super) fn budget(picture: &Picture<'_>, limits: &Limits) -> String {
+    let surge = limits.max_surge != 0;
+    let users = picture.entries().filter_map(|(_, place, pods)| {
+        let content = Content::of(pods);
+        let uses = if surge {
+            content.is_surging()
+        } else {
+            content.is_unavailable()
+        };
+        uses.then(|| user(place, content, pods))
+    });
+    let mut users: Vec<String> = users.collect();
+    let (field, limit) = if surge {
+        ("maxSurge", limits.max_surge)
+    } else {
+        ("maxUnavailable", limits.max_unavailable)
+    };
+    if users.is_empty() {
+        return format!("{field} is {limit}, and others come first");
+    }
+    let (count, more) = (users.len(), users.len().saturating_sub(NAMED));
+    users.truncate(NAMED);
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    format!("{count} of {field} {limit} in use by {}{more}", users.join(", "))
+}
+
+/// One user of a budget.
+fn user(place: &Place<'_>, content: Content<'_, '_>, pods: &[OwnPod<'_>]) -> String {
+    let node = place.name;
+    match (content, pods) {
+        (Content::Nothing, []) => format!("{node} (no pod)"),
+        (Content::Nothing, [first, ..]) => format!("{node} (pod {} is being deleted)", first.pod.name),
+        (Content::New(pod) | Content::Old(pod) | Content::Both { new: pod, .. }, _) if !pod.available => {
+            format!("{node} (pod {} is not available)", pod.pod.name)
+        }
+        _ => format!("{node} (more than one pod)"),
+    }
+}
+
+/// A change that expectations hold up.
+pub(super) fn expectations(place: &Place<'_>, snapshot: &Snapshot, left: Duration, change: &str) -> String {
+    let expected = snapshot.state.expectations.iter().flat_map(|pair| &pair.creates);
+    if let Some(create) = expected.into_iter().find(|create| create.node_name == place.name) {
+        let pod = if create.pod_name.is_empty() {
+            "a pod"
+        } else {
+            &create.pod_name
+        };
+        return format!("{pod} was created for {} and has not been seen yet", place.name);
+    }
+    format!(
+        "{change}; waits for creates or deletes of an earlier plan to be seen, at most {}",
+        seconds(left)
+    )
+}
+
+/// A failed pod that waits.
+pub(super) fn backoff(waiting: &Waiting<'_>) -> String {
+    let Waiting { pod, node, wait } = waiting;
+    format!(
+        "pod {} on {node} failed; it is replaced in {}",
+        pod.name,
+        seconds(wait.left)
+    )
+}
+
+/// A pod that is as it should be.
+pub(super) fn runs(own: &OwnPod<'_>) -> String {
+    let pod = &own.pod.name;
+    match own.pod.phase {
+        _ if own.available => format!("pod {pod} runs and is available"),
+        _ if own.pod.ready => format!("pod {pod} runs and is ready, but not yet for minReadySeconds"),
+        PodPhase::Pending => format!("pod {pod} is pending"),
+        _ => format!("pod {pod} runs, but is not ready"),
+    }
+}
+
+/// Seconds, rounded up.
+fn seconds(duration: Duration) -> String {
+    let whole = duration
+        .as_secs()
+        .saturating_add(u64::from(duration.subsec_nanos() > 0));
+    format!("{whole} s")
+}

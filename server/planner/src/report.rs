@@ -1,0 +1,164 @@
+//! What became of a plan, and what follows: the state to hold, and when to come back.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use crate::snapshot::{Deviation, Expectations, ExpectedCreate, Options, State};
+
+/// What became of one action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// The action's id: its place in the plan, from 1.
+    pub action_id: u32,
+    /// How it ended.
+    pub result: OutcomeResult,
+    /// The error, for people; empty after success.
+    pub message: String,
+    /// The HTTP status of the answer; 0 when there was none.
+    pub http_status: u32,
+    /// For creates and deletes of pods, which expectation it is about.
+    pub subject: Option<Subject>,
+}
+
+/// How an action ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OutcomeResult {
+    /// Done.
+    Succeeded,
+    /// Create: a pod of that name is ours, on the same node and of the same revision.
+    AlreadyExists,
+    /// Create: the name belongs to something else.
+    NameTaken,
+    /// Delete, adopt, release: the object is gone.
+    NotFound,
+    /// Create: refused because the namespace is terminating.
+    NamespaceTerminating,
+    /// Failed.
+    Failed,
+    /// Not attempted.
+    Skipped,
+}
+
+/// The expectation that an outcome is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// The create.
+    CreatedPod(ExpectedCreate),
+    /// The uid of the pod to delete.
+    DeletedPodUid(String),
+}
+
+/// How to come back to a workload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComeBack {
+    /// Something failed: come back with back-off, too.
+    pub backoff: bool,
+    /// Come back after this time.
+    pub after: Option<Duration>,
+    /// Why, for people; empty when there is no need to come back.
+    pub message: String,
+}
+
+/// The state less everything that the outcomes settle.
+///
+/// A create that failed, was refused or was skipped will not be seen, and neither will the delete of a pod that is gone or
+/// stays (D-73, D-78, D-79, D-81). A create whose pod exists already is settled as upstream settles every failed create:
+/// the watch may have shown that pod before it was expected, and the derived name keeps a repeated create harmless. Without
+/// the deviation of Q-20 a create refused by a terminating namespace stays expected (D-80).
+#[must_use]
+pub fn fold(state: &State, outcomes: &[Outcome], options: &Options) -> State {
+    let (mut creates, mut deletes) = (BTreeSet::new(), BTreeSet::new());
+    let mut state = state.clone();
+    for outcome in outcomes {
+        match &outcome.subject {
+            Some(Subject::CreatedPod(create)) => {
+                if settles_create(outcome.result, options) {
+                    creates.insert(create);
+                }
+                if outcome.result == OutcomeResult::NameTaken {
+                    count_collision(&mut state.pod_name_collisions, &create.node_name);
+                }
+            }
+            Some(Subject::DeletedPodUid(uid)) if outcome.result != OutcomeResult::Succeeded => {
+                deletes.insert(uid);
+            }
+            _ => {}
+        }
+    }
+    state.expectations = state
+        .expectations
+        .and_then(|pair| without(pair, &creates, &deletes));
+    state
+}
+
+/// When to come back: with back-off when anything failed or was left undone, besides the time that the plan itself asked
+/// for (D-71.12, D-79).
+#[must_use]
+pub fn come_back(outcomes: &[Outcome], after: Option<Duration>, plan_error: Option<&str>) -> ComeBack {
+    let (failed, skipped) = outcomes
+        .iter()
+        .fold((0_usize, 0_usize), |(failed, skipped), outcome| {
+            match outcome.result {
+                OutcomeResult::Failed | OutcomeResult::NameTaken => (failed + 1, skipped),
+                OutcomeResult::Skipped => (failed, skipped + 1),
+                _ => (failed, skipped),
+            }
+        });
+    let mut reasons = Vec::new();
+    if failed > 0 || skipped > 0 {
+        let mut reason = format!(
+            "of {} actions {failed} failed and {skipped} were skipped",
+            outcomes.len()
+        );
+        // The first by id, since outcomes come in any order.
+        let first = outcomes
+            .iter()
+            .filter(|outcome| matches!(outcome.result, OutcomeResult::Failed | OutcomeResult::NameTaken))
+            .min_by_key(|outcome| outcome.action_id);
+        if let Some(first) = first.filter(|first| !first.message.is_empty()) {
+            reason = format!("{reason}; action {}: {}", first.action_id, first.message);
+        }
+        reasons.push(reason);
+    }
+    reasons.extend(
+        plan_error
+            .filter(|error| !error.is_empty())
+            .map(|error| format!("the plan is not complete: {error}")),
+    );
+    let backoff = !reasons.is_empty();
+    if !backoff && after.is_some() {
+        reasons.push("the plan asked for it".to_owned());
+    }
+    ComeBack {
+        backoff,
+        after,
+        message: reasons.join("; "),
+    }
+}
+
+fn settles_create(result: OutcomeResult, options: &Options) -> bool {
+    match result {
+        OutcomeResult::Succeeded => false,
+        OutcomeResult::NamespaceTerminating => options.deviates(Deviation::LowerOnNamespaceTerminating),
+        _ => true,
+    }
+}
+
+fn count_collision(collisions: &mut Vec<(String, u32)>, node: &str) {
+    if let Some((_, count)) = collisions.iter_mut().find(|(other, _)| other == node) {
+        *count = count.saturating_add(1);
+    } else {
+        collisions.push((node.to_owned(), 1));
+        collisions.sort();
+    }
+}
+
+/// What is left of expectations; `None` when nothing is.
+fn without(
+    mut pair: Expectations,
+    creates: &BTreeSet<&ExpectedCreate>,
+    deletes: &BTreeSet<&String>,
+) -> Option<Expectations> {
+    pair.creates.retain(|create| !creates.contains(create));
+    pair.delete_uids.retain(|uid| !deletes.contains(uid));
+    (!pair.creates.is_empty() || !pair.delete_uids.is_empty()).then_some(pair)
+}
