@@ -497,7 +497,9 @@ impl Queue {
             .values()
             .map(|started| started.elapsed().as_secs_f64())
             .collect();
-        self.unfinished.get_or_create(&QUEUE).set(ages.iter().fold(0.0, |sum, age| sum + age));
+        self.unfinished
+            .get_or_create(&QUEUE)
+            .set(ages.iter().fold(0.0, |sum, age| sum + age));
         self.longest
             .get_or_create(&QUEUE)
             .set(ages.into_iter().fold(0.0, f64::max));

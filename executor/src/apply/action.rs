@@ -169,12 +169,19 @@ impl<'a, A: Actuator> Context<'a, A> {
             }
             Some(Kind::ReleaseRevision(release)) => {
                 let patch = Patch::Strategic(release.patch.clone());
-                self.patch(action, Resource::Revisions, release.revision.as_ref(), patch, RELEASE)
-                    .await
+                self.patch(
+                    action,
+                    Resource::Revisions,
+                    release.revision.as_ref(),
+                    patch,
+                    RELEASE,
+                )
+                .await
             }
             Some(Kind::AdoptPod(adopt)) => {
                 let patch = Patch::Strategic(adopt.patch.clone());
-                self.patch(action, Resource::Pods, adopt.pod.as_ref(), patch, ADOPT).await
+                self.patch(action, Resource::Pods, adopt.pod.as_ref(), patch, ADOPT)
+                    .await
             }
             Some(Kind::ReleasePod(release)) => {
                 let patch = Patch::Strategic(release.patch.clone());
@@ -363,7 +370,12 @@ impl<'a, A: Actuator> Context<'a, A> {
 
     async fn delete_pod(&self, action: &v1::Action, delete: &v1::DeletePod) -> Done {
         let done = self
-            .delete(action, Resource::Pods, delete.pod.as_ref(), delete.uid_precondition)
+            .delete(
+                action,
+                Resource::Pods,
+                delete.pod.as_ref(),
+                delete.uid_precondition,
+            )
             .await;
         let name = delete.pod.as_ref().map_or("", |pod| &pod.name);
         match done.outcome.result() {

@@ -63,9 +63,21 @@ impl PodManifest {
 
 /// Whether a live pod is the one that a create of this plan would have made: same controller, node and revision.
 pub(super) fn is_same_pod(live: &Value, workload_uid: &str, node_name: &str, revision_hash: &str) -> bool {
-    let Ok(Pod { projection: pod, .. }) = Pod::from_json(live) else { return false };
-    let hash = pod.labels.iter().find(|label| label.key == HASH_LABEL).map_or("", |label| &label.value);
-    let target = if pod.node_name.is_empty() { &pod.target_node_name } else { &pod.node_name };
-    let controlled = pod.controller.is_some_and(|controller| controller.uid == workload_uid);
+    let Ok(Pod { projection: pod, .. }) = Pod::from_json(live) else {
+        return false;
+    };
+    let hash = pod
+        .labels
+        .iter()
+        .find(|label| label.key == HASH_LABEL)
+        .map_or("", |label| &label.value);
+    let target = if pod.node_name.is_empty() {
+        &pod.target_node_name
+    } else {
+        &pod.node_name
+    };
+    let controlled = pod
+        .controller
+        .is_some_and(|controller| controller.uid == workload_uid);
     controlled && hash == revision_hash && target == node_name
 }
