@@ -26,6 +26,11 @@ pub use control_plane::nodes::{
     PodBehaviour, fake_node,
 };
 pub use process::Process;
-pub use tools::{Tool, Toolbox};
+pub use tools::Tool;
 pub use wait::eventually;
 pub use workdir::Workdir;
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

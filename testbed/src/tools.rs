@@ -92,8 +92,11 @@ impl Tool {
 
     /// Where the built program is; it is built first if it has to be, which can take minutes.
     ///
+    /// Any number of processes may ask at the same time: one builds, the others wait for it. What is being
+    /// done is said on standard error.
+    ///
     /// # Errors
-    /// See [`Toolbox::get`].
+    /// There is no Go on this machine, a module cannot be downloaded, or the build fails.
     pub fn path(self) -> Result<PathBuf> {
         Toolbox::default().get(self)
     }
@@ -101,13 +104,13 @@ impl Tool {
 
 /// Where tools are built from, by what, and where to.
 #[derive(Clone, Debug)]
-pub struct Toolbox {
+pub(crate) struct Toolbox {
     /// The `go` command.
-    pub go: PathBuf,
+    go: PathBuf,
     /// The folder with one Go module per folder.
-    pub modules: PathBuf,
+    modules: PathBuf,
     /// The folder that keeps the built programs.
-    pub bin: PathBuf,
+    bin: PathBuf,
 }
 
 impl Default for Toolbox {
@@ -124,14 +127,8 @@ impl Default for Toolbox {
 }
 
 impl Toolbox {
-    /// Where `tool` is; it is built first if it has to be.
-    ///
-    /// Any number of processes may ask at the same time: one builds, the others wait for it. What is being
-    /// done is said on standard error.
-    ///
-    /// # Errors
-    /// There is no Go on this machine, a module cannot be downloaded, or the build fails.
-    pub fn get(&self, tool: Tool) -> Result<PathBuf> {
+    /// Where `tool` is; it is built first if it has to be. See [`Tool::path`].
+    fn get(&self, tool: Tool) -> Result<PathBuf> {
         let folder = self.folder(tool)?;
         let path = folder.join(tool.name());
         if path.exists() {

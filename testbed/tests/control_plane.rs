@@ -176,32 +176,37 @@ async fn fake_kubelets_do_what_pods_and_nodes_tell_them() -> Result<()> {
     becomes(&pods, "silent", "Running", true).await?;
 
     node_readiness_follows(&control_plane, &nodes[0]).await?;
-    deletion_can_be_held(&control_plane, &pods, &nodes[0]).await
+    deletion_waits_for_the_kubelet(&control_plane, &pods, &nodes).await
 }
 
 async fn node_readiness_follows(control_plane: &ControlPlane, node: &str) -> Result<()> {
     for ready in [false, true] {
         control_plane.set_node_ready(node, ready).await?;
-        let wanted = if ready {
-            "condition=Ready"
-        } else {
-            "condition=Ready=False"
-        };
-        let args = ["wait", "node", node, "--for", wanted, "--timeout=60s"];
-        control_plane.kubectl(args).await?;
+        wait_for_node(control_plane, node, if ready { "True" } else { "False" }).await?;
     }
     Ok(())
 }
 
-async fn deletion_can_be_held(control_plane: &ControlPlane, pods: &Api<Pod>, node: &str) -> Result<()> {
-    pods.create(
-        &PostParams::default(),
-        &pod("held", node, &json!({POD_DELETION_ANNOTATION: "hold"}))?,
-    )
-    .await?;
+async fn wait_for_node(control_plane: &ControlPlane, node: &str, ready: &str) -> Result<()> {
+    let condition = format!("--for=condition=Ready={ready}");
+    control_plane
+        .kubectl(["wait", "node", node, &condition, "--timeout=60s"])
+        .await?;
+    Ok(())
+}
+
+/// A pod goes only when a live kubelet is not told to hold it.
+async fn deletion_waits_for_the_kubelet(
+    control_plane: &ControlPlane,
+    pods: &Api<Pod>,
+    nodes: &[String],
+) -> Result<()> {
+    let held = pod("held", &nodes[0], &json!({POD_DELETION_ANNOTATION: "hold"}))?;
+    pods.create(&PostParams::default(), &held).await?;
     becomes(pods, "held", "Running", true).await?;
-    pods.delete("held", &DeleteParams::default()).await?;
-    pods.delete("last", &DeleteParams::default()).await?;
+    control_plane.set_node_silent(&nodes[1], true).await?;
+    wait_for_node(control_plane, &nodes[1], "Unknown").await?;
+
     let gone = async |name: &str| {
         eventually(DEADLINE, format!("{name} is gone"), async || {
             ensure!(pods.get_opt(name).await?.is_none(), "it is still there");
@@ -209,18 +214,36 @@ async fn deletion_can_be_held(control_plane: &ControlPlane, pods: &Api<Pod>, nod
         })
         .await
     };
+    for name in ["held", "silent", "last"] {
+        pods.delete(name, &DeleteParams::default()).await?;
+    }
+    // The last one is gone, so the kubelets had their chance with the two before it.
     gone("last").await?;
-    assert!(pods.get("held").await?.metadata.deletion_timestamp.is_some());
+    for name in ["held", "silent"] {
+        assert!(
+            pods.get(name).await?.metadata.deletion_timestamp.is_some(),
+            "{name} is in deletion"
+        );
+    }
     let release = format!("{POD_DELETION_ANNOTATION}-");
     control_plane
         .kubectl(["annotate", "pod", "held", &release])
         .await?;
-    gone("held").await
+    gone("held").await?;
+    control_plane.set_node_silent(&nodes[1], false).await?;
+    wait_for_node(control_plane, &nodes[1], "True").await?;
+    gone("silent").await
 }
 
 #[tokio::test]
 async fn controllers_and_scheduler_work() -> Result<()> {
-    let control_plane = ControlPlane::builder().whole_cluster().start().await?;
+    // With the admission plugins of a real cluster, which need what these parts do.
+    let builder = ControlPlane::builder().whole_cluster();
+    let control_plane = builder
+        .admission("ServiceAccount")
+        .admission("TaintNodesByCondition")
+        .start()
+        .await?;
     control_plane.create_nodes(3).await?;
     control_plane
         .kubectl(["create", "deployment", "web", "--image=web:1", "--replicas=6"])
