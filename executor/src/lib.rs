@@ -4,6 +4,8 @@
 
 pub mod actuator;
 pub mod apply;
+pub mod args;
+pub mod config;
 mod buckets;
 pub mod event;
 pub mod events;
@@ -12,6 +14,7 @@ pub mod gate;
 pub mod handlers;
 pub mod http;
 pub mod lead;
+pub mod logs;
 pub mod metrics;
 pub mod project;
 pub mod queue;

@@ -1,0 +1,339 @@
+//! Flags. Each may also be given as an environment variable.
+
+use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
+
+use clap::{ArgAction, Parser, ValueEnum};
+use nodewise_proto::v1;
+use tonic::transport::Uri;
+
+use crate::{
+    config::{Config, ConfigError, Mode},
+    lead::Timing,
+};
+
+/// Runs DaemonSets by the plans of a nodewise-server: watches the apiserver, asks for plans, applies them and reports back.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "nodewise-executor", version)]
+pub struct Args {
+    /// A replica of the service, such as http://127.0.0.1:7443; repeat it, or separate with commas, for more
+    #[arg(
+        long,
+        env = "NODEWISE_SERVER",
+        required = true,
+        value_delimiter = ',',
+        value_name = "URL"
+    )]
+    pub server: Vec<Uri>,
+
+    /// Where the cluster is [default: KUBECONFIG, else ~/.kube/config, else the service account of the pod]
+    #[arg(long, env = "NODEWISE_KUBECONFIG", value_name = "PATH")]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// Whether to write
+    #[arg(long, env = "NODEWISE_MODE", value_enum, default_value_t = ModeArg::Own)]
+    pub mode: ModeArg,
+
+    /// Work only while holding a Lease, so that several executors may run [default: true in mode own]
+    #[arg(long, env = "NODEWISE_LEADER_ELECT", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
+          default_missing_value = "true", value_name = "BOOL")]
+    pub leader_elect: Option<bool>,
+
+    /// Namespace of the Lease
+    #[arg(
+        long,
+        env = "NODEWISE_LEASE_NAMESPACE",
+        default_value = "kube-system",
+        value_name = "NAMESPACE"
+    )]
+    pub lease_namespace: String,
+
+    /// How long others respect the lease after its last renewal
+    #[arg(long, env = "NODEWISE_LEASE_DURATION", default_value = "15s", value_name = "DURATION",
+          value_parser = humantime::parse_duration)]
+    pub lease_duration: Duration,
+
+    /// How long the leader goes on without a renewal
+    #[arg(long, env = "NODEWISE_RENEW_DEADLINE", default_value = "10s", value_name = "DURATION",
+          value_parser = humantime::parse_duration)]
+    pub renew_deadline: Duration,
+
+    /// Pause between two tries to acquire or renew the lease
+    #[arg(long, env = "NODEWISE_RETRY_PERIOD", default_value = "2s", value_name = "DURATION",
+          value_parser = humantime::parse_duration)]
+    pub retry_period: Duration,
+
+    /// Watch DaemonSets, pods and revisions of this namespace only [default: all]
+    #[arg(long, env = "NODEWISE_NAMESPACE", value_name = "NAMESPACE")]
+    pub namespace: Option<String>,
+
+    /// DaemonSets in work at the same time
+    #[arg(
+        long,
+        env = "NODEWISE_CONCURRENT_SYNCS",
+        default_value = "2",
+        value_name = "N"
+    )]
+    pub concurrent_syncs: NonZeroUsize,
+
+    /// Writes to the apiserver under way at the same time, for one DaemonSet
+    #[arg(
+        long,
+        env = "NODEWISE_CONCURRENT_WRITES",
+        default_value = "64",
+        value_name = "N"
+    )]
+    pub concurrent_writes: NonZeroUsize,
+
+    /// Most creates, and separately most deletes, of one plan
+    #[arg(long, env = "NODEWISE_BURST", default_value_t = 250, value_name = "N",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub burst: u32,
+
+    /// Which mended defects of upstream are on
+    #[arg(long, env = "NODEWISE_PROFILE", value_enum, default_value_t = ProfileArg::Default)]
+    pub profile: ProfileArg,
+
+    /// Deviations to switch on besides those of the profile, such as surge-honours-backoff
+    #[arg(long, env = "NODEWISE_ENABLE_DEVIATION", value_delimiter = ',', value_name = "NAME",
+          value_parser = parse_deviation)]
+    pub enable_deviation: Vec<v1::Deviation>,
+
+    /// Deviations to switch off
+    #[arg(long, env = "NODEWISE_DISABLE_DEVIATION", value_delimiter = ',', value_name = "NAME",
+          value_parser = parse_deviation)]
+    pub disable_deviation: Vec<v1::Deviation>,
+
+    /// Buckets that nodes and pods are divided into; what did not change is not sent again
+    #[arg(long, env = "NODEWISE_BUCKETS", default_value_t = 64, value_name = "N",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub buckets: u32,
+
+    /// Longest wait for one plan
+    #[arg(long, env = "NODEWISE_PLAN_TIMEOUT", default_value = "30s", value_name = "DURATION",
+          value_parser = humantime::parse_duration)]
+    pub plan_timeout: Duration,
+
+    /// Longest wait for one answer of the apiserver
+    #[arg(long, env = "NODEWISE_API_TIMEOUT", default_value = "30s", value_name = "DURATION",
+          value_parser = humantime::parse_duration)]
+    pub api_timeout: Duration,
+
+    /// Most calls to the apiserver per second [default: no limit, the apiserver's own fairness decides]
+    #[arg(long, env = "NODEWISE_CLIENT_QPS", value_name = "N")]
+    pub client_qps: Option<std::num::NonZeroU64>,
+
+    /// Longest time from SIGTERM to the end of the work under way
+    #[arg(long, env = "NODEWISE_DRAIN_TIMEOUT", default_value = "20s", value_name = "DURATION",
+          value_parser = humantime::parse_duration)]
+    pub drain_timeout: Duration,
+
+    /// Address of /healthz, /readyz and /metrics; port 0 takes a free one, which the log tells
+    #[arg(
+        long,
+        env = "NODEWISE_HTTP_LISTEN",
+        default_value = "0.0.0.0:8080",
+        value_name = "ADDRESS"
+    )]
+    pub http_listen: SocketAddr,
+
+    /// Form of the log on standard error
+    #[arg(long, env = "NODEWISE_LOG_FORMAT", value_enum, default_value_t = LogFormat::Human)]
+    pub log_format: LogFormat,
+
+    /// What to log: a level, or directives such as `info,nodewise_executor=debug`
+    #[arg(long, env = "NODEWISE_LOG", default_value = "info", value_name = "FILTER")]
+    pub log: String,
+}
+
+/// Whether to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ModeArg {
+    /// Be the DaemonSet controller; the built-in one must be off
+    Own,
+    /// Write nothing, log what would be written: for running beside the built-in controller
+    Observe,
+}
+
+/// Which mended defects of upstream are on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProfileArg {
+    /// Those that are on by default
+    Default,
+    /// None: what Kubernetes does, its defects included
+    UpstreamStrict,
+}
+
+/// The form of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// Lines for people
+    Human,
+    /// One JSON object per line
+    Json,
+}
+
+impl Args {
+    /// The settings that the flags mean; `host` is the name of this machine or pod.
+    pub fn config(&self, host: &str) -> Result<Config, ConfigError> {
+        let mode = match self.mode {
+            ModeArg::Own => Mode::Own,
+            ModeArg::Observe => Mode::Observe,
+        };
+        let timing = Timing {
+            lease_duration: self.lease_duration,
+            renew_deadline: self.renew_deadline,
+            retry_period: self.retry_period,
+        };
+        // Who writes nothing needs no lease, and must not take it from whoever does.
+        let elect = self.leader_elect.unwrap_or(mode == Mode::Own);
+        let config = Config {
+            servers: self.server.clone(),
+            mode,
+            election: elect.then(|| crate::config::Election {
+                namespace: self.lease_namespace.clone(),
+                identity: crate::lead::identity(host),
+                timing,
+            }),
+            namespace: self.namespace.clone(),
+            concurrent_syncs: self.concurrent_syncs.get(),
+            concurrent_writes: self.concurrent_writes.get(),
+            options: self.plan_options(),
+            buckets: self.buckets,
+            plan_timeout: self.plan_timeout,
+            api_timeout: self.api_timeout,
+            drain_timeout: self.drain_timeout,
+        };
+        config.validate()
+    }
+
+    fn plan_options(&self) -> v1::PlanOptions {
+        let profile = match self.profile {
+            ProfileArg::Default => v1::Profile::Default,
+            ProfileArg::UpstreamStrict => v1::Profile::UpstreamStrict,
+        };
+        v1::PlanOptions {
+            profile: profile.into(),
+            enabled_deviations: self
+                .enable_deviation
+                .iter()
+                .map(|&deviation| deviation.into())
+                .collect(),
+            disabled_deviations: self
+                .disable_deviation
+                .iter()
+                .map(|&deviation| deviation.into())
+                .collect(),
+            feature_gates: Vec::new(),
+            burst: Some(self.burst),
+        }
+    }
+}
+
+/// Reads a deviation's name: `surge-honours-backoff` for DEVIATION_SURGE_HONOURS_BACKOFF.
+fn parse_deviation(name: &str) -> Result<v1::Deviation, String> {
+    v1::Deviation::from_str_name(&format!("DEVIATION_{}", name.to_uppercase().replace('-', "_")))
+        .filter(|deviation| *deviation != v1::Deviation::Unspecified)
+        .ok_or_else(|| format!("there is no deviation {name:?}; docs/behaviour.md lists them"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    fn config(flags: &[&str]) -> Result<Config, ConfigError> {
+        let required = ["nodewise-executor", "--server", "http://127.0.0.1:7443"];
+        Args::try_parse_from(required.iter().chain(flags))
+            .expect("flags")
+            .config("host")
+    }
+
+    #[test]
+    fn every_flag_is_an_environment_variable_of_the_same_name() {
+        let command = Args::command();
+        command.clone().debug_assert();
+        let flags: Vec<_> = command
+            .get_arguments()
+            .filter(|flag| !["help", "version"].contains(&flag.get_id().as_str()))
+            .collect();
+        assert!(flags.len() > 15, "{} flags", flags.len());
+        for flag in flags {
+            let name = flag
+                .get_long()
+                .expect("a long name")
+                .to_uppercase()
+                .replace('-', "_");
+            assert_eq!(
+                flag.get_env().and_then(|env| env.to_str()),
+                Some(format!("NODEWISE_{name}").as_str())
+            );
+        }
+    }
+
+    // M-4 … M-9: defaults of the election; D-75: 250; chapter 0: two workers.
+    #[test]
+    fn defaults() {
+        let config = config(&[]).expect("valid");
+        let election = config.election.expect("on in mode own");
+        assert_eq!(
+            (election.timing, election.namespace.as_str()),
+            (Timing::default(), "kube-system")
+        );
+        assert!(election.identity.starts_with("host_"));
+        assert_eq!((config.concurrent_syncs, config.options.burst), (2, Some(250)));
+        assert_eq!(config.mode, Mode::Own);
+    }
+
+    #[test]
+    fn observers_take_no_lease_unless_told_to() {
+        assert!(config(&["--mode", "observe"]).expect("valid").election.is_none());
+        assert!(
+            config(&["--mode", "observe", "--leader-elect"])
+                .expect("valid")
+                .election
+                .is_some()
+        );
+        assert!(
+            config(&["--leader-elect=false"])
+                .expect("valid")
+                .election
+                .is_none()
+        );
+    }
+
+    // M-5
+    #[test]
+    fn what_cannot_work_is_refused() {
+        for flags in [
+            ["--renew-deadline", "15s"],
+            ["--retry-period", "9s"],
+            ["--server", "https://127.0.0.1:7443"],
+            ["--server", "127.0.0.1:7443"],
+            ["--plan-timeout", "0s"],
+        ] {
+            assert!(config(&flags).is_err(), "{flags:?}");
+        }
+    }
+
+    #[test]
+    fn deviations_have_readable_names() {
+        let config = config(&[
+            "--profile=upstream-strict",
+            "--enable-deviation=surge-honours-backoff,delete-with-uid",
+            "--disable-deviation=earliest-requeue",
+        ])
+        .expect("valid");
+        assert_eq!(config.options.profile(), v1::Profile::UpstreamStrict);
+        let enabled: Vec<_> = config.options.enabled_deviations().collect();
+        assert_eq!(
+            enabled,
+            [v1::Deviation::SurgeHonoursBackoff, v1::Deviation::DeleteWithUid]
+        );
+        assert_eq!(
+            config.options.disabled_deviations,
+            [v1::Deviation::EarliestRequeue as i32]
+        );
+        assert!(parse_deviation("unspecified").is_err() && parse_deviation("none").is_err());
+    }
+}

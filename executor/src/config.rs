@@ -1,0 +1,97 @@
+//! What an executor is told, after flags and environment have been read.
+
+use std::time::Duration;
+
+use nodewise_proto::v1;
+use tonic::transport::Uri;
+
+use crate::lead::{Timing, TimingError};
+
+/// Settings of an executor.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Replicas of the service; at least one.
+    pub servers: Vec<Uri>,
+    /// Whether to write.
+    pub mode: Mode,
+    /// How to take part in leader election; `None`: work at once.
+    pub election: Option<Election>,
+    /// The only namespace to watch; `None`: all.
+    pub namespace: Option<String>,
+    /// Workloads in work at the same time.
+    pub concurrent_syncs: usize,
+    /// Writes of one workload under way at the same time.
+    pub concurrent_writes: usize,
+    /// How the service is asked to plan.
+    pub options: v1::PlanOptions,
+    /// Buckets that nodes and pods are divided into.
+    pub buckets: u32,
+    /// Longest wait for one plan.
+    pub plan_timeout: Duration,
+    /// Longest wait for one answer of the apiserver.
+    pub api_timeout: Duration,
+    /// Longest time from the request to stop to the end of the work under way.
+    pub drain_timeout: Duration,
+}
+
+/// Whether to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Apply plans.
+    Own,
+    /// Only say what would be written.
+    Observe,
+}
+
+/// How to take part in leader election.
+#[derive(Debug, Clone)]
+pub struct Election {
+    /// Namespace of the Lease.
+    pub namespace: String,
+    /// A name that no other process has.
+    pub identity: String,
+    /// How long everything takes.
+    pub timing: Timing,
+}
+
+/// Settings that cannot work.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// There is nobody to ask.
+    #[error("no server is given: name at least one with --server")]
+    NoServer,
+    /// A server that cannot be reached by this build.
+    #[error("--server {0}: must be http://HOST:PORT")]
+    ServerUrl(Uri),
+    /// Leader election would be unsafe or never settle.
+    #[error("leader election: {0}")]
+    Timing(#[from] TimingError),
+    /// Every call would fail.
+    #[error("{0} must be longer than zero")]
+    ZeroTimeout(&'static str),
+}
+
+impl Config {
+    /// Checks the settings.
+    pub fn validate(self) -> Result<Self, ConfigError> {
+        if self.servers.is_empty() {
+            return Err(ConfigError::NoServer);
+        }
+        let unusable = |url: &&Uri| url.scheme_str() != Some("http") || url.host().is_none();
+        if let Some(url) = self.servers.iter().find(unusable) {
+            return Err(ConfigError::ServerUrl(url.clone()));
+        }
+        if let Some(election) = &self.election {
+            election.timing.validate()?;
+        }
+        for (name, timeout) in [
+            ("--plan-timeout", self.plan_timeout),
+            ("--api-timeout", self.api_timeout),
+        ] {
+            if timeout.is_zero() {
+                return Err(ConfigError::ZeroTimeout(name));
+            }
+        }
+        Ok(self)
+    }
+}
