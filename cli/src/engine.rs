@@ -1,6 +1,6 @@
 //! Who answers: the planner in this binary, or a planning service.
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use nodewise_proto::v1::{self, reconcile_service_client::ReconcileServiceClient};
 use nodewise_server::{ByteSize, Limits, never};
 use tonic::{Code, Status, transport::Channel};
@@ -33,7 +33,7 @@ impl Engine {
             return Ok(Self::InProcess(nodewise_server::Engine::new(UNLIMITED, NO_CACHE)));
         };
         let endpoint = tonic::transport::Endpoint::from_shared(url.to_owned())
-            .with_context(|| format!("--server {url}: expected a URL such as http://127.0.0.1:7443"))?;
+            .map_err(|_| anyhow!("--server {url}: expected a URL such as http://127.0.0.1:7443"))?;
         let channel = endpoint
             .connect()
             .await

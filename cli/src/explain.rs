@@ -31,8 +31,11 @@ pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     let question = Questioner::new(&cluster, &args.engine).ask(daemon_set);
     let nodes = engine.explain(&question, args.node.as_deref()).await?;
     if let Some(node) = &args.node {
+        let known = nodes
+            .iter()
+            .any(|node| node.rule() != v1::Rule::NodeMissing || !node.pods.is_empty());
         ensure!(
-            !nodes.is_empty(),
+            known,
             "{}: no Node {node}, and no pod of {} for it",
             cluster.source(),
             question.title()

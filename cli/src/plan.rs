@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use nodewise_proto::v1;
+use nodewise_proto::v1::{self, action::Kind};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -41,6 +41,11 @@ pub(crate) async fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
     }
     for note in notes(&cluster, namespace, daemon_sets.len()) {
         print::note(&note);
+    }
+    for (daemon_set, plan) in daemon_sets.iter().zip(&plans) {
+        if looks_edited_by_hand(plan) {
+            print::note(&format!("{}: {EDITED_BY_HAND}", daemon_set.title()));
+        }
     }
     match args.output {
         Output::Json => print::json(&elements(&daemon_sets, &plans))?,
@@ -102,6 +107,25 @@ fn notes(cluster: &Cluster, namespace: Option<&str>, daemon_sets: usize) -> Vec<
         ));
     }
     notes
+}
+
+const EDITED_BY_HAND: &str = "the template is new, yet its pods count as current by their template generation; where it \
+                              was edited by hand, raise metadata.generation and the annotation \
+                              deprecated.daemonset.template.generation as the apiserver would";
+
+/// A new template that replaces no pod: either the apiserver was upgraded, or somebody wants to see what an edit would do.
+fn looks_edited_by_hand(plan: &v1::Plan) -> bool {
+    let creates_revision = plan
+        .phases
+        .iter()
+        .flat_map(|phase| &phase.batches)
+        .flat_map(|batch| &batch.actions)
+        .any(|action| matches!(action.kind, Some(Kind::CreateRevision(_))));
+    let updated = plan
+        .daemon_set_status
+        .as_ref()
+        .map_or(0, |status| status.updated_number_scheduled);
+    creates_revision && updated > 0
 }
 
 /// The status that a DaemonSet has now. What is absent or no number counts as 0, as for the apiserver.

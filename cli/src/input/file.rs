@@ -23,7 +23,9 @@ pub(super) fn read(cluster: &mut Cluster, files: &[PathBuf]) -> Result<(), Input
         if cluster.sources.contains(&source) {
             return Err(InputError::new(&source, "is given twice"));
         }
-        cluster.sources.push(Arc::clone(&source));
+        cluster.sources.push(source);
+    }
+    for (file, source) in files.iter().zip(cluster.sources.clone()) {
         add_text(cluster, &source, &contents(file, &source)?)?;
     }
     Ok(())
@@ -111,6 +113,7 @@ fn add_documents(
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct List<'a> {
     #[serde(borrow)]
     items: Option<Vec<&'a RawValue>>,

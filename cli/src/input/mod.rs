@@ -266,7 +266,7 @@ fn title(kind: Kind, namespace: &str, name: &str) -> String {
 
 /// What every object starts with.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 struct Header<'a> {
     #[serde(borrow)]
     kind: Option<Cow<'a, str>>,
@@ -277,7 +277,7 @@ struct Header<'a> {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 struct Metadata<'a> {
     #[serde(borrow)]
     name: Option<Cow<'a, str>>,
@@ -290,6 +290,7 @@ struct Metadata<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Owner<'a> {
     #[serde(borrow, default)]
     uid: Cow<'a, str>,
@@ -299,24 +300,26 @@ struct Owner<'a> {
 
 /// The parts of a DaemonSet that its selector is about.
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Selecting {
     spec: Option<SelectingSpec>,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct SelectingSpec {
     selector: Option<LabelSelector>,
-    #[serde(default)]
-    template: Template,
+    template: Option<Template>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Template {
-    #[serde(default)]
-    metadata: TemplateMetadata,
+    metadata: Option<TemplateMetadata>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct TemplateMetadata {
     labels: Option<BTreeMap<String, String>>,
 }
@@ -324,19 +327,22 @@ struct TemplateMetadata {
 /// The apiserver refuses a DaemonSet whose selector does not match its template, since each of its pods would be released
 /// at once and replaced for ever. Whatever else may be wrong with a DaemonSet, the service says.
 fn check_selector(json: &RawValue, origin: &Origin, title: &str) -> Result<(), InputError> {
-    let Selecting {
-        spec: Some(SelectingSpec {
-            selector: Some(selector),
-            template,
-        }),
-    } = parse(json, origin)?
+    let Selecting { spec } = parse(json, origin)?;
+    let Some(SelectingSpec {
+        selector: Some(selector),
+        template: Some(template),
+    }) = spec
     else {
         return Ok(());
     };
+    let labels = template
+        .metadata
+        .and_then(|metadata| metadata.labels)
+        .unwrap_or_default();
     let Ok(selector) = Selector::try_from(selector) else {
         return Ok(());
     };
-    if selector.selects_all() || selector.matches(&template.metadata.labels.unwrap_or_default()) {
+    if selector.selects_all() || selector.matches(&labels) {
         return Ok(());
     }
     let problem = format!("`{selector}` does not match spec.template.metadata.labels ({title})");

@@ -45,7 +45,7 @@ fn render_one(page: &mut Page, planned: &Planned<'_>) {
     let verdict = match plan.verdict() {
         v1::Verdict::Stale => ": the snapshot is older than the controller's own writes",
         v1::Verdict::StatusOnly => ": waits for earlier creates and deletes to be seen",
-        _ if plan.phases.is_empty() => ": nothing to do now",
+        _ if plan.phases.is_empty() => ": nothing to do",
         _ => "",
     };
     page.line(0, BOLD, &format!("{}{verdict}", planned.title));
@@ -407,7 +407,7 @@ fn summary(planned: &[Planned<'_>]) -> String {
     }
     let of = count(planned.len(), "DaemonSet");
     if !planned.iter().any(|one| changes_something(one.plan)) {
-        return format!("No changes: nothing to do now for {of}.");
+        return format!("No changes: nothing to do for {of}.");
     }
     let mut parts = vec![
         format!("{} to create", count(creates, "pod")),

@@ -1,0 +1,258 @@
+//! Bad input ends in one line that names the file and the field, with status 1.
+
+mod common;
+
+use common::{NOW, data, nodewise, nodewise_with_input};
+use serde_json::{Value, json};
+
+#[track_caller]
+fn refused(ran: &common::Ran, expected: &str) {
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert_eq!(ran.stdout, "", "{ran:?}");
+    assert_eq!(ran.stderr, format!("error: {expected}\n"));
+}
+
+const EXPECTED: &str =
+    "expected a List as `kubectl get daemonsets,nodes,pods,controllerrevisions -A -o json` prints it";
+
+#[test]
+fn texts_that_are_no_list() {
+    for (text, problem) in [
+        ("", format!("is empty; {EXPECTED}")),
+        (" \n", format!("is empty; {EXPECTED}")),
+        (
+            "{\"kind\": \"List\", ",
+            "is not JSON: EOF while parsing an object at line 1 column 17".to_owned(),
+        ),
+        ("not json", format!("holds a string, not a List; {EXPECTED}")),
+        ("[]", format!("holds a bare array, not a List; {EXPECTED}")),
+        ("42", format!("holds a single value, not a List; {EXPECTED}")),
+        ("{}", format!("kind: is missing; {EXPECTED}")),
+        (
+            "kind: ConfigMap",
+            format!("kind: ConfigMap is not a List; {EXPECTED}"),
+        ),
+        ("kind: List", "items: is missing".to_owned()),
+        (
+            "kind: List\nitems: 5",
+            "items: invalid type: integer `5`, expected a sequence".to_owned(),
+        ),
+        (
+            "kind: List\nitems: [5]",
+            "items[0]: invalid type: integer `5`, expected an object".to_owned(),
+        ),
+        ("kind: List\nitems: [{}]", "items[0].kind: is missing".to_owned()),
+        (
+            "kind: List\nitems: [{kind: Node}]",
+            "items[0].metadata.name: is missing".to_owned(),
+        ),
+        (
+            "kind: List\nitems: [{kind: Pod, metadata: 5}]",
+            "items[0].metadata: invalid type: integer `5`, expected an object".to_owned(),
+        ),
+        ("kind: List\nkind: List", "is neither JSON nor YAML: ".to_owned()),
+        ("a: [", "is neither JSON nor YAML: ".to_owned()),
+    ] {
+        let ran = nodewise_with_input(&["plan", "-f", "-"], text);
+        if problem.ends_with(": ") {
+            // What follows are the parser's own words.
+            assert_eq!(ran.code, Some(1), "{ran:?}");
+            assert!(
+                ran.stderr
+                    .starts_with(&format!("error: standard input: {problem}")),
+                "{ran:?}"
+            );
+            assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+        } else {
+            refused(&ran, &format!("standard input: {problem}"));
+        }
+    }
+}
+
+fn new() -> Value {
+    serde_json::from_str(&std::fs::read_to_string(data("new.json")).unwrap()).unwrap()
+}
+
+/// One thing wrong with an otherwise good input.
+#[test]
+fn objects_with_a_wrong_field() {
+    let table: [(&str, Value, &str); 9] = [
+        (
+            "/items/0/spec/template/metadata/labels/app",
+            json!("other"),
+            "items[0].spec.selector: `app=agent` does not match spec.template.metadata.labels (DaemonSet monitoring/agent)",
+        ),
+        (
+            "/items/0/spec/selector",
+            json!({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["agent"]}]}),
+            "items[0].spec.selector: `app notin (agent)` does not match spec.template.metadata.labels (DaemonSet monitoring/agent)",
+        ),
+        (
+            "/items/0/spec/selector",
+            json!("app=agent"),
+            "items[0].spec.selector: invalid type: string \"app=agent\", expected LabelSelector",
+        ),
+        (
+            "/items/0/spec/selector",
+            json!({"matchExpressions": [{"key": "app", "operator": "Near"}]}),
+            "items[0].spec.selector.matchExpressions[0].operator: `Near` is none of In, NotIn, Exists and DoesNotExist (DaemonSet monitoring/agent)",
+        ),
+        (
+            "/items/0/metadata/uid",
+            json!(""),
+            "items[0].metadata.uid: is required (DaemonSet monitoring/agent)",
+        ),
+        (
+            "/items/0/metadata/name",
+            json!(""),
+            "items[0].metadata.name: is missing",
+        ),
+        (
+            "/items/0/spec/template",
+            json!(null),
+            "items[0].spec.template: is required and must be an object (DaemonSet monitoring/agent)",
+        ),
+        (
+            "/items/2/metadata/name",
+            json!("node-1"),
+            "items[2].metadata.name: Node node-1 was already given at standard input: items[1]",
+        ),
+        (
+            "/items/4/spec/taints",
+            json!("none"),
+            "items[4].spec.taints: invalid type: string \"none\", expected a sequence",
+        ),
+    ];
+    for (pointer, value, expected) in table {
+        let mut list = new();
+        *list.pointer_mut(pointer).expect("the field is there") = value;
+        let ran = nodewise_with_input(&["plan", "-f", "-", "--now", NOW], &list.to_string());
+        refused(&ran, &format!("standard input: {expected}"));
+    }
+}
+
+#[test]
+fn files_that_cannot_be_read() {
+    refused(
+        &nodewise(&["plan", "-f", "/no/such/file.json"]),
+        "/no/such/file.json: no such file",
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display().to_string();
+    refused(
+        &nodewise(&["plan", "-f", &path]),
+        &format!("{path}: is a directory, not a file"),
+    );
+    refused(
+        &nodewise(&["plan", "-f", "-", "-f", "-"]),
+        "standard input: is given twice",
+    );
+    let binary = folder.path().join("binary");
+    std::fs::write(&binary, [0x80, 0x81]).unwrap();
+    let path = binary.display().to_string();
+    refused(
+        &nodewise(&["plan", "-f", &path]),
+        &format!("{path}: is not UTF-8 text"),
+    );
+}
+
+/// An object may be in one file only, and documents of one file have numbers.
+#[test]
+fn duplicates_across_files_and_documents() {
+    let new = data("new.json");
+    let list = std::fs::read_to_string(&new).unwrap();
+    let ran = nodewise_with_input(&["plan", "-f", &new, "-f", "-"], &list);
+    refused(
+        &ran,
+        &format!(
+            "standard input: items[0].metadata.name: DaemonSet monitoring/agent was already given at {new}: items[0]"
+        ),
+    );
+    let node = "apiVersion: v1\nkind: Node\nmetadata: {name: a}\n";
+    let ran = nodewise_with_input(&["plan", "-f", "-"], &format!("{node}---\n{node}"));
+    refused(
+        &ran,
+        "standard input: document 2: metadata.name: Node a was already given at standard input: document 1",
+    );
+}
+
+#[test]
+fn explain_names_what_there_is() {
+    let new = data("new.json");
+    for (args, expected) in [
+        (
+            &["explain", "daemonset", "web"][..],
+            format!("{new}: no DaemonSet web; there is monitoring/agent"),
+        ),
+        (
+            &["explain", "ds/agent", "-n", "default"],
+            format!("{new}: no DaemonSet agent in namespace default; there is monitoring/agent"),
+        ),
+        (
+            &["explain", "deployment", "web"],
+            "deployment: not a kind that can be explained; daemonset is".to_owned(),
+        ),
+        (
+            &["explain", "web"],
+            "web: expected `daemonset NAME` or `daemonset/NAME`".to_owned(),
+        ),
+        (
+            &["explain", "daemonset", "agent", "--node", "node-9"],
+            format!("{new}: no Node node-9, and no pod of DaemonSet monitoring/agent for it"),
+        ),
+    ] {
+        let args = [args, &["-f", &new, "--now", NOW]].concat();
+        refused(&nodewise(&args), &expected);
+    }
+}
+
+/// Status 2 is taken by `--detailed-exitcode`.
+#[test]
+fn a_wrong_command_line_ends_with_1() {
+    for args in [
+        &["plan", "--no-such-flag"][..],
+        &["plan", "--now", "yesterday"],
+        &["explain"],
+        &["no-such-command"],
+    ] {
+        let ran = nodewise(args);
+        assert_eq!(ran.code, Some(1), "{args:?}: {ran:?}");
+        assert!(ran.stderr.starts_with("error: "), "{args:?}: {ran:?}");
+    }
+    assert_eq!(nodewise(&["--help"]).code, Some(0));
+    assert_eq!(nodewise(&["plan", "--version"]).code, Some(0));
+}
+
+#[test]
+fn a_service_or_cluster_that_is_not_there() {
+    let new = data("new.json");
+    // Bound and closed again: nobody listens there.
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let url = format!("http://127.0.0.1:{port}");
+    let ran = nodewise(&["plan", "-f", &new, "--server", &url]);
+    refused(
+        &ran,
+        &format!("--server {url}: Connection refused (os error 111)"),
+    );
+    let ran = nodewise(&["plan", "-f", &new, "--server", "not a url"]);
+    refused(
+        &ran,
+        "--server not a url: expected a URL such as http://127.0.0.1:7443",
+    );
+    let ran = nodewise(&["plan", "--kubeconfig", "/no/such/kubeconfig"]);
+    refused(&ran, "/no/such/kubeconfig: no such file");
+    let home = tempfile::tempdir().unwrap();
+    let ran: common::Ran = common::command(&["plan"])
+        .env("HOME", home.path())
+        .output()
+        .unwrap()
+        .into();
+    refused(
+        &ran,
+        "no cluster to ask: neither a kubeconfig nor a service account was found; give -f FILE or --kubeconfig PATH",
+    );
+}

@@ -1,0 +1,154 @@
+//! A cluster instead of files: an HTTP server that serves the lists as an apiserver does.
+
+mod common;
+
+use std::{collections::HashMap, path::Path, sync::Arc};
+
+use axum::{
+    Router,
+    extract::{Path as UrlPath, RawQuery, State},
+    http::StatusCode,
+    routing::get,
+};
+use common::{NOW, Ran, command, data, nodewise};
+use serde_json::{Value, json};
+
+/// Objects by plural, as lists serve them: without their own kind.
+type Objects = Arc<HashMap<&'static str, Vec<Value>>>;
+
+fn objects(file: &str) -> Objects {
+    let list: Value = serde_json::from_str(&std::fs::read_to_string(data(file)).unwrap()).unwrap();
+    let mut objects = HashMap::<_, Vec<Value>>::new();
+    for item in list["items"].as_array().unwrap() {
+        let plural = match item["kind"].as_str().unwrap() {
+            "DaemonSet" => "daemonsets",
+            "Node" => "nodes",
+            "Pod" => "pods",
+            _ => "controllerrevisions",
+        };
+        let mut item = item.clone();
+        item.as_object_mut()
+            .unwrap()
+            .retain(|key, _| key != "kind" && key != "apiVersion");
+        objects.entry(plural).or_default().push(item);
+    }
+    Arc::new(objects)
+}
+
+/// Two objects a page, whatever the client would take.
+async fn list(
+    State(objects): State<Objects>,
+    UrlPath(path): UrlPath<String>,
+    RawQuery(query): RawQuery,
+) -> (StatusCode, String) {
+    if path.contains("namespaces/forbidden") {
+        let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403,
+            "message": "pods is forbidden: User \"somebody\" cannot list resource \"pods\""});
+        return (StatusCode::FORBIDDEN, status.to_string());
+    }
+    let (namespace, plural) = match path.split('/').collect::<Vec<_>>()[..] {
+        ["namespaces", namespace, plural] => (Some(namespace.to_owned()), plural.to_owned()),
+        [plural] => (None, plural.to_owned()),
+        _ => return (StatusCode::NOT_FOUND, String::new()),
+    };
+    let from: usize = query
+        .unwrap_or_default()
+        .split('&')
+        .find_map(|pair| pair.strip_prefix("continue=").map(|token| token.parse().unwrap()))
+        .unwrap_or(0);
+    let all: Vec<Value> = objects
+        .get(plural.as_str())
+        .into_iter()
+        .flatten()
+        .filter(|object| {
+            namespace
+                .as_ref()
+                .is_none_or(|namespace| object["metadata"]["namespace"] == **namespace)
+        })
+        .cloned()
+        .collect();
+    let to = all.len().min(from + 2);
+    let next = if to < all.len() {
+        to.to_string()
+    } else {
+        String::new()
+    };
+    (
+        StatusCode::OK,
+        json!({"metadata": {"continue": next}, "items": all[from..to]}).to_string(),
+    )
+}
+
+/// Serves a file's objects while `use_it` runs with the path of a kubeconfig.
+async fn with_cluster(file: &str, use_it: impl FnOnce(&Path) + Send + 'static) {
+    let router = Router::new()
+        .route("/api/v1/{*path}", get(list))
+        .route("/apis/apps/v1/{*path}", get(list))
+        .with_state(objects(file));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let server = tokio::spawn(axum::serve(listener, router).into_future());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    let kubeconfig = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "one",
+        "clusters": [{"name": "one", "cluster": {"server": url}}],
+        "users": [{"name": "one", "user": {}}],
+        "contexts": [{"name": "one", "context": {"cluster": "one", "user": "one"}}],
+    });
+    std::fs::write(&path, kubeconfig.to_string()).unwrap();
+    tokio::task::spawn_blocking(move || use_it(&path)).await.unwrap();
+    server.abort();
+}
+
+#[tokio::test]
+async fn a_cluster_is_planned_for_as_its_dump_is() {
+    with_cluster("rollout.json", |kubeconfig| {
+        let path = kubeconfig.display().to_string();
+        let file = data("rollout.json");
+        for args in [
+            &["plan"][..],
+            &["plan", "-o", "json"],
+            &["explain", "ds", "agent"],
+        ] {
+            let args = [args, &["--now", NOW]].concat();
+            let expected = nodewise(&[&args[..], &["-f", &file]].concat()).ok();
+            assert_eq!(
+                nodewise(&[&args[..], &["--kubeconfig", &path]].concat()).ok(),
+                expected,
+                "{args:?}"
+            );
+            // Without a flag, as `kubectl nodewise` is usually called.
+            let ran: Ran = command(&args).env("KUBECONFIG", &path).output().unwrap().into();
+            assert_eq!(ran.ok(), expected, "{args:?}");
+            let one = [
+                &args[..],
+                &["--kubeconfig", &path, "--context", "one", "-n", "monitoring"],
+            ]
+            .concat();
+            assert_eq!(nodewise(&one).ok(), expected, "{args:?}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_the_apiserver_refuses_is_told_in_its_words() {
+    with_cluster("new.json", |kubeconfig| {
+        let path = kubeconfig.display().to_string();
+        let ran = nodewise(&["plan", "--kubeconfig", &path, "-n", "forbidden"]);
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.stderr.starts_with("error: http://127.0.0.1:"), "{ran:?}");
+        assert!(
+            ran.stderr
+                .contains(": pods is forbidden: User \"somebody\" cannot list resource"),
+            "{ran:?}"
+        );
+        assert_eq!(ran.stderr.lines().count(), 1);
+        let ran = nodewise(&["plan", "--kubeconfig", &path, "--context", "two"]);
+        assert_eq!(ran.code, Some(1));
+        assert_eq!(ran.stderr.lines().count(), 1);
+        assert!(ran.stderr.contains("two"), "{ran:?}");
+    })
+    .await;
+}

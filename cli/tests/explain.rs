@@ -1,0 +1,101 @@
+//! `nodewise explain`, as a person or a script meets it.
+
+mod common;
+
+use common::{NOW, data, nodewise};
+use serde_json::Value;
+
+fn explain(file: &str, more: &[&str]) -> String {
+    let file = data(file);
+    nodewise(
+        &[
+            &["explain", "daemonset", "agent", "-f", &file, "--now", NOW],
+            more,
+        ]
+        .concat(),
+    )
+    .ok()
+}
+
+#[test]
+fn every_node_of_a_steady_daemon_set() {
+    insta::assert_snapshot!(explain("steady.json", &[]));
+}
+
+#[test]
+fn every_node_of_a_rollout() {
+    insta::assert_snapshot!(explain("rollout.json", &[]));
+}
+
+#[test]
+fn every_node_of_a_mixed_picture() {
+    insta::assert_snapshot!(explain("mixed.json", &[]));
+}
+
+#[test]
+fn a_node_that_waits_for_the_budget() {
+    let text = explain("rollout.json", &["--node", "node-3"]);
+    // The budget and the pod that uses it up.
+    assert!(
+        text.contains("maxUnavailable") && text.contains("agent-cx21"),
+        "{text}"
+    );
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_taint_that_is_not_tolerated() {
+    let text = explain("steady.json", &["--node", "node-4"]);
+    assert!(text.contains("dedicated=gpu:NoSchedule"), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn an_affinity_term_that_fails() {
+    let text = explain("mixed.json", &["--node", "node-3"]);
+    assert!(text.contains("zone"), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_node_selector_that_fails() {
+    let text = explain("mixed.json", &["--node", "node-4"]);
+    assert!(text.contains("disk=ssd") && text.contains("hdd"), "{text}");
+}
+
+#[test]
+fn json_is_the_protocols_form() {
+    let answer: Value = serde_json::from_str(&explain("rollout.json", &["--output", "json"])).unwrap();
+    assert_eq!(answer["namespace"], "monitoring");
+    assert_eq!(answer["name"], "agent");
+    let nodes: Vec<nodewise_proto::v1::NodeExplanation> =
+        serde_json::from_value(answer["nodes"].clone()).expect("explanations");
+    let names: Vec<&str> = nodes.iter().map(|node| node.node_name.as_str()).collect();
+    assert_eq!(names, ["node-1", "node-2", "node-3", "node-4", "node-5"]);
+    let one: Value = serde_json::from_str(&explain(
+        "rollout.json",
+        &["--output", "json", "--node", "node-2"],
+    ))
+    .unwrap();
+    assert_eq!(one["nodes"][0], answer["nodes"][1]);
+}
+
+#[test]
+fn kubectls_names_for_the_kind_are_known() {
+    let expected = explain("steady.json", &[]);
+    let file = data("steady.json");
+    for target in [
+        &["ds", "agent"][..],
+        &["daemonsets", "agent"],
+        &["daemonset/agent"],
+        &["DaemonSet", "agent"],
+    ] {
+        let args = [
+            &["explain"],
+            target,
+            &["-n", "monitoring", "-f", &file, "--now", NOW],
+        ]
+        .concat();
+        assert_eq!(nodewise(&args).ok(), expected);
+    }
+}

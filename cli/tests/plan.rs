@@ -1,0 +1,234 @@
+//! `nodewise plan`, as a person or a script meets it.
+
+mod common;
+
+use std::process::Stdio;
+
+use common::{NOW, command, data, new_on, nodewise, nodewise_with_input};
+use serde_json::Value;
+
+fn plan(file: &str) -> String {
+    nodewise(&["plan", "-f", &data(file), "--now", NOW]).ok()
+}
+
+fn plan_json(file: &str, more: &[&str]) -> Value {
+    let file = data(file);
+    let args = [&["plan", "-f", &file, "--now", NOW, "--output", "json"], more].concat();
+    serde_json::from_str(&nodewise(&args).ok()).expect("JSON")
+}
+
+#[test]
+fn nothing_to_do() {
+    insta::assert_snapshot!(plan("steady.json"));
+}
+
+#[test]
+fn a_new_daemon_set() {
+    insta::assert_snapshot!(plan("new.json"));
+}
+
+#[test]
+fn a_rollout_with_its_budget_used_up() {
+    insta::assert_snapshot!(plan("rollout.json"));
+}
+
+#[test]
+fn a_failed_pod_an_orphan_and_nodes_that_do_not_match() {
+    insta::assert_snapshot!(plan("mixed.json"));
+}
+
+#[test]
+fn hundreds_alike() {
+    let ran = nodewise_with_input(&["plan", "-f", "-", "--now", NOW], &new_on(300).to_string());
+    insta::assert_snapshot!(ran.ok());
+}
+
+#[test]
+fn json_is_one_element_per_daemon_set_in_the_protocols_form() {
+    let plans = plan_json("new.json", &[]);
+    let [element] = plans.as_array().expect("an array").as_slice() else {
+        panic!("{plans}")
+    };
+    assert_eq!(element["namespace"], "monitoring");
+    assert_eq!(element["name"], "agent");
+    assert_eq!(element["plan"]["verdict"], "VERDICT_APPLY");
+    // It reads back as the protocol's message.
+    let plan: nodewise_proto::v1::Plan = serde_json::from_value(element["plan"].clone()).expect("a plan");
+    assert_eq!(plan.workload.expect("a workload").name, "agent");
+    let creates = plan
+        .phases
+        .iter()
+        .flat_map(|phase| &phase.batches)
+        .flat_map(|batch| &batch.actions)
+        .filter(|action| matches!(action.kind, Some(nodewise_proto::v1::action::Kind::CreatePod(_))))
+        .count();
+    assert_eq!(creates, 3);
+}
+
+#[test]
+fn exit_codes() {
+    let (new, steady) = (data("new.json"), data("steady.json"));
+    for (file, detailed, code) in [
+        (&new, false, 0),
+        (&new, true, 2),
+        (&steady, false, 0),
+        (&steady, true, 0),
+    ] {
+        let mut args = vec!["plan", "-f", file, "--now", NOW];
+        if detailed {
+            args.push("--detailed-exitcode");
+        }
+        assert_eq!(nodewise(&args).code, Some(code), "{args:?}");
+        args.extend(["--output", "json"]);
+        assert_eq!(nodewise(&args).code, Some(code), "{args:?}");
+    }
+}
+
+/// JSON and YAML, one file or several, a list or documents: the same picture.
+#[test]
+fn every_form_of_input_gives_the_same_plan() {
+    let expected = plan("rollout.json");
+    let list: Value = serde_json::from_str(&std::fs::read_to_string(data("rollout.json")).unwrap()).unwrap();
+    let items = list["items"].as_array().unwrap();
+
+    // JSON is YAML; a leading comment makes it no JSON.
+    let yaml = format!("# from a backup\n{list}");
+    let documents: String = items.iter().map(|item| format!("---\n{item}\n")).collect();
+    let lines: String = items.iter().map(|item| format!("{item}\n")).collect();
+    for input in [yaml, documents, lines] {
+        let ran = nodewise_with_input(&["plan", "-f", "-", "--now", NOW], &input);
+        assert_eq!(ran.ok(), expected, "{input}");
+    }
+
+    let folder = tempfile::tempdir().unwrap();
+    let mut args = vec![
+        "plan".to_owned(),
+        "--now".to_owned(),
+        NOW.to_owned(),
+        "-f".to_owned(),
+    ];
+    for (number, part) in items.chunks(4).enumerate() {
+        let path = folder.path().join(format!("{number}.json"));
+        // The items of a typed list need not tell their kind.
+        std::fs::write(
+            &path,
+            serde_json::json!({"kind": "List", "items": part}).to_string(),
+        )
+        .unwrap();
+        args.push(path.display().to_string());
+    }
+    assert!(args.len() > 6, "several files");
+    assert_eq!(
+        nodewise(&args.iter().map(String::as_str).collect::<Vec<_>>()).ok(),
+        expected
+    );
+}
+
+#[test]
+fn typed_lists_and_other_kinds_are_fine() {
+    let list: Value = serde_json::from_str(&std::fs::read_to_string(data("new.json")).unwrap()).unwrap();
+    let items = list["items"].as_array().unwrap();
+    let nodes: Vec<Value> = items[1..]
+        .iter()
+        .cloned()
+        .map(|mut node| {
+            node.as_object_mut().unwrap().remove("kind");
+            node.as_object_mut().unwrap().remove("apiVersion");
+            node
+        })
+        .collect();
+    let service = serde_json::json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}});
+    let other_node =
+        serde_json::json!({"apiVersion": "example.com/v1", "kind": "Node", "metadata": {"name": "x"}});
+    let input = format!(
+        "{}{}",
+        serde_json::json!({"kind": "NodeList", "apiVersion": "v1", "items": nodes}),
+        serde_json::json!({"kind": "List", "items": [service, other_node, items[0]]}),
+    );
+    assert_eq!(
+        nodewise_with_input(&["plan", "-f", "-", "--now", NOW], &input).ok(),
+        plan("new.json")
+    );
+}
+
+#[test]
+fn a_namespace_can_be_chosen() {
+    let all = plan_json("new.json", &["-A"]);
+    assert_eq!(plan_json("new.json", &["-n", "monitoring"]), all);
+    assert_eq!(plan_json("new.json", &["-n", "default"]), serde_json::json!([]));
+    let ran = nodewise(&["plan", "-f", &data("new.json"), "-n", "default"]);
+    assert!(
+        ran.stderr.starts_with("note: ") && ran.stderr.contains("no DaemonSet of namespace default"),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn people_are_told_what_they_may_have_forgotten() {
+    let list: Value = serde_json::from_str(&std::fs::read_to_string(data("steady.json")).unwrap()).unwrap();
+    let items = list["items"].as_array().unwrap();
+    for (kind, expected) in [
+        ("Node", "no Node;"),
+        ("ControllerRevision", "no ControllerRevision;"),
+    ] {
+        let rest: Vec<&Value> = items.iter().filter(|item| item["kind"] != kind).collect();
+        let input = serde_json::json!({"kind": "List", "items": rest}).to_string();
+        let ran = nodewise_with_input(&["plan", "-f", "-", "--now", NOW], &input);
+        assert!(ran.stderr.contains(expected), "{ran:?}");
+        assert_eq!(ran.code, Some(0));
+    }
+}
+
+/// A template changed in a file leaves the generation as it was, by which the old pods still count as current (D-65).
+#[test]
+fn an_edited_template_without_its_generation_gets_a_hint() {
+    let text = std::fs::read_to_string(data("steady.json")).unwrap();
+    let mut list: Value = serde_json::from_str(&text).unwrap();
+    list["items"][0]["spec"]["template"]["spec"]["containers"][0]["image"] =
+        "registry.example/agent:2".into();
+    let ran = nodewise_with_input(&["plan", "-f", "-", "--now", NOW], &list.to_string());
+    assert!(
+        ran.stderr.contains("deprecated.daemonset.template.generation"),
+        "{ran:?}"
+    );
+    list["items"][0]["metadata"]["annotations"]["deprecated.daemonset.template.generation"] = "2".into();
+    let ran = nodewise_with_input(&["plan", "-f", "-", "--now", NOW], &list.to_string());
+    assert_eq!(ran.stderr, "");
+    assert!(ran.stdout.contains("- delete pod"), "{ran:?}");
+}
+
+#[test]
+fn the_strict_profile_has_no_deviation() {
+    let deviations = |value: &Value| value[0]["plan"].get("deviations").cloned();
+    assert!(deviations(&plan_json("new.json", &[])).is_some());
+    assert_eq!(
+        deviations(&plan_json("new.json", &["--profile", "upstream-strict"])),
+        None
+    );
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = command(&["plan", "-f", &data("new.json"), "--now", NOW])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+#[test]
+fn a_pipe_gets_no_colours_unless_it_wants_them() {
+    assert!(!plan("new.json").contains('\u{1b}'));
+    let coloured = command(&["plan", "-f", &data("new.json"), "--now", NOW])
+        .env("CLICOLOR_FORCE", "1")
+        .output();
+    assert!(
+        String::from_utf8(coloured.unwrap().stdout)
+            .unwrap()
+            .contains("\u{1b}[32m+")
+    );
+}
