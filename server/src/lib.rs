@@ -1,1 +1,31 @@
-//! Placeholder.
+//! The planning service: requests in, plans out.
+//!
+//! A request passes the gate (draining, load, deadline), is parsed into what the planner takes, planned for on
+//! a bounded pool of threads, and rendered. Everything that decides is in `nodewise-planner`; this crate owns the protocol's
+//! side of it. [`Engine`] gives the same answers without a network.
+
+pub mod args;
+mod cache;
+mod capabilities;
+mod config;
+mod engine;
+mod gate;
+mod limits;
+pub mod logs;
+mod parse;
+mod pool;
+mod refusal;
+mod render;
+mod serve;
+mod service;
+mod size;
+mod stream;
+
+pub use cache::Cache;
+pub use config::Config;
+pub use engine::{Engine, never};
+pub use limits::Limits;
+pub use refusal::{MISSING_BUCKETS_TYPE_URL, Refusal, Violation};
+pub use serve::{Ended, Error, run};
+pub use service::Service;
+pub use size::ByteSize;

@@ -1,0 +1,195 @@
+//! Flags. Each may also be given as an environment variable.
+
+use std::{net::SocketAddr, num::NonZeroUsize, time::Duration};
+
+use clap::{Parser, ValueEnum};
+
+use crate::{config::Config, limits::Limits, size::ByteSize};
+
+/// Answers what must happen next for a Kubernetes workload, over gRPC (nodewise.v1). Keeps no state and needs no access to a
+/// cluster.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "nodewise-server", version)]
+pub struct Args {
+    /// Address to listen on; port 0 takes a free one, which the `listening` line of the log tells
+    #[arg(
+        long,
+        env = "NODEWISE_LISTEN",
+        default_value = "127.0.0.1:7443",
+        value_name = "ADDRESS"
+    )]
+    pub listen: SocketAddr,
+
+    /// Form of the log on standard error
+    #[arg(long, env = "NODEWISE_LOG_FORMAT", value_enum, default_value_t = LogFormat::Human)]
+    pub log_format: LogFormat,
+
+    /// What to log: a level, or directives such as `info,nodewise_server=debug`
+    #[arg(long, env = "NODEWISE_LOG", default_value = "info", value_name = "FILTER")]
+    pub log: String,
+
+    /// Most bytes of one message, before and after decompression
+    #[arg(
+        long,
+        env = "NODEWISE_MAX_MESSAGE_SIZE",
+        default_value = "64MiB",
+        value_name = "SIZE"
+    )]
+    pub max_message_size: ByteSize,
+
+    /// Memory for decoded buckets that later calls may give by digest; 0 keeps none
+    #[arg(
+        long,
+        env = "NODEWISE_BUCKET_CACHE_SIZE",
+        default_value = "256MiB",
+        value_name = "SIZE"
+    )]
+    pub bucket_cache_size: ByteSize,
+
+    /// Most nodes in a snapshot
+    #[arg(long, env = "NODEWISE_MAX_NODES", default_value_t = Limits::default().nodes, value_name = "N")]
+    pub max_nodes: u32,
+
+    /// Most pods in a snapshot
+    #[arg(long, env = "NODEWISE_MAX_PODS", default_value_t = Limits::default().pods, value_name = "N")]
+    pub max_pods: u32,
+
+    /// Most buckets that nodes and pods are divided into
+    #[arg(long, env = "NODEWISE_MAX_BUCKETS", default_value_t = Limits::default().buckets, value_name = "N",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_buckets: u32,
+
+    /// Most revisions in a snapshot
+    #[arg(long, env = "NODEWISE_MAX_REVISIONS", default_value_t = Limits::default().revisions, value_name = "N")]
+    pub max_revisions: u32,
+
+    /// Plans computed at the same time [default: twice the processors]
+    #[arg(long, env = "NODEWISE_MAX_CONCURRENT_PLANS", value_name = "N")]
+    pub max_concurrent_plans: Option<NonZeroUsize>,
+
+    /// Calls that wait for a plan to end; further ones are told to come back [default: eight times the processors]
+    #[arg(long, env = "NODEWISE_MAX_QUEUED_PLANS", value_name = "N")]
+    pub max_queued_plans: Option<usize>,
+
+    /// Questions of one stream in work at the same time
+    #[arg(long, env = "NODEWISE_MAX_PLANS_PER_STREAM", default_value_t = Config::default().max_plans_per_stream,
+          value_name = "N")]
+    pub max_plans_per_stream: NonZeroUsize,
+
+    /// Calls of one connection at the same time
+    #[arg(long, env = "NODEWISE_MAX_CALLS_PER_CONNECTION",
+          default_value_t = Config::default().max_calls_per_connection, value_name = "N",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_calls_per_connection: u32,
+
+    /// Longest time of one call, whatever its own deadline; streams may last
+    #[arg(long, env = "NODEWISE_LONGEST_CALL", default_value = "60s", value_name = "DURATION",
+          value_parser = humantime::parse_duration)]
+    pub longest_call: Duration,
+
+    /// Longest time from SIGTERM to the end
+    #[arg(long, env = "NODEWISE_DRAIN_TIMEOUT", default_value = "20s", value_name = "DURATION",
+          value_parser = humantime::parse_duration)]
+    pub drain_timeout: Duration,
+
+    /// How often an idle connection is probed
+    #[arg(long, env = "NODEWISE_KEEPALIVE", default_value = "20s", value_name = "DURATION",
+          value_parser = humantime::parse_duration)]
+    pub keepalive: Duration,
+
+    /// Serve gRPC reflection, for tools like grpcurl
+    #[arg(long, env = "NODEWISE_REFLECTION")]
+    pub reflection: bool,
+}
+
+/// The form of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// Lines for people
+    Human,
+    /// One JSON object per line
+    Json,
+}
+
+impl Args {
+    /// The settings that the flags mean.
+    #[must_use]
+    pub fn config(&self) -> Config {
+        let defaults = Config::default();
+        Config {
+            limits: Limits {
+                nodes: self.max_nodes,
+                pods: self.max_pods,
+                buckets: self.max_buckets,
+                revisions: self.max_revisions,
+            },
+            max_message_size: self.max_message_size,
+            bucket_cache_size: self.bucket_cache_size,
+            max_concurrent_plans: self
+                .max_concurrent_plans
+                .map_or(defaults.max_concurrent_plans, NonZeroUsize::get),
+            max_queued_plans: self.max_queued_plans.unwrap_or(defaults.max_queued_plans),
+            max_plans_per_stream: self.max_plans_per_stream,
+            longest_call: self.longest_call,
+            drain_timeout: self.drain_timeout,
+            max_calls_per_connection: self.max_calls_per_connection,
+            keepalive: self.keepalive,
+            reflection: self.reflection,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn every_flag_is_an_environment_variable_of_the_same_name() {
+        let command = Args::command();
+        command.clone().debug_assert();
+        let flags = command
+            .get_arguments()
+            .filter(|flag| !["help", "version"].contains(&flag.get_id().as_str()));
+        let mut count = 0;
+        for flag in flags {
+            let name = flag
+                .get_long()
+                .expect("flags have long names")
+                .to_uppercase()
+                .replace('-', "_");
+            assert_eq!(
+                flag.get_env().expect("a variable").to_str().unwrap(),
+                format!("NODEWISE_{name}")
+            );
+            count += 1;
+        }
+        assert!(count > 10, "{count} flags");
+    }
+
+    #[test]
+    fn flags_without_a_value_mean_the_defaults() {
+        let config = Args::parse_from(["nodewise-server"]).config();
+        assert_eq!(format!("{config:?}"), format!("{:?}", Config::default()));
+    }
+
+    #[test]
+    fn sizes_and_durations_are_written_for_people() {
+        let args = [
+            "nodewise-server",
+            "--max-message-size",
+            "128MiB",
+            "--drain-timeout",
+            "1m 5s",
+            "--listen",
+            "[::1]:0",
+        ];
+        let args = Args::parse_from(args);
+        assert_eq!(args.config().max_message_size, ByteSize::mib(128));
+        assert_eq!(args.config().drain_timeout, Duration::from_secs(65));
+        assert!(args.listen.is_ipv6());
+        assert!(Args::try_parse_from(["nodewise-server", "--max-message-size", "big"]).is_err());
+        assert!(Args::try_parse_from(["nodewise-server", "--max-concurrent-plans", "0"]).is_err());
+    }
+}

@@ -1,0 +1,81 @@
+//! What a replica tells about itself.
+
+use nodewise_planner::snapshot::Deviation;
+use nodewise_proto::v1;
+
+use crate::{config::Config, parse::options, render};
+
+/// The Kubernetes version whose behaviour is reproduced.
+const KUBERNETES_VERSION: &str = "v1.36";
+
+/// The capabilities of a server with these settings.
+pub(crate) fn of(config: &Config) -> v1::GetCapabilitiesResponse {
+    v1::GetCapabilitiesResponse {
+        engine_version: env!("CARGO_PKG_VERSION").to_owned(),
+        kubernetes_version: KUBERNETES_VERSION.to_owned(),
+        limits: Some(v1::Limits {
+            max_message_bytes: config.max_message_size.0,
+            max_concurrent_plans: u32::try_from(config.max_concurrent_plans).unwrap_or(u32::MAX),
+            max_nodes: config.limits.nodes,
+            max_pods: config.limits.pods,
+            max_bucket_count: config.limits.buckets,
+            max_revisions: config.limits.revisions,
+        }),
+        digest_functions: vec![v1::DigestFunction::Sha256.into()],
+        workload_kinds: vec![render::DAEMON_SET.to_owned()],
+        deviations: Deviation::ALL.into_iter().map(deviation).collect(),
+    }
+}
+
+fn deviation(deviation: Deviation) -> v1::DeviationInfo {
+    v1::DeviationInfo {
+        deviation: options::to_message(deviation).into(),
+        on_by_default: deviation.on_by_default(),
+        description: description(deviation).to_owned(),
+    }
+}
+
+fn description(deviation: Deviation) -> &'static str {
+    match deviation {
+        Deviation::IdempotentCreates => {
+            "Pod names are derived from the workload, node, revision and the node's pods, so that a repeated create \
+             collides instead of making a second pod."
+        }
+        Deviation::ClearReplacedOwnWrites => {
+            "When a workload is replaced under its name, the executor clears the own-write record of the old uid (Q-2)."
+        }
+        Deviation::RelabelDuplicatesOnly => {
+            "De-duplicating revisions relabels only the pods of the duplicates (Q-4)."
+        }
+        Deviation::DeletionsByUid => {
+            "The executor tracks expected deletions by uid instead of counting them (Q-5)."
+        }
+        Deviation::SkipDeletingOnMissingNodes => {
+            "Pods of missing nodes that are already being deleted are not deleted again (Q-6)."
+        }
+        Deviation::SurgeIgnoresMissingNodes => {
+            "An old pod bound to a missing node does not fail a rollout with surge (Q-7)."
+        }
+        Deviation::SurgeHonoursBackoff => {
+            "With surge, a node whose failed pod waits in back-off gets no further pod (Q-9)."
+        }
+        Deviation::DecideAfterCut => {
+            "Back-off advances and events are emitted only for finished pods whose delete is in the plan (Q-12)."
+        }
+        Deviation::ShortenRevisionNames => "Names of revisions are shortened to fit an object name (Q-14).",
+        Deviation::DeleteWithUid => "Deletes carry the pod's uid as a precondition (Q-16).",
+        Deviation::EmptySelectorByMeaning => {
+            "Any selector without requirements counts as the empty selector (Q-17)."
+        }
+        Deviation::EarliestRequeue => {
+            "Come back at the earliest moment when something changes, not after whole periods (Q-18)."
+        }
+        Deviation::WakeOnNodeDelete => "A deleted node wakes the executor's workloads (Q-19).",
+        Deviation::LowerOnNamespaceTerminating => {
+            "Creates refused because the namespace is terminating are no longer expected (Q-20)."
+        }
+        Deviation::SkipEqualStatusWrites => {
+            "No status write when nothing would change, also while expectations are pending (Q-21)."
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What a server is told, after flags and environment have been read.
+
+use std::{num::NonZeroUsize, thread::available_parallelism, time::Duration};
+
+use crate::{limits::Limits, size::ByteSize};
+
+/// Settings of a server.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// What one request may hold.
+    pub limits: Limits,
+    /// Most bytes of one message, before and after decompression.
+    pub max_message_size: ByteSize,
+    /// Most bytes of memory for decoded buckets.
+    pub bucket_cache_size: ByteSize,
+    /// Plans computed at the same time.
+    pub max_concurrent_plans: usize,
+    /// Calls that wait for one of these; further ones are shed.
+    pub max_queued_plans: usize,
+    /// Questions of one stream in work at the same time.
+    pub max_plans_per_stream: NonZeroUsize,
+    /// Longest time of a call that is not a stream, its message's way over the network included.
+    pub longest_call: Duration,
+    /// Longest time from the request to stop until the server has stopped.
+    pub drain_timeout: Duration,
+    /// HTTP/2 streams, that is calls, of one connection at the same time.
+    pub max_calls_per_connection: u32,
+    /// How often an idle connection is probed; also how long the answer may take.
+    pub keepalive: Duration,
+    /// Serve gRPC reflection.
+    pub reflection: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let parallelism = available_parallelism().map_or(1, NonZeroUsize::get);
+        Self {
+            limits: Limits::default(),
+            max_message_size: ByteSize::mib(64),
+            bucket_cache_size: ByteSize::mib(256),
+            max_concurrent_plans: 2 * parallelism,
+            max_queued_plans: 8 * parallelism,
+            max_plans_per_stream: NonZeroUsize::new(16).expect("16 is not 0"),
+            longest_call: Duration::from_mins(1),
+            drain_timeout: Duration::from_secs(20),
+            max_calls_per_connection: 1_024,
+            keepalive: Duration::from_secs(20),
+            reflection: false,
+        }
+    }
+}

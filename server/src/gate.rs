@@ -1,0 +1,191 @@
+//! What happens to a call before its message is read: draining, shedding, its deadline.
+
+use std::{
+    convert::Infallible,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use futures::future::BoxFuture;
+use http::{HeaderMap, HeaderValue, Request, Response};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tonic::{Code, Status, body::Body, server::NamedService};
+use tower::Service;
+
+use crate::{pool::Pool, refusal};
+
+/// When a call's time is up, as its handler finds it among the request's extensions.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deadline(pub(crate) Instant);
+
+/// Stands before the service.
+#[derive(Debug, Clone)]
+pub(crate) struct Gate<S> {
+    inner: S,
+    pool: Pool,
+    draining: CancellationToken,
+    longest_call: Duration,
+}
+
+/// What the gate does with a method.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Method {
+    /// One request that is planned for: it needs a place and may not take forever.
+    Planning,
+    /// Many requests, each of which needs a place when it comes; lasts as long as the client wants.
+    Stream,
+    /// No work at all.
+    Cheap,
+}
+
+impl Method {
+    fn of(path: &str) -> Self {
+        match path.rsplit('/').next() {
+            Some("Plan" | "Explain" | "Report") => Self::Planning,
+            Some("PlanStream") => Self::Stream,
+            _ => Self::Cheap,
+        }
+    }
+}
+
+impl<S> Gate<S> {
+    /// Puts a gate before a service. No call but a stream takes longer than `longest_call`.
+    pub(crate) fn new(inner: S, pool: Pool, draining: CancellationToken, longest_call: Duration) -> Self {
+        Self {
+            inner,
+            pool,
+            draining,
+            longest_call,
+        }
+    }
+
+    fn deadline(&self, headers: &HeaderMap, method: Method) -> Option<Instant> {
+        let asked = headers.get("grpc-timeout").and_then(timeout);
+        let longest = (method != Method::Stream).then_some(self.longest_call);
+        let time = match (asked, longest) {
+            (Some(asked), Some(longest)) => asked.min(longest),
+            (asked, longest) => asked.or(longest)?,
+        };
+        Instant::now().checked_add(time)
+    }
+}
+
+impl<S: NamedService> NamedService for Gate<S> {
+    const NAME: &'static str = S::NAME;
+}
+
+impl<S> Service<Request<Body>> for Gate<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let method = Method::of(request.uri().path());
+        if self.draining.is_cancelled() {
+            return answer(refusal::draining());
+        }
+        if method == Method::Planning {
+            let Some(place) = self.pool.try_enter() else {
+                return answer(refusal::saturated(RETRY_AFTER));
+            };
+            request.extensions_mut().insert(Arc::new(place));
+        }
+        let deadline = self.deadline(request.headers(), method);
+        if let Some(deadline) = deadline {
+            request.extensions_mut().insert(Deadline(deadline));
+        }
+        let response = self.inner.call(request);
+        Box::pin(async move {
+            let response = match deadline {
+                Some(deadline) => match tokio::time::timeout_at(deadline, response).await {
+                    Ok(response) => response?,
+                    Err(_) => refusal::deadline_exceeded().into_http(),
+                },
+                None => response.await?,
+            };
+            Ok(as_the_contract_says(response))
+        })
+    }
+}
+
+/// How long a client that was shed is asked to wait: a few times what a plan takes.
+pub(crate) const RETRY_AFTER: Duration = Duration::from_millis(100);
+
+fn answer(status: Status) -> BoxFuture<'static, Result<Response<Body>, Infallible>> {
+    Box::pin(std::future::ready(Ok(status.into_http())))
+}
+
+/// The transport answers OUT_OF_RANGE to a message over the limit, the contract (and every other gRPC implementation)
+/// RESOURCE_EXHAUSTED. The service itself never answers OUT_OF_RANGE.
+fn as_the_contract_says(mut response: Response<Body>) -> Response<Body> {
+    let status = response.headers_mut().get_mut(Status::GRPC_STATUS);
+    if let Some(status) = status.filter(|status| Code::from_bytes(status.as_bytes()) == Code::OutOfRange) {
+        *status = HeaderValue::from(Code::ResourceExhausted as i32);
+    }
+    response
+}
+
+/// The same for a stream's message.
+pub(crate) fn too_large_as_the_contract_says(status: Status) -> Status {
+    if status.code() == Code::OutOfRange {
+        Status::resource_exhausted(status.message())
+    } else {
+        status
+    }
+}
+
+/// Reads `grpc-timeout`: at most eight digits and a unit. One that cannot be read counts as absent.
+fn timeout(value: &HeaderValue) -> Option<Duration> {
+    let text = value.to_str().ok()?;
+    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    if digits.is_empty() || digits.len() > 8 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let count: u64 = digits.parse().ok()?;
+    match unit {
+        "H" => Some(Duration::from_hours(count)),
+        "M" => Some(Duration::from_mins(count)),
+        "S" => Some(Duration::from_secs(count)),
+        "m" => Some(Duration::from_millis(count)),
+        "u" => Some(Duration::from_micros(count)),
+        "n" => Some(Duration::from_nanos(count)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timeouts_are_read_as_the_protocol_writes_them() {
+        let table = [
+            ("2H", Some(Duration::from_hours(2))),
+            ("3M", Some(Duration::from_mins(3))),
+            ("4S", Some(Duration::from_secs(4))),
+            ("250m", Some(Duration::from_millis(250))),
+            ("99999999u", Some(Duration::from_micros(99_999_999))),
+            ("1n", Some(Duration::from_nanos(1))),
+            ("", None),
+            ("S", None),
+            ("100000000S", None),
+            ("1s", None),
+            ("-1S", None),
+            ("1,5S", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(timeout(&HeaderValue::from_static(text)), expected, "{text}");
+        }
+        assert_eq!(timeout(&HeaderValue::from_bytes("1é".as_bytes()).unwrap()), None);
+    }
+}

@@ -1,0 +1,32 @@
+//! What one request may hold.
+
+/// Upper bounds on one request. They bound memory and time, so they are checked before either is spent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Nodes in a snapshot.
+    pub nodes: u32,
+    /// Pods in a snapshot.
+    pub pods: u32,
+    /// `Snapshot.bucket_count`.
+    pub buckets: u32,
+    /// Revisions in a snapshot.
+    pub revisions: u32,
+}
+
+impl Limits {
+    /// Bytes of one serialized node or pod. The apiserver stores no object beyond 1.5 MiB, and a projection is a fraction of
+    /// its object.
+    pub const ITEM_BYTES: usize = 1 << 20;
+}
+
+impl Default for Limits {
+    /// Twice the nodes of the largest clusters known, with room for a surge and for orphans among the pods.
+    fn default() -> Self {
+        Self {
+            nodes: 200_000,
+            pods: 400_000,
+            buckets: 1_024,
+            revisions: 10_000,
+        }
+    }
+}

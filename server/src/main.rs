@@ -1,0 +1,49 @@
+//! The `nodewise-server` command.
+
+use std::{process::ExitCode, time::Duration};
+
+use anyhow::Context as _;
+use clap::Parser as _;
+use nodewise_server::{args::Args, logs, run};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+};
+
+/// How long plans that nobody waits for any more may take to notice it.
+const LAST_THREADS: Duration = Duration::from_millis(200);
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match serve(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("nodewise-server: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(args: &Args) -> anyhow::Result<()> {
+    logs::init(args.log_format, &args.log).context("reading --log")?;
+    let runtime = tokio::runtime::Runtime::new().context("starting the async runtime")?;
+    let result = runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
+        let mut interrupt = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
+        let listener = TcpListener::bind(args.listen)
+            .await
+            .with_context(|| format!("listening on {}", args.listen))?;
+        let shutdown = async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        run(args.config(), listener, shutdown)
+            .await
+            .map_err(anyhow::Error::from)
+    });
+    // Whatever still runs after the drain must not hold the process.
+    runtime.shutdown_timeout(LAST_THREADS);
+    result.map(|_| ())
+}

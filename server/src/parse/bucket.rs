@@ -1,0 +1,305 @@
+//! Buckets: by their bytes or by their digest.
+
+use std::sync::Arc;
+
+use bytes::Buf as _;
+use nodewise_proto::{bucket as placement, v1};
+use prost::{
+    DecodeError, Message as _,
+    encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field},
+};
+use sha2::{Digest as _, Sha256};
+
+use super::{Context, Path, items::Item};
+use crate::{
+    cache::{Decoded, Digest, Place},
+    limits::Limits,
+    refusal::{Refusal, Violation},
+};
+
+/// Items decoded, or checked, between two looks at the deadline.
+const ITEMS_PER_LOOK: usize = 512;
+/// Bytes hashed between two looks at the deadline.
+const BYTES_PER_LOOK: usize = 1 << 20;
+/// The tag of the list in NodeBucket and in PodBucket.
+const LIST_TAG: u32 = 1;
+
+/// All buckets of a kind.
+pub(super) struct Buckets<T> {
+    /// The buckets, in order of their index.
+    pub(super) buckets: Vec<Arc<[T]>>,
+    /// Indices and digests of those that are not in the cache.
+    pub(super) missing: Vec<(u32, Digest)>,
+}
+
+impl<T> Buckets<T> {
+    /// Items in all buckets.
+    pub(super) fn len(&self) -> usize {
+        self.buckets.iter().map(|bucket| bucket.len()).sum()
+    }
+}
+
+/// The bucket list `at` of a snapshot, of at most `most` items.
+pub(super) fn all<T: Item>(
+    messages: Vec<v1::Bucket>,
+    bucket_count: u32,
+    most: u32,
+    at: &Path<'_>,
+    context: &mut Context<'_>,
+) -> Result<Buckets<T>, Refusal> {
+    let mut parsed = Buckets {
+        buckets: Vec::with_capacity(messages.len()),
+        missing: Vec::new(),
+    };
+    if messages.len() != bucket_count as usize {
+        let found = messages.len();
+        context
+            .problems
+            .add(at, format!("has {found} buckets; bucket_count is {bucket_count}"));
+        return Ok(parsed);
+    }
+    let mut room = most as usize;
+    for (index, message) in (0_u32..).zip(messages) {
+        let place = Place {
+            count: bucket_count,
+            index,
+        };
+        let at = at.index(index as usize);
+        match one::<T>(message, place, room, &at, context)? {
+            Found::Here(bucket) => {
+                room = room
+                    .checked_sub(bucket.items.len())
+                    .ok_or_else(|| too_many(&at, T::LIST))?;
+                parsed.buckets.push(bucket.items);
+            }
+            Found::Missing(digest) => parsed.missing.push((index, digest)),
+            Found::Wrong => {}
+        }
+        if context.problems.is_full() {
+            break;
+        }
+    }
+    Ok(parsed)
+}
+
+enum Found<T> {
+    Here(Decoded<T>),
+    Missing(Digest),
+    Wrong,
+}
+
+fn one<T: Item>(
+    message: v1::Bucket,
+    place: Place,
+    room: usize,
+    at: &Path<'_>,
+    context: &mut Context<'_>,
+) -> Result<Found<T>, Refusal> {
+    let digest = match (message.digest.is_empty(), Digest::try_from(&message.digest[..])) {
+        (true, _) => None,
+        (false, Ok(digest)) => Some(digest),
+        (false, Err(_)) => {
+            let length = message.digest.len();
+            context
+                .problems
+                .add(&at.field("digest"), format!("has {length} bytes; SHA-256 has 32"));
+            return Ok(Found::Wrong);
+        }
+    };
+    let (data, digest) = match (message.data, digest) {
+        (None, None) => {
+            context.problems.add(at, "has neither data nor a digest");
+            return Ok(Found::Wrong);
+        }
+        (None, Some(digest)) => {
+            let Some(bucket) = T::get(context.cache, &digest) else {
+                return Ok(Found::Missing(digest));
+            };
+            return recheck(bucket, digest, place, at, context);
+        }
+        (Some(data), None) => (data, None),
+        (Some(data), Some(digest)) => {
+            if sha256(&data, context)? != digest {
+                context
+                    .problems
+                    .add(&at.field("digest"), "is not the SHA-256 of data");
+                return Ok(Found::Wrong);
+            }
+            if let Some(bucket) = T::get(context.cache, &digest) {
+                return recheck(bucket, digest, place, at, context);
+            }
+            (data, Some(digest))
+        }
+    };
+    let Some(bucket) = decode::<T>(&data, place, room, &at.field("data"), context)? else {
+        return Ok(Found::Wrong);
+    };
+    if let Some(digest) = digest {
+        T::put(context.cache, digest, &bucket);
+    }
+    Ok(Found::Here(bucket))
+}
+
+/// A bucket of the cache that may have been decoded for another place.
+fn recheck<T: Item>(
+    bucket: Decoded<T>,
+    digest: Digest,
+    place: Place,
+    at: &Path<'_>,
+    context: &mut Context<'_>,
+) -> Result<Found<T>, Refusal> {
+    if bucket.place == place {
+        return Ok(Found::Here(bucket));
+    }
+    let at = at.field("data");
+    let at = at.field(T::LIST);
+    let mut right = true;
+    for (index, item) in bucket.items.iter().enumerate() {
+        if index % ITEMS_PER_LOOK == 0 {
+            context.look()?;
+        }
+        right &= belongs(item, place, &at.index(index), context);
+    }
+    if !right {
+        return Ok(Found::Wrong);
+    }
+    let bucket = Decoded {
+        items: bucket.items,
+        place,
+    };
+    T::put(context.cache, digest, &bucket);
+    Ok(Found::Here(bucket))
+}
+
+/// Decodes a bucket item by item, so that a limit, a deadline and a wrong field are met at the item where they are.
+fn decode<T: Item>(
+    data: &[u8],
+    place: Place,
+    room: usize,
+    at: &Path<'_>,
+    context: &mut Context<'_>,
+) -> Result<Option<Decoded<T>>, Refusal> {
+    let at_list = at.field(T::LIST);
+    let mut count = 0;
+    for element in Elements(data) {
+        match element {
+            Ok(_) => count += 1,
+            Err(error) => {
+                context.problems.add(at, error);
+                return Ok(None);
+            }
+        }
+        if count > room {
+            return Err(too_many(at, T::LIST));
+        }
+    }
+    let mut items: Vec<T> = Vec::with_capacity(count);
+    let mut right = true;
+    for (index, element) in Elements(data).flatten().enumerate() {
+        if index % ITEMS_PER_LOOK == 0 {
+            context.look()?;
+        }
+        let at = at_list.index(index);
+        if element.len() > Limits::ITEM_BYTES {
+            let most = Limits::ITEM_BYTES;
+            context.problems.add(
+                &at,
+                format!("has {} bytes; at most {most} are taken", element.len()),
+            );
+            right = false;
+            continue;
+        }
+        match T::Message::decode(element) {
+            Ok(message) => {
+                let item = T::parse(message, &at, &mut context.problems);
+                right &= belongs(&item, place, &at, context);
+                items.push(item);
+            }
+            Err(error) => {
+                context.problems.add(&at, error.to_string());
+                right = false;
+            }
+        }
+        if context.problems.is_full() {
+            break;
+        }
+    }
+    // A bucket with a problem is not kept: the next call that brings it must hear of the problem too.
+    Ok((right && context.problems.is_empty()).then(|| Decoded {
+        items: items.into(),
+        place,
+    }))
+}
+
+fn belongs<T: Item>(item: &T, place: Place, at: &Path<'_>, context: &mut Context<'_>) -> bool {
+    let name = item.bucket_name();
+    // Everything belongs to the only bucket there is.
+    let right = if place.count == 1 {
+        0
+    } else {
+        placement::of(name, place.count)
+    };
+    if right != place.index {
+        context.problems.add(
+            at,
+            format!("is for node `{name}`, which belongs to bucket {right}"),
+        );
+    }
+    right == place.index
+}
+
+fn too_many(at: &Path<'_>, list: &str) -> Refusal {
+    Refusal::TooLarge(Violation {
+        field: at.to_string(),
+        description: format!(
+            "with this the snapshot has more {list} than this server takes (see GetCapabilities)"
+        ),
+    })
+}
+
+fn sha256(data: &[u8], context: &Context<'_>) -> Result<Digest, Refusal> {
+    let mut hasher = Sha256::new();
+    for chunk in data.chunks(BYTES_PER_LOOK) {
+        context.look()?;
+        hasher.update(chunk);
+    }
+    Ok(hasher.finalize().into())
+}
+
+/// The serialized elements of the list in a NodeBucket or PodBucket; fields that are not known are skipped.
+struct Elements<'a>(&'a [u8]);
+
+impl<'a> Elements<'a> {
+    fn advance(&mut self) -> Result<Option<&'a [u8]>, String> {
+        let wrong = |error: DecodeError| error.to_string();
+        while !self.0.is_empty() {
+            let (tag, wire_type) = decode_key(&mut self.0).map_err(wrong)?;
+            if tag != LIST_TAG || wire_type != WireType::LengthDelimited {
+                skip_field(wire_type, tag, &mut self.0, DecodeContext::default()).map_err(wrong)?;
+                continue;
+            }
+            let length = decode_varint(&mut self.0).map_err(wrong)?;
+            let element = usize::try_from(length)
+                .ok()
+                .and_then(|length| self.0.get(..length));
+            let Some(element) = element else {
+                return Err(format!("ends within an element of {length} bytes"));
+            };
+            self.0.advance(element.len());
+            return Ok(Some(element));
+        }
+        Ok(None)
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Result<&'a [u8], String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.advance();
+        if next.is_err() {
+            self.0 = &[];
+        }
+        next.transpose()
+    }
+}

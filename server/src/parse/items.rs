@@ -1,0 +1,165 @@
+//! One node, one pod.
+
+use nodewise_planner::snapshot::{ControllerRef, Labels, Node, Pod, PodPhase, Taint, TaintEffect, Target};
+use nodewise_proto::v1;
+
+use super::{
+    problems::{Path, Problems},
+    time,
+};
+use crate::cache::Cacheable;
+
+/// What a bucket holds: parsed from its message by moving, never by copying.
+pub(super) trait Item: Cacheable {
+    /// The name of the bucket's list.
+    const LIST: &'static str;
+    /// The message.
+    type Message: prost::Message + Default;
+
+    /// The item, or what is wrong with it.
+    fn parse(message: Self::Message, at: &Path<'_>, problems: &mut Problems) -> Self;
+
+    /// The name whose hash says which bucket the item belongs to.
+    fn bucket_name(&self) -> &str;
+}
+
+impl Item for Node {
+    const LIST: &'static str = "nodes";
+    type Message = v1::Node;
+
+    fn parse(message: v1::Node, at: &Path<'_>, problems: &mut Problems) -> Self {
+        problems.require(&at.field("name"), &message.name);
+        Self {
+            labels: labels(message.labels, &at.field("labels"), problems),
+            taints: message
+                .taints
+                .into_iter()
+                .enumerate()
+                .map(|(index, message)| taint(message, &at.field("taints").index(index), problems))
+                .collect(),
+            unschedulable: message.unschedulable,
+            ready: condition(message.ready, &at.field("ready"), problems),
+            name: message.name,
+        }
+    }
+
+    fn bucket_name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Item for Pod {
+    const LIST: &'static str = "pods";
+    type Message = v1::Pod;
+
+    fn parse(message: v1::Pod, at: &Path<'_>, problems: &mut Problems) -> Self {
+        problems.require(&at.field("name"), &message.name);
+        problems.require(&at.field("uid"), &message.uid);
+        // Checked like the others, though only its presence counts.
+        time::optional(message.deletion_time, &at.field("deletion_time"), problems);
+        Self {
+            labels: labels(message.labels, &at.field("labels"), problems),
+            controller: message
+                .controller
+                .map(|message| controller(message, &at.field("controller"), problems)),
+            target: if !message.node_name.is_empty() {
+                Target::Bound(message.node_name)
+            } else if !message.target_node_name.is_empty() {
+                Target::Meant(message.target_node_name)
+            } else {
+                Target::Nowhere
+            },
+            phase: phase(message.phase, &at.field("phase"), problems),
+            ready: condition(message.ready, &at.field("ready"), problems) == Some(true),
+            ready_since: time::optional(
+                message.ready_transition_time,
+                &at.field("ready_transition_time"),
+                problems,
+            ),
+            created: time::optional(message.creation_time, &at.field("creation_time"), problems),
+            deleting: message.deletion_time.is_some(),
+            has_finalizers: message.has_finalizers,
+            name: message.name,
+            uid: message.uid,
+        }
+    }
+
+    fn bucket_name(&self) -> &str {
+        self.target.node().unwrap_or_default()
+    }
+}
+
+fn labels(messages: Vec<v1::Label>, at: &Path<'_>, problems: &mut Problems) -> Labels {
+    let given = messages.len();
+    // Collected in place: a pair of strings is laid out like the message.
+    let entries: Vec<_> = messages
+        .into_iter()
+        .map(|label| (label.key, label.value))
+        .collect();
+    if entries.is_sorted_by(|a, b| a.0 < b.0) {
+        // Strictly ascending, so the empty key can only be the first.
+        if entries.first().is_some_and(|(key, _)| key.is_empty()) {
+            problems.add(&at.index(0).field("key"), "is required");
+        }
+        return Labels::new(entries);
+    }
+    for (index, (key, _)) in entries.iter().enumerate() {
+        problems.require(&at.index(index).field("key"), key);
+    }
+    let labels = Labels::new(entries);
+    if labels.iter().count() != given {
+        problems.add(at, "has a key twice");
+    }
+    labels
+}
+
+fn taint(message: v1::Taint, at: &Path<'_>, problems: &mut Problems) -> Taint {
+    problems.require(&at.field("key"), &message.key);
+    Taint {
+        key: message.key,
+        value: message.value,
+        effect: match message.effect.as_str() {
+            "NoSchedule" => TaintEffect::NoSchedule,
+            "NoExecute" => TaintEffect::NoExecute,
+            _ => TaintEffect::Other,
+        },
+    }
+}
+
+fn controller(message: v1::ControllerReference, at: &Path<'_>, problems: &mut Problems) -> ControllerRef {
+    problems.require(&at.field("uid"), &message.uid);
+    ControllerRef {
+        kind: message.kind,
+        name: message.name,
+        uid: message.uid,
+    }
+}
+
+fn condition(value: i32, at: &Path<'_>, problems: &mut Problems) -> Option<bool> {
+    match v1::ConditionStatus::try_from(value) {
+        Ok(v1::ConditionStatus::Unspecified) => None,
+        Ok(v1::ConditionStatus::True) => Some(true),
+        Ok(v1::ConditionStatus::False | v1::ConditionStatus::Unknown) => Some(false),
+        Err(_) => {
+            problems.add(
+                at,
+                format!("{value} is no ConditionStatus that this server knows"),
+            );
+            None
+        }
+    }
+}
+
+fn phase(value: i32, at: &Path<'_>, problems: &mut Problems) -> PodPhase {
+    match v1::PodPhase::try_from(value) {
+        Ok(v1::PodPhase::Pending) => PodPhase::Pending,
+        Ok(v1::PodPhase::Running) => PodPhase::Running,
+        Ok(v1::PodPhase::Succeeded) => PodPhase::Succeeded,
+        Ok(v1::PodPhase::Failed) => PodPhase::Failed,
+        Ok(v1::PodPhase::Unspecified | v1::PodPhase::Unknown) => PodPhase::Unknown,
+        Err(_) => {
+            problems.add(at, format!("{value} is no PodPhase that this server knows"));
+            PodPhase::Unknown
+        }
+    }
+}

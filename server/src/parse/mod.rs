@@ -1,0 +1,52 @@
+//! From requests to what the planner takes. Whatever is wrong is found here, each time with the name of its field, so that
+//! the planner needs no error type.
+
+mod bucket;
+mod items;
+mod json;
+pub(crate) mod options;
+mod problems;
+mod report;
+pub(crate) mod request;
+mod revision;
+mod selector;
+mod snapshot;
+mod state;
+mod time;
+mod workload;
+
+use crate::{cache::Cache, limits::Limits, refusal::Refusal};
+pub(crate) use problems::{Path, Problems};
+
+/// What parsing needs besides the request.
+pub(crate) struct Context<'a> {
+    /// Buckets of earlier calls.
+    pub(crate) cache: &'a Cache,
+    /// What a request may hold.
+    pub(crate) limits: &'a Limits,
+    /// Whether nobody waits for the answer any more.
+    pub(crate) stop: &'a dyn Fn() -> bool,
+    /// What was found wrong so far.
+    pub(crate) problems: Problems,
+}
+
+impl<'a> Context<'a> {
+    /// At the beginning of a request.
+    pub(crate) fn new(cache: &'a Cache, limits: &'a Limits, stop: &'a dyn Fn() -> bool) -> Self {
+        Self {
+            cache,
+            limits,
+            stop,
+            problems: Problems::default(),
+        }
+    }
+
+    /// Ends parsing when nobody waits for the answer any more.
+    pub(crate) fn look(&self) -> Result<(), Refusal> {
+        if (self.stop)() {
+            Err(Refusal::Stopped)
+        } else {
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! How to plan.
+
+use std::collections::BTreeSet;
+
+use nodewise_planner::snapshot::{Deviation, Options};
+use nodewise_proto::v1;
+
+use super::problems::{Path, Problems};
+
+/// Reads the options; absent ones are the defaults.
+pub(super) fn options(message: Option<v1::PlanOptions>, at: &Path<'_>, problems: &mut Problems) -> Options {
+    let message = message.unwrap_or_default();
+    let mut options = match v1::Profile::try_from(message.profile) {
+        Ok(v1::Profile::Unspecified | v1::Profile::Default) => Options::default(),
+        Ok(v1::Profile::UpstreamStrict) => Options::upstream_strict(),
+        Err(_) => {
+            unknown(&at.field("profile"), message.profile, "Profile", problems);
+            Options::default()
+        }
+    };
+    let enabled = deviations(
+        &message.enabled_deviations,
+        &at.field("enabled_deviations"),
+        problems,
+    );
+    let at_disabled = at.field("disabled_deviations");
+    let disabled = deviations(&message.disabled_deviations, &at_disabled, problems);
+    for deviation in enabled.intersection(&disabled) {
+        problems.add(
+            &at_disabled,
+            format!("{} is also enabled", to_message(*deviation).as_str_name()),
+        );
+    }
+    options.deviations.extend(&enabled);
+    options
+        .deviations
+        .retain(|deviation| !disabled.contains(deviation));
+    for (index, gate) in message.feature_gates.iter().enumerate() {
+        match v1::FeatureGate::try_from(*gate) {
+            Ok(v1::FeatureGate::TaintTolerationComparisonOperators) => {
+                options.toleration_comparison_operators = true;
+            }
+            Ok(v1::FeatureGate::Unspecified) | Err(_) => {
+                unknown(
+                    &at.field("feature_gates").index(index),
+                    *gate,
+                    "FeatureGate",
+                    problems,
+                );
+            }
+        }
+    }
+    match message.burst {
+        None => {}
+        Some(0) => problems.add(&at.field("burst"), "must not be 0"),
+        Some(burst) => options.burst = usize::try_from(burst).unwrap_or(usize::MAX),
+    }
+    options
+}
+
+fn deviations(values: &[i32], at: &Path<'_>, problems: &mut Problems) -> BTreeSet<Deviation> {
+    let mut deviations = BTreeSet::new();
+    for (index, value) in values.iter().enumerate() {
+        match Deviation::ALL
+            .into_iter()
+            .find(|deviation| to_message(*deviation) as i32 == *value)
+        {
+            Some(deviation) => {
+                deviations.insert(deviation);
+            }
+            None => unknown(&at.index(index), *value, "Deviation", problems),
+        }
+    }
+    deviations
+}
+
+fn unknown(at: &Path<'_>, value: i32, name: &str, problems: &mut Problems) {
+    problems.add(at, format!("{value} is no {name} that this server knows"));
+}
+
+/// The deviation as the protocol names it.
+pub(crate) fn to_message(deviation: Deviation) -> v1::Deviation {
+    match deviation {
+        Deviation::IdempotentCreates => v1::Deviation::IdempotentCreates,
+        Deviation::ClearReplacedOwnWrites => v1::Deviation::ClearReplacedOwnWrites,
+        Deviation::RelabelDuplicatesOnly => v1::Deviation::RelabelDuplicatesOnly,
+        Deviation::DeletionsByUid => v1::Deviation::DeletionsByUid,
+        Deviation::SkipDeletingOnMissingNodes => v1::Deviation::SkipDeletingOnMissingNodes,
+        Deviation::SurgeIgnoresMissingNodes => v1::Deviation::SurgeIgnoresMissingNodes,
+        Deviation::SurgeHonoursBackoff => v1::Deviation::SurgeHonoursBackoff,
+        Deviation::DecideAfterCut => v1::Deviation::DecideAfterCut,
+        Deviation::ShortenRevisionNames => v1::Deviation::ShortenRevisionNames,
+        Deviation::DeleteWithUid => v1::Deviation::DeleteWithUid,
+        Deviation::EmptySelectorByMeaning => v1::Deviation::EmptySelectorByMeaning,
+        Deviation::EarliestRequeue => v1::Deviation::EarliestRequeue,
+        Deviation::WakeOnNodeDelete => v1::Deviation::WakeOnNodeDelete,
+        Deviation::LowerOnNamespaceTerminating => v1::Deviation::LowerOnNamespaceTerminating,
+        Deviation::SkipEqualStatusWrites => v1::Deviation::SkipEqualStatusWrites,
+    }
+}

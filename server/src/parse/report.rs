@@ -1,0 +1,71 @@
+//! What an executor did with a plan.
+
+use nodewise_planner::report::{Outcome, OutcomeResult, Subject};
+use nodewise_proto::v1;
+
+use super::{
+    problems::{Path, Problems},
+    state,
+};
+
+/// Checks what only identifies a report: its workload and its plan. Gives the workload's uid. `at` is where the report is:
+/// `None` when it is the request itself.
+pub(super) fn identity(report: &v1::ReportRequest, at: Option<&Path<'_>>, problems: &mut Problems) -> String {
+    let workload = Path::member(at, "workload");
+    let uid = report.workload.as_ref().map(|reference| reference.uid.clone());
+    if let Some(uid) = &uid {
+        problems.require(&workload.field("uid"), uid);
+    } else {
+        problems.add(&workload, "is required");
+    }
+    problems.require(&Path::member(at, "plan_id"), &report.plan_id);
+    uid.unwrap_or_default()
+}
+
+/// Reads the outcomes.
+pub(super) fn outcomes(messages: Vec<v1::Outcome>, at: &Path<'_>, problems: &mut Problems) -> Vec<Outcome> {
+    let outcome = |(index, message)| outcome(message, &at.index(index), problems);
+    messages.into_iter().enumerate().filter_map(outcome).collect()
+}
+
+fn outcome(message: v1::Outcome, at: &Path<'_>, problems: &mut Problems) -> Option<Outcome> {
+    if message.action_id == 0 {
+        problems.add(&at.field("action_id"), "is required; ids begin at 1");
+    }
+    let subject = message.subject.map(|subject| match subject {
+        v1::outcome::Subject::CreatedPod(create) => {
+            Subject::CreatedPod(state::expected_create(create, &at.field("created_pod"), problems))
+        }
+        v1::outcome::Subject::DeletedPodUid(uid) => {
+            problems.require(&at.field("deleted_pod_uid"), &uid);
+            Subject::DeletedPodUid(uid)
+        }
+    });
+    Some(Outcome {
+        action_id: message.action_id,
+        result: result(message.result, &at.field("result"), problems)?,
+        message: message.message,
+        http_status: message.http_status,
+        subject,
+    })
+}
+
+fn result(value: i32, at: &Path<'_>, problems: &mut Problems) -> Option<OutcomeResult> {
+    match v1::Result::try_from(value) {
+        Ok(v1::Result::Succeeded) => Some(OutcomeResult::Succeeded),
+        Ok(v1::Result::AlreadyExists) => Some(OutcomeResult::AlreadyExists),
+        Ok(v1::Result::NameTaken) => Some(OutcomeResult::NameTaken),
+        Ok(v1::Result::NotFound) => Some(OutcomeResult::NotFound),
+        Ok(v1::Result::NamespaceTerminating) => Some(OutcomeResult::NamespaceTerminating),
+        Ok(v1::Result::Failed) => Some(OutcomeResult::Failed),
+        Ok(v1::Result::Skipped) => Some(OutcomeResult::Skipped),
+        Ok(v1::Result::Unspecified) => {
+            problems.add(at, "is required");
+            None
+        }
+        Err(_) => {
+            problems.add(at, format!("{value} is no Result that this server knows"));
+            None
+        }
+    }
+}

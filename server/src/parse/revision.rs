@@ -1,0 +1,81 @@
+//! ControllerRevisions.
+
+use std::collections::HashSet;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use nodewise_planner::snapshot::Revision;
+use nodewise_proto::v1;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    json,
+    problems::{Path, Problems},
+};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Object {
+    api_version: Option<String>,
+    kind: Option<String>,
+    #[serde(default)]
+    metadata: ObjectMeta,
+    /// Kept as it is: its bytes decide whether the revision is the current one (D-53).
+    #[serde(default)]
+    data: Value,
+    revision: Option<i64>,
+}
+
+/// Reads all revisions; their names and uids must be unique.
+pub(super) fn all(
+    messages: Vec<v1::ControllerRevision>,
+    at: &Path<'_>,
+    problems: &mut Problems,
+) -> Vec<Revision> {
+    let revisions: Vec<_> = messages
+        .into_iter()
+        .enumerate()
+        .filter_map(|(index, message)| Some((index, one(&message, &at.index(index), problems)?)))
+        .collect();
+    let (mut names, mut uids) = (HashSet::new(), HashSet::new());
+    for (index, revision) in &revisions {
+        let at = at.index(*index);
+        if !names.insert(&revision.name) {
+            problems.add(
+                &at.field("object"),
+                format!("metadata.name: `{}` is there twice", revision.name),
+            );
+        }
+        if !uids.insert(&revision.uid) {
+            problems.add(
+                &at.field("object"),
+                format!("metadata.uid: `{}` is there twice", revision.uid),
+            );
+        }
+    }
+    revisions.into_iter().map(|(_, revision)| revision).collect()
+}
+
+fn one(message: &v1::ControllerRevision, at: &Path<'_>, problems: &mut Problems) -> Option<Revision> {
+    let at = at.field("object");
+    let object: Object = json::read(&message.object, &at, problems)?;
+    json::type_meta(
+        object.api_version.as_deref(),
+        object.kind.as_deref(),
+        ("apps/v1", "ControllerRevision"),
+        &at,
+        problems,
+    );
+    let (name, uid) = json::identity(&object.metadata, &at, problems)?;
+    Some(Revision {
+        name,
+        uid,
+        controller: json::controller(&object.metadata),
+        created: object.metadata.creation_timestamp.map(|time| time.0),
+        deleting: object.metadata.deletion_timestamp.is_some(),
+        labels: object.metadata.labels.unwrap_or_default().into_iter().collect(),
+        number: object.revision.unwrap_or_default(),
+        data: object.data,
+        read_after_name_collision: message.read_after_name_collision,
+    })
+}

@@ -1,0 +1,234 @@
+//! The workload: a DaemonSet as the apiserver served it.
+//!
+//! Fields that decide are read through the types of the Kubernetes API; `spec.template` stays the JSON that it is, since a
+//! typed round trip could lose what its bytes say (D-59). The apiserver's validation is not relied upon (D-120).
+
+use k8s_openapi::{
+    api::{
+        apps::v1::{DaemonSetStatus, DaemonSetUpdateStrategy, RollingUpdateDaemonSet},
+        core::v1::{self as core, Affinity},
+    },
+    apimachinery::pkg::{
+        apis::meta::v1::{LabelSelector, ObjectMeta},
+        util::intstr,
+    },
+};
+use nodewise_planner::snapshot::{
+    DaemonSet, IntOrString, NodeSelectorRequirement, NodeSelectorTerm, RollingUpdate, Scheduling, Status,
+    Toleration, UpdateStrategy,
+};
+use nodewise_proto::v1;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+use super::{
+    json,
+    problems::{Path, Problems},
+    selector,
+};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Object {
+    api_version: Option<String>,
+    kind: Option<String>,
+    #[serde(default)]
+    metadata: ObjectMeta,
+    spec: Option<Spec>,
+    status: Option<DaemonSetStatus>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec {
+    selector: Option<LabelSelector>,
+    #[serde(default)]
+    template: Value,
+    update_strategy: Option<DaemonSetUpdateStrategy>,
+    min_ready_seconds: Option<i32>,
+    revision_history_limit: Option<i32>,
+}
+
+/// The part of a pod spec that decides where pods go.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PodSpec {
+    node_name: Option<String>,
+    node_selector: Option<BTreeMap<String, String>>,
+    affinity: Option<Affinity>,
+    tolerations: Option<Vec<core::Toleration>>,
+    host_network: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct Template {
+    spec: Option<PodSpec>,
+}
+
+/// Reads the workload.
+pub(super) fn daemon_set(
+    workload: Option<v1::Workload>,
+    at: &Path<'_>,
+    problems: &mut Problems,
+) -> Option<DaemonSet> {
+    let Some(v1::workload::Kind::DaemonSet(message)) = workload.and_then(|workload| workload.kind) else {
+        problems.add(at, "is required: no workload of a kind that this server knows");
+        return None;
+    };
+    let at = at.field("daemon_set");
+    let at = at.field("object");
+    let object: Object = json::read(&message.object, &at, problems)?;
+    json::type_meta(
+        object.api_version.as_deref(),
+        object.kind.as_deref(),
+        ("apps/v1", "DaemonSet"),
+        &at,
+        problems,
+    );
+    let meta = json::identity(&object.metadata, &at, problems);
+    if object
+        .metadata
+        .namespace
+        .as_deref()
+        .unwrap_or_default()
+        .is_empty()
+    {
+        problems.add(&at, "metadata.namespace: is required");
+    }
+    let Some(spec) = object.spec else {
+        problems.add(&at, "spec: is required");
+        return None;
+    };
+    let scheduling = scheduling(&spec.template, &at, problems);
+    let selector = match spec.selector.map(selector::parse).transpose() {
+        Ok(selector) => selector,
+        Err(error) => {
+            problems.add(&at, format!("spec.selector.{error}"));
+            None
+        }
+    };
+    let (name, uid) = meta?;
+    let status = object.status.unwrap_or_default();
+    Some(DaemonSet {
+        name,
+        uid,
+        namespace: object.metadata.namespace.unwrap_or_default(),
+        resource_version: object.metadata.resource_version.unwrap_or_default(),
+        generation: object.metadata.generation.unwrap_or_default(),
+        deleting: object.metadata.deletion_timestamp.is_some(),
+        annotations: object
+            .metadata
+            .annotations
+            .unwrap_or_default()
+            .into_iter()
+            .collect(),
+        selector,
+        template: spec.template,
+        scheduling: scheduling?,
+        strategy: strategy(spec.update_strategy),
+        min_ready_seconds: spec.min_ready_seconds.unwrap_or_default(),
+        revision_history_limit: spec.revision_history_limit,
+        collision_count: status.collision_count,
+        status: counts(&status),
+    })
+}
+
+/// The apiserver always fills in the strategy and its type; without them its defaults hold (D-114). Every other type than
+/// the two known ones behaves like OnDelete (D-50).
+fn strategy(strategy: Option<DaemonSetUpdateStrategy>) -> UpdateStrategy {
+    let strategy = strategy.unwrap_or_default();
+    match strategy.type_.as_deref() {
+        None => {
+            let limits = strategy.rolling_update.unwrap_or_default();
+            UpdateStrategy::RollingUpdate(Some(rolling_update(RollingUpdateDaemonSet {
+                max_unavailable: limits.max_unavailable.or(Some(intstr::IntOrString::Int(1))),
+                max_surge: limits.max_surge.or(Some(intstr::IntOrString::Int(0))),
+            })))
+        }
+        Some("RollingUpdate") => UpdateStrategy::RollingUpdate(strategy.rolling_update.map(rolling_update)),
+        Some(_) => UpdateStrategy::OnDelete,
+    }
+}
+
+fn rolling_update(limits: RollingUpdateDaemonSet) -> RollingUpdate {
+    let limit = |value| match value {
+        intstr::IntOrString::Int(number) => IntOrString::Int(number),
+        intstr::IntOrString::String(text) => IntOrString::String(text),
+    };
+    RollingUpdate {
+        max_unavailable: limits.max_unavailable.map(limit),
+        max_surge: limits.max_surge.map(limit),
+    }
+}
+
+fn counts(status: &DaemonSetStatus) -> Status {
+    Status {
+        current_number_scheduled: status.current_number_scheduled,
+        number_misscheduled: status.number_misscheduled,
+        desired_number_scheduled: status.desired_number_scheduled,
+        number_ready: status.number_ready,
+        updated_number_scheduled: status.updated_number_scheduled.unwrap_or_default(),
+        number_available: status.number_available.unwrap_or_default(),
+        number_unavailable: status.number_unavailable.unwrap_or_default(),
+        observed_generation: status.observed_generation.unwrap_or_default(),
+    }
+}
+
+fn scheduling(template: &Value, at: &Path<'_>, problems: &mut Problems) -> Option<Scheduling> {
+    if !template.is_object() {
+        problems.add(at, "spec.template: is required and must be an object");
+        return None;
+    }
+    let template: Template = match serde_path_to_error::deserialize(template) {
+        Ok(template) => template,
+        Err(error) => {
+            problems.add(at, format!("spec.template.{}: {}", error.path(), error.inner()));
+            return None;
+        }
+    };
+    let spec = template.spec.unwrap_or_default();
+    let required_terms = spec
+        .affinity
+        .and_then(|affinity| affinity.node_affinity)
+        .and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution)
+        .map(|required| required.node_selector_terms.into_iter().map(term).collect());
+    Some(Scheduling {
+        node_name: spec.node_name.unwrap_or_default(),
+        node_selector: spec.node_selector.unwrap_or_default().into_iter().collect(),
+        required_terms,
+        tolerations: spec
+            .tolerations
+            .unwrap_or_default()
+            .into_iter()
+            .map(toleration)
+            .collect(),
+        host_network: spec.host_network.unwrap_or_default(),
+    })
+}
+
+fn term(term: core::NodeSelectorTerm) -> NodeSelectorTerm {
+    let requirements = |list: Option<Vec<core::NodeSelectorRequirement>>| {
+        list.unwrap_or_default()
+            .into_iter()
+            .map(|requirement| NodeSelectorRequirement {
+                key: requirement.key,
+                operator: requirement.operator,
+                values: requirement.values.unwrap_or_default(),
+            })
+            .collect()
+    };
+    NodeSelectorTerm {
+        match_expressions: requirements(term.match_expressions),
+        match_fields: requirements(term.match_fields),
+    }
+}
+
+fn toleration(toleration: core::Toleration) -> Toleration {
+    Toleration {
+        key: toleration.key.unwrap_or_default(),
+        operator: toleration.operator.unwrap_or_default(),
+        value: toleration.value.unwrap_or_default(),
+        effect: toleration.effect.unwrap_or_default(),
+    }
+}

@@ -1,0 +1,124 @@
+//! Why a request gets no answer, as a type and as a gRPC status.
+
+use std::{fmt, time::Duration};
+
+use nodewise_proto::v1;
+use prost::Message as _;
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
+
+/// One wrong field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// The field, as a path from the request message: `snapshot.pod_buckets[0].data.pods[3].uid`.
+    pub field: String,
+    /// What is wrong with it. Where the field holds JSON, this begins with the path inside it.
+    pub description: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.description)
+    }
+}
+
+/// Why a request gets no answer. Nothing may be written to the cluster after any of these.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// The request is wrong (INVALID_ARGUMENT).
+    #[error("{}", Summary(.violations, *.more))]
+    Invalid {
+        /// What is wrong, in the order of discovery; never empty.
+        violations: Vec<Violation>,
+        /// How many more there are that are not listed.
+        more: usize,
+    },
+    /// The request exceeds a limit of this server (RESOURCE_EXHAUSTED without RetryInfo).
+    #[error("{0}")]
+    TooLarge(Violation),
+    /// Buckets were given by digest and are not here (FAILED_PRECONDITION).
+    #[error(
+        "{} node buckets and {} pod buckets that were given by digest are not in the cache: send them inline",
+        .0.node_bucket_indices.len(),
+        .0.pod_bucket_indices.len()
+    )]
+    MissingBuckets(v1::MissingBuckets),
+    /// Nobody waits for the answer any more (DEADLINE_EXCEEDED).
+    #[error("planning was abandoned: the deadline passed or the call was cancelled")]
+    Stopped,
+}
+
+/// The first violation, and how many follow: an error message travels in a header and is read in one line.
+struct Summary<'a>(&'a [Violation], usize);
+
+impl fmt::Display for Summary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(violations, more) = self;
+        let Some(first) = violations.first() else {
+            return f.write_str("the request is wrong");
+        };
+        write!(f, "{first}")?;
+        match violations.len() - 1 + more {
+            0 => Ok(()),
+            1 => f.write_str(" (and one more field is wrong)"),
+            others => write!(f, " (and {others} more fields are wrong)"),
+        }
+    }
+}
+
+impl From<Refusal> for Status {
+    fn from(refusal: Refusal) -> Self {
+        let message = refusal.to_string();
+        let bad_request = |violations: Vec<Violation>| {
+            let violations: Vec<_> = violations
+                .into_iter()
+                .map(|violation| FieldViolation::new(violation.field, violation.description))
+                .collect();
+            ErrorDetails::with_bad_request(violations)
+        };
+        match refusal {
+            Refusal::Invalid { violations, .. } => {
+                Self::with_error_details(Code::InvalidArgument, message, bad_request(violations))
+            }
+            Refusal::TooLarge(violation) => {
+                Self::with_error_details(Code::ResourceExhausted, message, bad_request(vec![violation]))
+            }
+            Refusal::MissingBuckets(missing) => missing_buckets(message, &missing),
+            Refusal::Stopped => Self::deadline_exceeded(message),
+        }
+    }
+}
+
+/// The type URL under which [`v1::MissingBuckets`] travels in the details of a status.
+pub const MISSING_BUCKETS_TYPE_URL: &str = "type.googleapis.com/nodewise.v1.MissingBuckets";
+
+fn missing_buckets(message: String, missing: &v1::MissingBuckets) -> Status {
+    let details = tonic_types::pb::Status {
+        code: Code::FailedPrecondition as i32,
+        message: message.clone(),
+        details: vec![prost_types::Any {
+            type_url: MISSING_BUCKETS_TYPE_URL.to_owned(),
+            value: missing.encode_to_vec(),
+        }],
+    };
+    Status::with_details(Code::FailedPrecondition, message, details.encode_to_vec().into())
+}
+
+/// The answer of a saturated server: come back after the delay, or go elsewhere.
+pub(crate) fn saturated(retry_after: Duration) -> Status {
+    Status::with_error_details(
+        Code::ResourceExhausted,
+        "every planning slot and every place in the queue is taken",
+        ErrorDetails::with_retry_info(Some(retry_after)),
+    )
+}
+
+/// The answer of a server that is going away.
+pub(crate) fn draining() -> Status {
+    Status::unavailable("this replica is draining: call another one")
+}
+
+/// The answer to a call whose time is up.
+pub(crate) fn deadline_exceeded() -> Status {
+    Status::deadline_exceeded("the call's deadline passed; planning was abandoned")
+}

@@ -1,0 +1,32 @@
+//! From what the planner says to messages.
+
+mod action;
+mod explain;
+mod plan;
+mod report;
+mod state;
+
+pub(crate) use explain::explanations;
+pub(crate) use plan::{DAEMON_SET, plan};
+pub(crate) use report::report;
+use state::state;
+
+use std::fmt::Write as _;
+
+/// A planner's duration; those that no message can hold are cut.
+fn duration(duration: std::time::Duration) -> nodewise_proto::Duration {
+    nodewise_proto::Duration {
+        seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        nanos: i32::try_from(duration.subsec_nanos()).unwrap_or(0),
+    }
+}
+
+/// Lower-case hex.
+fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+            write!(text, "{byte:02x}").expect("a string takes everything");
+            text
+        })
+}

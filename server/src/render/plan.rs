@@ -1,0 +1,137 @@
+//! The plan.
+
+use nodewise_planner::{
+    plan::{Batch, Phase, PhaseKind, Plan, PodManifest, Rollout, Verdict},
+    snapshot::{DaemonSet, Status},
+};
+use nodewise_proto::v1;
+use prost::Message as _;
+use sha2::{Digest as _, Sha256};
+
+use super::{action, duration, hex, state};
+use crate::parse::options;
+
+/// The plan for a workload as a message, with its ids.
+pub(crate) fn plan(plan: Plan, workload: &DaemonSet) -> v1::Plan {
+    let mut ids = 1..;
+    let (requeue_after, requeue_reason) = match plan.requeue {
+        Some(requeue) => (Some(duration(requeue.delay)), requeue.reason),
+        None => (None, String::new()),
+    };
+    let PodManifest {
+        json,
+        node_name_pointers,
+    } = plan.pod_manifest.unwrap_or(PodManifest {
+        json: Vec::new(),
+        node_name_pointers: Vec::new(),
+    });
+    let mut message = v1::Plan {
+        verdict: verdict(plan.verdict).into(),
+        plan_id: String::new(),
+        workload: Some(reference(workload)),
+        phases: plan
+            .phases
+            .into_iter()
+            .map(|steps| phase(steps, &mut ids))
+            .collect(),
+        pod_manifest: json.into(),
+        node_name_pointers,
+        state: Some(state(plan.state)),
+        requeue_after,
+        requeue_reason,
+        error: plan.error.unwrap_or_default(),
+        daemon_set_status: plan.status.map(status),
+        rollout: plan.rollout.map(rollout),
+        deviations: plan
+            .deviations
+            .into_iter()
+            .map(|deviation| options::to_message(deviation).into())
+            .collect(),
+    };
+    message.deviations.sort_unstable();
+    message.plan_id = hex(&Sha256::digest(message.encode_to_vec()));
+    message
+}
+
+/// The name of the kind of workload that there is.
+pub(crate) const DAEMON_SET: &str = "DaemonSet";
+
+fn reference(workload: &DaemonSet) -> v1::WorkloadReference {
+    v1::WorkloadReference {
+        kind: DAEMON_SET.to_owned(),
+        namespace: workload.namespace.clone(),
+        name: workload.name.clone(),
+        uid: workload.uid.clone(),
+        resource_version: workload.resource_version.clone(),
+    }
+}
+
+fn verdict(verdict: Verdict) -> v1::Verdict {
+    match verdict {
+        Verdict::Apply => v1::Verdict::Apply,
+        Verdict::StatusOnly => v1::Verdict::StatusOnly,
+        Verdict::Stale => v1::Verdict::Stale,
+        Verdict::Noop => v1::Verdict::Noop,
+    }
+}
+
+fn phase(phase: Phase, ids: &mut impl Iterator<Item = u32>) -> v1::Phase {
+    let kind = match phase.kind {
+        PhaseKind::Revisions => v1::PhaseKind::Revisions,
+        PhaseKind::Claims => v1::PhaseKind::Claims,
+        PhaseKind::Events => v1::PhaseKind::Events,
+        PhaseKind::Creates => v1::PhaseKind::Creates,
+        PhaseKind::Deletes => v1::PhaseKind::Deletes,
+        PhaseKind::Cleanup => v1::PhaseKind::Cleanup,
+        PhaseKind::Status => v1::PhaseKind::Status,
+    };
+    v1::Phase {
+        kind: kind.into(),
+        batches: phase
+            .batches
+            .into_iter()
+            .map(|actions| batch(actions, ids))
+            .collect(),
+        aborts_on_failure: phase.kind.aborts_on_failure(),
+        requires_success: phase.kind.requires_success(),
+    }
+}
+
+fn batch(batch: Batch, ids: &mut impl Iterator<Item = u32>) -> v1::Batch {
+    v1::Batch {
+        // The ids come last in the zip: asked first, one would be lost at the end of each batch.
+        actions: batch
+            .actions
+            .into_iter()
+            .zip(ids.by_ref())
+            .map(|(write, id)| action::action(write, id))
+            .collect(),
+        confirm_workload: batch.confirm_workload,
+    }
+}
+
+pub(super) fn status(status: Status) -> v1::DaemonSetStatus {
+    v1::DaemonSetStatus {
+        current_number_scheduled: status.current_number_scheduled,
+        number_misscheduled: status.number_misscheduled,
+        desired_number_scheduled: status.desired_number_scheduled,
+        number_ready: status.number_ready,
+        updated_number_scheduled: status.updated_number_scheduled,
+        number_available: status.number_available,
+        number_unavailable: status.number_unavailable,
+        observed_generation: status.observed_generation,
+    }
+}
+
+fn rollout(rollout: Rollout) -> v1::Rollout {
+    v1::Rollout {
+        current_hash: rollout.current_hash,
+        current_revision: rollout.current_revision,
+        desired: rollout.desired,
+        max_unavailable: rollout.max_unavailable,
+        max_surge: rollout.max_surge,
+        unavailable: rollout.unavailable,
+        surging: rollout.surging,
+        outdated: rollout.outdated,
+    }
+}

@@ -1,0 +1,65 @@
+//! What the executor is to hold.
+
+use jiff::Timestamp;
+use nodewise_planner::snapshot::{Expectations, ExpectedCreate, FailedPodBackoff, State};
+use nodewise_proto::v1;
+
+use super::duration;
+
+/// The state as a message.
+pub(super) fn state(state: State) -> v1::ReconcileState {
+    v1::ReconcileState {
+        expectations: state.expectations.map(expectations),
+        failed_pod_backoffs: state.failed_pod_backoffs.into_iter().map(backoff).collect(),
+        pod_name_collisions: state
+            .pod_name_collisions
+            .into_iter()
+            .map(|(node_name, count)| v1::PodNameCollision { node_name, count })
+            .collect(),
+    }
+}
+
+fn expectations(expectations: Expectations) -> v1::Expectations {
+    let create = |ExpectedCreate { pod_name, node_name }| v1::ExpectedCreate { pod_name, node_name };
+    v1::Expectations {
+        set_at: Some(moment(expectations.set_at)),
+        creates: expectations.creates.into_iter().map(create).collect(),
+        delete_uids: expectations.delete_uids,
+    }
+}
+
+fn backoff(backoff: FailedPodBackoff) -> v1::FailedPodBackoff {
+    v1::FailedPodBackoff {
+        observed_generation: backoff.observed_generation,
+        node_name: backoff.node_name,
+        delay: Some(duration(backoff.delay)),
+        last: Some(moment(backoff.last)),
+    }
+}
+
+/// Protobuf counts the nanoseconds forward from the second, also before 1970.
+fn moment(moment: Timestamp) -> nodewise_proto::Timestamp {
+    let nanos = moment.as_nanosecond();
+    let split = |nanos: i128| (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
+    let (seconds, nanos) = split(nanos);
+    nodewise_proto::Timestamp {
+        seconds: i64::try_from(seconds).expect("a moment has fewer seconds than an i64 holds"),
+        nanos: i32::try_from(nanos).expect("a remainder below 10^9"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_before_1970_count_forward_from_the_second() {
+        for (text, seconds, nanos) in [
+            ("1969-12-31T23:59:59.75Z", -1, 750_000_000),
+            ("1970-01-01T00:00:01.5Z", 1, 500_000_000),
+        ] {
+            let message = moment(text.parse().unwrap());
+            assert_eq!((message.seconds, message.nanos), (seconds, nanos), "{text}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! A server from its first connection to its last.
+
+use std::{future::Future, net::SocketAddr};
+
+use nodewise_proto::v1::reconcile_service_server::{ReconcileServiceServer, SERVICE_NAME};
+use tokio::net::TcpListener;
+use tonic::{
+    codec::CompressionEncoding,
+    transport::{Server, server::TcpIncoming},
+};
+use tonic_health::ServingStatus;
+use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
+
+use crate::{config::Config, gate::Gate, service::Service};
+
+/// HTTP/2 flow-control window of a call. A usual snapshot fits, so that its sender never waits for an acknowledgement.
+const STREAM_WINDOW: u32 = 4 << 20;
+/// HTTP/2 flow-control window of a connection.
+const CONNECTION_WINDOW: u32 = 16 << 20;
+
+/// Why a server ended that should not have.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The listener has no address.
+    #[error("reading the listener's address: {0}")]
+    Address(#[source] std::io::Error),
+    /// The contract's descriptors cannot be served.
+    #[error("setting up gRPC reflection: {0}")]
+    Reflection(#[source] Box<tonic_reflection::server::Error>),
+    /// Serving failed.
+    #[error("serving: {0}")]
+    Transport(#[from] tonic::transport::Error),
+}
+
+/// How a server ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Every call was answered.
+    Drained,
+    /// The drain timeout passed first; calls were cut off.
+    CutOff,
+}
+
+/// Serves on `listener` until `shutdown` completes, then drains: accepts nothing more, answers UNAVAILABLE to new plans,
+/// reports NOT_SERVING, and finishes what is in work within [`Config::drain_timeout`].
+pub async fn run(
+    config: Config,
+    listener: TcpListener,
+    shutdown: impl Future<Output = ()>,
+) -> Result<Ended, Error> {
+    let address = listener.local_addr().map_err(Error::Address)?;
+    let service = Service::new(&config);
+    let (health, health_service) = tonic_health::server::health_reporter();
+    health.set_service_status("", ServingStatus::Serving).await;
+    health
+        .set_service_status(SERVICE_NAME, ServingStatus::Serving)
+        .await;
+
+    let limit = config.max_message_size.as_usize();
+    let planning = ReconcileServiceServer::new(service.clone())
+        .max_decoding_message_size(limit)
+        .max_encoding_message_size(usize::MAX)
+        .accept_compressed(CompressionEncoding::Gzip);
+    let gate = Gate::new(
+        planning,
+        service.pool().clone(),
+        service.draining().clone(),
+        config.longest_call,
+    );
+    let incoming = TcpIncoming::from(listener)
+        .with_nodelay(Some(true))
+        .with_keepalive(Some(config.keepalive));
+    let server = Server::builder()
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_concurrent_streams(config.max_calls_per_connection)
+        .http2_keepalive_interval(Some(config.keepalive))
+        .http2_keepalive_timeout(Some(config.keepalive))
+        .add_service(gate)
+        .add_service(health_service)
+        .add_optional_service(reflection(&config)?)
+        .serve_with_incoming_shutdown(incoming, service.draining().clone().cancelled_owned());
+    log_listening(address);
+
+    tokio::pin!(server);
+    tokio::select! {
+        ended = &mut server => return ended.map(|()| Ended::Drained).map_err(Error::from),
+        () = shutdown => {}
+    }
+    tracing::info!(timeout = ?config.drain_timeout, "draining");
+    health.set_service_status("", ServingStatus::NotServing).await;
+    health
+        .set_service_status(SERVICE_NAME, ServingStatus::NotServing)
+        .await;
+    service.drain();
+    // Whoever watches the health hears of the end now; a watch that stays open would hold its connection open.
+    let mut health = health;
+    health.clear_service_status("").await;
+    health.clear_service_status(SERVICE_NAME).await;
+    if let Ok(ended) = tokio::time::timeout(config.drain_timeout, server).await {
+        ended?;
+        tracing::info!("drained");
+        return Ok(Ended::Drained);
+    }
+    tracing::warn!("the drain timeout passed; calls are cut off");
+    Ok(Ended::CutOff)
+}
+
+/// The line that tells programs where the server listens: its form is stable.
+fn log_listening(address: SocketAddr) {
+    tracing::info!(addr = %address, "listening on {address}");
+}
+
+fn reflection(config: &Config) -> Result<Option<ServerReflectionServer<impl ServerReflection>>, Error> {
+    if !config.reflection {
+        return Ok(None);
+    }
+    tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(nodewise_proto::FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        .build_v1()
+        .map(Some)
+        .map_err(|error| Error::Reflection(Box::new(error)))
+}

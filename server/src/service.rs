@@ -1,0 +1,193 @@
+//! The five methods.
+
+use std::sync::Arc;
+
+use futures::{StreamExt as _, stream::BoxStream};
+use nodewise_proto::v1::{self, plan_stream_response, reconcile_service_server::ReconcileService};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tonic::{Extensions, Request, Response, Status, Streaming};
+
+use crate::{
+    capabilities,
+    config::Config,
+    engine::Engine,
+    gate::{self, Deadline},
+    pool::{Place, Pool},
+    refusal::{self, Refusal, Violation},
+    stream,
+};
+
+/// The service. Planning happens on the pool's threads; what is here only waits.
+#[derive(Debug, Clone)]
+pub struct Service {
+    engine: Arc<Engine>,
+    pool: Pool,
+    draining: CancellationToken,
+    config: Config,
+}
+
+/// A method of the engine.
+type Work<Q, A> = fn(&Engine, Q, &dyn Fn() -> bool) -> Result<A, Refusal>;
+
+impl Service {
+    /// A service that is ready.
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        Self {
+            engine: Arc::new(Engine::new(config.limits, config.bucket_cache_size)),
+            pool: Pool::new(config.max_concurrent_plans, config.max_queued_plans),
+            draining: CancellationToken::new(),
+            config: config.clone(),
+        }
+    }
+
+    /// Answers UNAVAILABLE to new requests from now on. Those that have a place are still answered.
+    pub fn drain(&self) {
+        self.draining.cancel();
+    }
+
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    pub(crate) fn draining(&self) -> &CancellationToken {
+        &self.draining
+    }
+
+    /// The place that the gate took for this call, or a new one where there is no gate.
+    fn place(&self, extensions: &mut Extensions) -> Result<Arc<Place>, Status> {
+        if let Some(place) = extensions.remove::<Arc<Place>>() {
+            return Ok(place);
+        }
+        if self.draining.is_cancelled() {
+            return Err(refusal::draining());
+        }
+        self.pool
+            .try_enter()
+            .map(Arc::new)
+            .ok_or_else(|| refusal::saturated(gate::RETRY_AFTER))
+    }
+
+    /// Answers a request on the pool.
+    async fn answer<Q: Send + 'static, A: Send + 'static>(
+        &self,
+        mut request: Request<Q>,
+        work: Work<Q, A>,
+    ) -> Result<Response<A>, Status> {
+        let place = self.place(request.extensions_mut())?;
+        let deadline = request
+            .extensions()
+            .get::<Deadline>()
+            .map(|deadline| deadline.0.into_std());
+        let engine = Arc::clone(&self.engine);
+        let message = request.into_inner();
+        self.pool
+            .run(place, deadline, move |stop| work(&engine, message, stop))
+            .await
+            .map(Response::new)
+    }
+
+    /// Answers one question of a stream.
+    pub(crate) async fn answer_one(
+        self,
+        question: v1::PlanStreamRequest,
+        deadline: Option<Instant>,
+    ) -> v1::PlanStreamResponse {
+        let v1::PlanStreamRequest { id, request } = question;
+        let answer = self.plan_one(&id, request, deadline);
+        let result = match deadline {
+            Some(deadline) => tokio::time::timeout_at(deadline, answer)
+                .await
+                .unwrap_or_else(|_| Err(refusal::deadline_exceeded())),
+            None => answer.await,
+        };
+        let result = match result {
+            Ok(response) => plan_stream_response::Result::Response(response),
+            Err(status) => plan_stream_response::Result::Error(v1::CallError {
+                code: status.code().into(),
+                message: status.message().to_owned(),
+                status: bytes::Bytes::copy_from_slice(status.details()),
+            }),
+        };
+        v1::PlanStreamResponse {
+            id,
+            result: Some(result),
+        }
+    }
+
+    async fn plan_one(
+        &self,
+        id: &str,
+        request: Option<v1::PlanRequest>,
+        deadline: Option<Instant>,
+    ) -> Result<v1::PlanResponse, Status> {
+        let required = |field: &str| {
+            let violation = Violation {
+                field: field.to_owned(),
+                description: "is required".to_owned(),
+            };
+            Status::from(Refusal::Invalid {
+                violations: vec![violation],
+                more: 0,
+            })
+        };
+        if id.is_empty() {
+            return Err(required("id"));
+        }
+        let request = request.ok_or_else(|| required("request"))?;
+        // A stream is not shed: it is read no further until there is a place.
+        let place = Arc::new(self.pool.enter().await);
+        let engine = Arc::clone(&self.engine);
+        let deadline = deadline.map(Instant::into_std);
+        self.pool
+            .run(place, deadline, move |stop| engine.plan(request, stop))
+            .await
+    }
+}
+
+#[tonic::async_trait]
+impl ReconcileService for Service {
+    async fn plan(&self, request: Request<v1::PlanRequest>) -> Result<Response<v1::PlanResponse>, Status> {
+        self.answer(request, Engine::plan).await
+    }
+
+    type PlanStreamStream = BoxStream<'static, Result<v1::PlanStreamResponse, Status>>;
+
+    async fn plan_stream(
+        &self,
+        request: Request<Streaming<v1::PlanStreamRequest>>,
+    ) -> Result<Response<Self::PlanStreamStream>, Status> {
+        let deadline = request.extensions().get::<Deadline>().map(|deadline| deadline.0);
+        let service = self.clone();
+        let answers = stream::answers(
+            request.into_inner(),
+            self.config.max_plans_per_stream,
+            deadline,
+            self.draining.clone(),
+            move |question| service.clone().answer_one(question, deadline),
+        );
+        Ok(Response::new(answers.boxed()))
+    }
+
+    async fn report(
+        &self,
+        request: Request<v1::ReportRequest>,
+    ) -> Result<Response<v1::ReportResponse>, Status> {
+        self.answer(request, Engine::report).await
+    }
+
+    async fn get_capabilities(
+        &self,
+        _: Request<v1::GetCapabilitiesRequest>,
+    ) -> Result<Response<v1::GetCapabilitiesResponse>, Status> {
+        Ok(Response::new(capabilities::of(&self.config)))
+    }
+
+    async fn explain(
+        &self,
+        request: Request<v1::ExplainRequest>,
+    ) -> Result<Response<v1::ExplainResponse>, Status> {
+        self.answer(request, Engine::explain).await
+    }
+}

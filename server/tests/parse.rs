@@ -1,0 +1,760 @@
+//! What is wrong with a request is found, and told with the name of its field.
+
+mod support;
+
+use nodewise_proto::{Duration, Timestamp, v1};
+use nodewise_server::{Engine, Limits, Refusal, never};
+use prost::Message as _;
+use serde_json::{Value, json};
+use support::{Cluster, Form, NOW, engine, moment, node, pod};
+
+/// The violations of a request as `field: description`.
+fn violations(request: v1::PlanRequest) -> Vec<String> {
+    match engine().plan(request, &never) {
+        Err(Refusal::Invalid { violations, .. }) => violations.iter().map(ToString::to_string).collect(),
+        other => panic!("expected violations, got {other:?}"),
+    }
+}
+
+/// A request for two nodes with a pod each, changed.
+fn changed(change: impl FnOnce(&mut v1::Snapshot)) -> v1::PlanRequest {
+    let mut request = Cluster::settled(2).request(1, Form::Inline);
+    change(request.snapshot.as_mut().unwrap());
+    request
+}
+
+fn with_nodes(nodes: Vec<v1::Node>) -> v1::PlanRequest {
+    changed(|snapshot| snapshot.node_buckets[0].data = Some(v1::NodeBucket { nodes }.encode_to_vec().into()))
+}
+
+fn with_pods(pods: Vec<v1::Pod>) -> v1::PlanRequest {
+    changed(|snapshot| snapshot.pod_buckets[0].data = Some(v1::PodBucket { pods }.encode_to_vec().into()))
+}
+
+fn with_pod(change: impl FnOnce(&mut v1::Pod)) -> v1::PlanRequest {
+    let mut pods = vec![pod(0, "h"), pod(1, "h")];
+    change(&mut pods[1]);
+    with_pods(pods)
+}
+
+fn with_daemon_set(change: impl FnOnce(&mut Value)) -> v1::PlanRequest {
+    let mut cluster = Cluster::settled(2);
+    change(&mut cluster.daemon_set);
+    cluster.request(1, Form::Inline)
+}
+
+fn with_state(state: v1::ReconcileState) -> v1::PlanRequest {
+    changed(|snapshot| snapshot.state = Some(state))
+}
+
+fn with_options(options: v1::PlanOptions) -> v1::PlanRequest {
+    v1::PlanRequest {
+        options: Some(options),
+        ..Cluster::settled(2).request(1, Form::Inline)
+    }
+}
+
+/// Each request has exactly the one violation that begins so.
+fn check(table: Vec<(v1::PlanRequest, &str)>) {
+    for (request, expected) in table {
+        let found = violations(request);
+        assert!(
+            found.len() == 1 && found[0].starts_with(expected),
+            "expected `{expected}`, found {found:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_right_request_is_planned_for() {
+    for form in [Form::Inline, Form::InlineWithDigest] {
+        for buckets in [1, 7, 64] {
+            let plan = engine()
+                .plan(Cluster::settled(5).request(buckets, form), &never)
+                .unwrap()
+                .plan
+                .unwrap();
+            assert_eq!(plan.verdict(), v1::Verdict::Noop, "{form:?} {buckets}: {plan:#?}");
+        }
+    }
+}
+
+#[test]
+fn the_envelope_names_its_fields() {
+    check(vec![
+        (v1::PlanRequest::default(), "snapshot: is required"),
+        (changed(|s| s.now = None), "snapshot.now: is required"),
+        (
+            changed(|s| s.now = moment(-62_135_596_801)),
+            "snapshot.now.seconds: ",
+        ),
+        (changed(|s| s.now = moment(i64::MAX)), "snapshot.now.seconds: "),
+        (
+            changed(|s| {
+                s.now = Some(Timestamp {
+                    seconds: 0,
+                    nanos: -1,
+                })
+            }),
+            "snapshot.now.nanos: ",
+        ),
+        (
+            changed(|s| {
+                s.now = Some(Timestamp {
+                    seconds: 0,
+                    nanos: 1_000_000_000,
+                })
+            }),
+            "snapshot.now.nanos: ",
+        ),
+        (changed(|s| s.workload = None), "snapshot.workload: is required"),
+        (
+            changed(|s| s.workload = Some(v1::Workload::default())),
+            "snapshot.workload: is required",
+        ),
+        (
+            changed(|s| s.bucket_count = 0),
+            "snapshot.bucket_count: is required",
+        ),
+        (
+            changed(|s| {
+                s.node_buckets.clear();
+            }),
+            "snapshot.node_buckets: has 0 buckets; bucket_count is 1",
+        ),
+        (
+            changed(|s| s.pod_buckets.push(v1::Bucket::default())),
+            "snapshot.pod_buckets: has 2 buckets; bucket_count is 1",
+        ),
+        (
+            changed(|s| s.digest_function = 99),
+            "snapshot.digest_function: 99 is no DigestFunction",
+        ),
+        (
+            changed(|s| {
+                let bucket = s.node_buckets[0].data.take().unwrap();
+                s.node_buckets[0] = support::bucket_message(bucket.to_vec(), Form::InlineWithDigest);
+            }),
+            "snapshot.digest_function: is required",
+        ),
+        (
+            changed(|s| {
+                s.caches_synced = false;
+                s.node_buckets[0].data = Some(bytes::Bytes::new());
+            }),
+            "snapshot.caches_synced: is false, and there are no nodes",
+        ),
+        (
+            changed(|s| {
+                s.caches_synced = false;
+                s.pod_buckets[0].data = Some(bytes::Bytes::new());
+            }),
+            "snapshot.caches_synced: is false, and there are no pods",
+        ),
+        (
+            changed(|s| s.own_writes.push(v1::OwnWrite::default())),
+            "snapshot.own_writes[0].resource: is required",
+        ),
+    ]);
+}
+
+#[test]
+fn without_synced_caches_a_snapshot_that_has_both_is_enough() {
+    let request = changed(|snapshot| snapshot.caches_synced = false);
+    assert!(engine().plan(request, &never).is_ok());
+}
+
+#[test]
+fn buckets_name_their_fields() {
+    let digest = |bucket: fn(&mut v1::Snapshot) -> &mut v1::Bucket, change: fn(&mut v1::Bucket)| {
+        let mut request = Cluster::settled(2).request(1, Form::InlineWithDigest);
+        change(bucket(request.snapshot.as_mut().unwrap()));
+        request
+    };
+    check(vec![
+        (
+            digest(
+                |s| &mut s.node_buckets[0],
+                |bucket| bucket.digest = vec![0; 32].into(),
+            ),
+            "snapshot.node_buckets[0].digest: is not the SHA-256 of data",
+        ),
+        (
+            digest(
+                |s| &mut s.pod_buckets[0],
+                |bucket| bucket.digest = vec![0; 31].into(),
+            ),
+            "snapshot.pod_buckets[0].digest: has 31 bytes",
+        ),
+        (
+            changed(|s| s.pod_buckets[0] = v1::Bucket::default()),
+            "snapshot.pod_buckets[0]: has neither data nor a digest",
+        ),
+        (
+            changed(|s| s.node_buckets[0].data = Some(vec![0x0a, 0x05, 0x00].into())),
+            "snapshot.node_buckets[0].data: ends within an element of 5 bytes",
+        ),
+        (
+            changed(|s| s.node_buckets[0].data = Some(vec![0x0a, 0x02, 0x0a, 0x07].into())),
+            "snapshot.node_buckets[0].data.nodes[0]: ",
+        ),
+        (
+            changed(|s| s.pod_buckets[0].data = Some(vec![0xff].into())),
+            "snapshot.pod_buckets[0].data: ",
+        ),
+        (
+            with_nodes(vec![v1::Node {
+                name: "x".repeat(Limits::ITEM_BYTES),
+                ..node(0)
+            }]),
+            "snapshot.node_buckets[0].data.nodes[0]: has 1048939 bytes",
+        ),
+    ]);
+    // A node in the wrong one of two buckets, and a pod whose target would be in the other.
+    let mut request = Cluster::settled(2).request(2, Form::Inline);
+    let snapshot = request.snapshot.as_mut().unwrap();
+    snapshot.node_buckets.swap(0, 1);
+    snapshot.pod_buckets.swap(0, 1);
+    let found = violations(request);
+    assert_eq!(found.len(), 4, "{found:#?}");
+    assert!(
+        found
+            .iter()
+            .all(|violation| violation.contains("which belongs to bucket")),
+        "{found:#?}"
+    );
+    assert!(
+        found
+            .iter()
+            .any(|violation| violation.starts_with("snapshot.pod_buckets[")),
+        "{found:#?}"
+    );
+}
+
+#[test]
+fn nodes_name_their_fields() {
+    let label = |key: &str| v1::Label {
+        key: key.into(),
+        value: String::new(),
+    };
+    let one = |change: fn(&mut v1::Node)| {
+        let mut nodes = vec![node(0), node(1)];
+        change(&mut nodes[1]);
+        with_nodes(nodes)
+    };
+    check(vec![
+        (
+            one(|n| n.name = String::new()),
+            "snapshot.node_buckets[0].data.nodes[1].name: is required",
+        ),
+        (
+            with_nodes(vec![node(1), node(0), node(1)]),
+            "snapshot.node_buckets[0].data.nodes[2].name: `ip-10-0-0-1",
+        ),
+        (
+            one(|n| n.ready = 17),
+            "snapshot.node_buckets[0].data.nodes[1].ready: 17 is no ConditionStatus",
+        ),
+        (
+            one(|n| n.taints.push(v1::Taint::default())),
+            "snapshot.node_buckets[0].data.nodes[1].taints[0].key: is required",
+        ),
+        (
+            with_nodes(vec![v1::Node {
+                labels: vec![label("b"), label("a"), label("b")],
+                ..node(0)
+            }]),
+            "snapshot.node_buckets[0].data.nodes[0].labels: has a key twice",
+        ),
+        (
+            with_nodes(vec![v1::Node {
+                labels: vec![label(""), label("a")],
+                ..node(0)
+            }]),
+            "snapshot.node_buckets[0].data.nodes[0].labels[0].key: is required",
+        ),
+        (
+            with_nodes(vec![v1::Node {
+                labels: vec![label("a"), label("")],
+                ..node(0)
+            }]),
+            "snapshot.node_buckets[0].data.nodes[0].labels[1].key: is required",
+        ),
+    ]);
+}
+
+#[test]
+fn pods_name_their_fields() {
+    let at = |rest: &str| format!("snapshot.pod_buckets[0].data.pods[1].{rest}");
+    let table: Vec<(v1::PlanRequest, String)> = vec![
+        (with_pod(|p| p.name = String::new()), at("name: is required")),
+        (with_pod(|p| p.uid = String::new()), at("uid: is required")),
+        (
+            with_pod(|p| p.name = pod(0, "h").name),
+            at("name: `node-agent-00000` is there twice"),
+        ),
+        (with_pod(|p| p.uid = pod(0, "h").uid), at("uid: `33333333-")),
+        (with_pod(|p| p.phase = 9), at("phase: 9 is no PodPhase")),
+        (with_pod(|p| p.ready = -1), at("ready: -1 is no ConditionStatus")),
+        (
+            with_pod(|p| p.controller.as_mut().unwrap().uid = String::new()),
+            at("controller.uid: is required"),
+        ),
+        (
+            with_pod(|p| p.creation_time = moment(i64::MIN)),
+            at("creation_time.seconds: "),
+        ),
+        (
+            with_pod(|p| p.ready_transition_time = moment(1 << 60)),
+            at("ready_transition_time.seconds: "),
+        ),
+        (
+            with_pod(|p| {
+                p.deletion_time = Some(Timestamp {
+                    seconds: 0,
+                    nanos: i32::MAX,
+                })
+            }),
+            at("deletion_time.nanos: "),
+        ),
+    ];
+    for (request, expected) in table {
+        check(vec![(request, &expected)]);
+    }
+    // Pods of one name are found in different buckets too.
+    let mut cluster = Cluster::settled(50);
+    cluster.pods[49].name = cluster.pods[0].name.clone();
+    let found = violations(cluster.request(16, Form::Inline));
+    assert!(
+        found.len() == 1 && found[0].ends_with("`node-agent-00000` is there twice"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn the_workload_names_its_fields_inside_the_json() {
+    let at = |rest: &str| format!("snapshot.workload.daemon_set.object: {rest}");
+    let raw = |object: &'static [u8]| {
+        changed(|s| {
+            let kind = v1::workload::Kind::DaemonSet(v1::DaemonSet {
+                object: object.into(),
+            });
+            s.workload = Some(v1::Workload { kind: Some(kind) });
+        })
+    };
+    let table: Vec<(v1::PlanRequest, String)> = vec![
+        (raw(b""), at("is required")),
+        (raw(b"{"), at("EOF")),
+        (raw(b"[]"), at("invalid length 0")),
+        (raw(b"\xff"), at("expected value")),
+        (raw(b"{} x"), at("trailing characters")),
+        (
+            with_daemon_set(|d| d["kind"] = json!("Deployment")),
+            at("kind: must be DaemonSet"),
+        ),
+        (
+            with_daemon_set(|d| d["apiVersion"] = json!("apps/v1beta1")),
+            at("apiVersion: must be apps/v1"),
+        ),
+        (
+            with_daemon_set(|d| d["metadata"]["name"] = json!("")),
+            at("metadata.name: is required"),
+        ),
+        (
+            with_daemon_set(|d| d["metadata"]["namespace"] = Value::Null),
+            at("metadata.namespace: is required"),
+        ),
+        (
+            with_daemon_set(|d| d["metadata"]["uid"] = Value::Null),
+            at("metadata.uid: is required"),
+        ),
+        (
+            with_daemon_set(|d| d["metadata"]["generation"] = json!("1")),
+            at("metadata.generation: invalid type"),
+        ),
+        (
+            with_daemon_set(|d| d["spec"] = Value::Null),
+            at("spec: is required"),
+        ),
+        (
+            with_daemon_set(|d| d["spec"]["template"] = json!("t")),
+            at("spec.template: is required and must be"),
+        ),
+        (
+            with_daemon_set(|d| d["spec"]["minReadySeconds"] = json!(1.5)),
+            at("spec.minReadySeconds: invalid type"),
+        ),
+        (
+            with_daemon_set(|d| d["spec"]["updateStrategy"]["rollingUpdate"]["maxSurge"] = json!(1u64 << 40)),
+            at("spec.updateStrategy.rollingUpdate.maxSurge: invalid value"),
+        ),
+        // D-22
+        (
+            with_daemon_set(|d| {
+                d["spec"]["selector"] =
+                    json!({"matchExpressions": [{"key": "app", "operator": "Near", "values": []}]});
+            }),
+            at("spec.selector.matchExpressions[0].operator: `Near`"),
+        ),
+        (
+            with_daemon_set(|d| d["spec"]["selector"] = json!({"matchExpressions": [{"key": 1}]})),
+            at("spec.selector.matchExpressions[0].key: invalid type"),
+        ),
+        (
+            with_daemon_set(|d| d["spec"]["template"]["spec"]["tolerations"] = json!([{}, {"key": true}])),
+            at("spec.template.spec.tolerations[1].key: invalid type"),
+        ),
+        (
+            with_daemon_set(|d| d["spec"]["template"]["spec"]["nodeSelector"] = json!({"a": 1})),
+            at("spec.template.spec.nodeSelector.a: invalid type"),
+        ),
+    ];
+    for (request, expected) in table {
+        check(vec![(request, &expected)]);
+    }
+}
+
+#[test]
+fn revisions_name_their_fields() {
+    let with = |change: fn(&mut Vec<Value>)| {
+        let mut cluster = Cluster::settled(2);
+        change(&mut cluster.revisions);
+        cluster.request(1, Form::Inline)
+    };
+    check(vec![
+        (
+            with(|r| r[0]["metadata"]["name"] = Value::Null),
+            "snapshot.revisions[0].object: metadata.name: is required",
+        ),
+        (
+            with(|r| r[0]["revision"] = json!("one")),
+            "snapshot.revisions[0].object: revision: invalid type",
+        ),
+        (
+            with(|r| r[0]["kind"] = json!("Pod")),
+            "snapshot.revisions[0].object: kind: must be ControllerRevision",
+        ),
+        (
+            with(|r| {
+                let mut copy = r[0].clone();
+                copy["metadata"]["uid"] = json!("other");
+                r.push(copy);
+            }),
+            "snapshot.revisions[1].object: metadata.name: ",
+        ),
+        (
+            with(|r| {
+                let mut copy = r[0].clone();
+                copy["metadata"]["name"] = json!("other");
+                r.push(copy);
+            }),
+            "snapshot.revisions[1].object: metadata.uid: ",
+        ),
+    ]);
+}
+
+#[test]
+fn the_state_names_its_fields() {
+    let expecting = |change: fn(&mut v1::Expectations)| {
+        let mut expectations = v1::Expectations {
+            set_at: moment(NOW),
+            ..Default::default()
+        };
+        change(&mut expectations);
+        with_state(v1::ReconcileState {
+            expectations: Some(expectations),
+            ..Default::default()
+        })
+    };
+    let backing_off = |change: fn(&mut Vec<v1::FailedPodBackoff>)| {
+        let mut backoffs = vec![v1::FailedPodBackoff {
+            observed_generation: 1,
+            node_name: "n".into(),
+            delay: Some(Duration { seconds: 1, nanos: 0 }),
+            last: moment(NOW),
+        }];
+        change(&mut backoffs);
+        with_state(v1::ReconcileState {
+            failed_pod_backoffs: backoffs,
+            ..Default::default()
+        })
+    };
+    let colliding = |nodes: &[&str]| {
+        let collision = |node: &&str| v1::PodNameCollision {
+            node_name: (*node).to_owned(),
+            count: 1,
+        };
+        with_state(v1::ReconcileState {
+            pod_name_collisions: nodes.iter().map(collision).collect(),
+            ..Default::default()
+        })
+    };
+    check(vec![
+        (
+            expecting(|e| e.set_at = None),
+            "snapshot.state.expectations.set_at: is required",
+        ),
+        (
+            expecting(|e| e.creates.push(v1::ExpectedCreate::default())),
+            "snapshot.state.expectations.creates[0].node_name: is required",
+        ),
+        (
+            expecting(|e| e.delete_uids = vec!["a".into(), String::new()]),
+            "snapshot.state.expectations.delete_uids[1]: is required",
+        ),
+        (
+            backing_off(|b| b[0].delay = None),
+            "snapshot.state.failed_pod_backoffs[0].delay: is required",
+        ),
+        (
+            backing_off(|b| {
+                b[0].delay = Some(Duration {
+                    seconds: -1,
+                    nanos: 0,
+                })
+            }),
+            "snapshot.state.failed_pod_backoffs[0].delay: is not in 0 s to 900 s",
+        ),
+        (
+            backing_off(|b| {
+                b[0].delay = Some(Duration {
+                    seconds: 900,
+                    nanos: 1,
+                })
+            }),
+            "snapshot.state.failed_pod_backoffs[0].delay: is not in",
+        ),
+        (
+            backing_off(|b| b[0].last = None),
+            "snapshot.state.failed_pod_backoffs[0].last: is required",
+        ),
+        (
+            backing_off(|b| b[0].node_name = String::new()),
+            "snapshot.state.failed_pod_backoffs[0].node_name: is required",
+        ),
+        (
+            backing_off(|b| b.push(b[0].clone())),
+            "snapshot.state.failed_pod_backoffs[1]: has the observed generation",
+        ),
+        (
+            colliding(&[""]),
+            "snapshot.state.pod_name_collisions[0].node_name: is required",
+        ),
+        (
+            colliding(&["n", "n"]),
+            "snapshot.state.pod_name_collisions[1].node_name: `n` is there twice",
+        ),
+    ]);
+}
+
+#[test]
+fn options_name_their_fields() {
+    let burst = i32::from(v1::Deviation::DeleteWithUid);
+    check(vec![
+        (
+            with_options(v1::PlanOptions {
+                profile: 9,
+                ..Default::default()
+            }),
+            "options.profile: 9 is no Profile",
+        ),
+        (
+            with_options(v1::PlanOptions {
+                enabled_deviations: vec![burst, 0],
+                ..Default::default()
+            }),
+            "options.enabled_deviations[1]: 0 is no Deviation",
+        ),
+        (
+            with_options(v1::PlanOptions {
+                disabled_deviations: vec![999],
+                ..Default::default()
+            }),
+            "options.disabled_deviations[0]: 999 is no Deviation",
+        ),
+        (
+            with_options(v1::PlanOptions {
+                enabled_deviations: vec![burst],
+                disabled_deviations: vec![burst],
+                ..Default::default()
+            }),
+            "options.disabled_deviations: DEVIATION_DELETE_WITH_UID is also enabled",
+        ),
+        (
+            with_options(v1::PlanOptions {
+                feature_gates: vec![0],
+                ..Default::default()
+            }),
+            "options.feature_gates[0]: 0 is no FeatureGate",
+        ),
+        (
+            with_options(v1::PlanOptions {
+                burst: Some(0),
+                ..Default::default()
+            }),
+            "options.burst: must not be 0",
+        ),
+    ]);
+}
+
+/// D-120: what the apiserver would refuse has defined behaviour and is planned for.
+#[test]
+fn d_120_the_apiservers_validation_is_not_relied_upon() {
+    let both_zero = json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 0}});
+    let bad_term = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+        "nodeSelectorTerms": [{"matchExpressions": [{"key": "!", "operator": "Near"}]}, {}]
+    }}});
+    let table: Vec<(&str, Value)> = vec![
+        ("/spec/updateStrategy", json!({"type": "Sideways"})), // D-50
+        ("/spec/updateStrategy", json!({"type": "RollingUpdate"})), // D-40
+        (
+            "/spec/updateStrategy",
+            json!({"type": "RollingUpdate", "rollingUpdate": {}}),
+        ), // D-40
+        (
+            "/spec/updateStrategy",
+            json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "5"}}),
+        ), // S-83
+        ("/spec/updateStrategy", both_zero),                   // D-40, D-115
+        ("/spec/updateStrategy", Value::Null),                 // D-114
+        ("/spec/selector", json!({})),                         // D-71, D-116
+        ("/spec/selector", Value::Null),                       // D-22
+        ("/spec/revisionHistoryLimit", Value::Null),
+        ("/spec/revisionHistoryLimit", json!(-1)),             // D-116
+        ("/spec/minReadySeconds", json!(-5)),                  // D-116
+        ("/spec/template/spec/affinity", bad_term),            // D-16
+        (
+            "/spec/template/spec/tolerations",
+            json!([{"operator": "Near", "effect": "Never"}]),
+        ), // D-17
+        ("/status", json!({"numberReady": -3, "observedGeneration": -1})), // D-117
+        ("/metadata/generation", json!(-1)),                   // D-118
+    ];
+    for (pointer, value) in table {
+        let mut cluster = Cluster::settled(3);
+        if let Some(place) = cluster.daemon_set.pointer_mut(pointer) {
+            *place = value.clone();
+        } else {
+            cluster.daemon_set["spec"]["template"]["spec"][pointer.rsplit('/').next().unwrap()] =
+                value.clone();
+        }
+        let answer = engine().plan(cluster.request(1, Form::Inline), &never);
+        assert!(answer.is_ok(), "{pointer} = {value}: {answer:?}");
+    }
+    // D-119
+    let mut cluster = Cluster::settled(3);
+    cluster.revisions[0]["data"] = json!([1, 2]);
+    cluster.revisions[0]["revision"] = json!(-1);
+    assert!(engine().plan(cluster.request(1, Form::Inline), &never).is_ok());
+}
+
+#[test]
+fn all_that_is_wrong_is_told_at_once_within_bounds() {
+    let mut request = changed(|snapshot| {
+        snapshot.now = None;
+        snapshot.revisions.push(v1::ControllerRevision::default());
+        let pods = (0..500).map(|_| v1::Pod::default()).collect();
+        snapshot.pod_buckets[0].data = Some(v1::PodBucket { pods }.encode_to_vec().into());
+    });
+    request.options = Some(v1::PlanOptions {
+        burst: Some(0),
+        ..Default::default()
+    });
+    let Err(refusal @ Refusal::Invalid { .. }) = engine().plan(request, &never) else {
+        panic!("not refused")
+    };
+    let text = refusal.to_string();
+    let Refusal::Invalid { violations, .. } = &refusal else {
+        unreachable!()
+    };
+    assert_eq!(violations.len(), 32);
+    let fields: Vec<_> = violations
+        .iter()
+        .map(|violation| violation.field.as_str())
+        .collect();
+    for field in [
+        "options.burst",
+        "snapshot.now",
+        "snapshot.revisions[1].object",
+        "snapshot.pod_buckets[0].data.pods[0].uid",
+    ] {
+        assert!(fields.contains(&field), "{field} in {fields:?}");
+    }
+    assert!(text.starts_with("options.burst: must not be 0 (and "), "{text}");
+    let status = tonic::Status::from(refusal.clone());
+    assert!(
+        status.details().len() < 6_000,
+        "{} bytes go into a header",
+        status.details().len()
+    );
+}
+
+#[test]
+fn limits_hold_before_memory_is_spent() {
+    let limits = Limits {
+        nodes: 3,
+        pods: 3,
+        buckets: 4,
+        revisions: 2,
+    };
+    let engine = Engine::new(limits, nodewise_server::ByteSize(0));
+    let refused = |request| match engine.plan(request, &never) {
+        Err(Refusal::TooLarge(violation)) => violation.field,
+        other => panic!("expected a limit, got {other:?}"),
+    };
+    assert!(
+        engine
+            .plan(Cluster::settled(3).request(4, Form::Inline), &never)
+            .is_ok()
+    );
+    assert!(refused(Cluster::empty(4).request(1, Form::Inline)).starts_with("snapshot.node_buckets[0].data"));
+    let mut cluster = Cluster::settled(4);
+    cluster.nodes.truncate(1);
+    assert!(refused(cluster.request(2, Form::Inline)).starts_with("snapshot.pod_buckets["));
+    assert_eq!(
+        refused(Cluster::empty(1).request(5, Form::Inline)),
+        "snapshot.bucket_count"
+    );
+    let mut request = Cluster::empty(1).request(1, Form::Inline);
+    request.snapshot.as_mut().unwrap().revisions = vec![v1::ControllerRevision::default(); 3];
+    assert_eq!(refused(request), "snapshot.revisions");
+    // Two bytes each on the wire, more than a hundred in memory.
+    let mut request = Cluster::empty(1).request(1, Form::Inline);
+    let bomb = [0x0a, 0x00].repeat(1 << 20);
+    request.snapshot.as_mut().unwrap().pod_buckets[0].data = Some(bomb.into());
+    assert_eq!(refused(request), "snapshot.pod_buckets[0].data");
+}
+
+#[test]
+fn parsing_stops_soon_after_nobody_waits() {
+    use std::cell::Cell;
+    let request = Cluster::settled(6_000).request(8, Form::InlineWithDigest);
+    let asked = Cell::new(0_u32);
+    let count = || {
+        asked.set(asked.get() + 1);
+        false
+    };
+    assert!(engine().plan(request.clone(), &count).is_ok());
+    let whole = asked.replace(0);
+    assert!(
+        whole > 30,
+        "12,000 items are looked at in steps; asked {whole} times"
+    );
+    for last in [1, whole / 2, whole] {
+        asked.set(0);
+        let stop = || {
+            asked.set(asked.get() + 1);
+            asked.get() >= last
+        };
+        assert_eq!(
+            engine().plan(request.clone(), &stop),
+            Err(Refusal::Stopped),
+            "after {last} of {whole}"
+        );
+        assert!(
+            asked.get() <= last,
+            "went on after being stopped: {} > {last}",
+            asked.get()
+        );
+    }
+}
