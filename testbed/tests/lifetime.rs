@@ -45,19 +45,6 @@ fn check_gone(folder: &Path, server: &str) -> Result<()> {
     Ok(())
 }
 
-/// Fails unless the control plane is all there: else its end would prove nothing.
-fn check_there(folder: &Path, server: &str, parts: &[&str]) -> Result<()> {
-    let processes = processes_of(folder)?;
-    for part in parts {
-        ensure!(
-            processes.iter().any(|line| line.contains(part)),
-            "no {part} among {processes:#?}"
-        );
-    }
-    TcpStream::connect(address(server)).context("connecting to the apiserver")?;
-    Ok(())
-}
-
 const PARTS: [&str; 5] = [
     "etcd",
     "kube-apiserver",
@@ -66,11 +53,28 @@ const PARTS: [&str; 5] = [
     "kwok",
 ];
 
+/// Waits until the control plane is all there: else its end would prove nothing. (The command line of a process
+/// that has only just started can be empty for a moment.)
+async fn wait_until_there(folder: &Path, server: &str) -> Result<()> {
+    eventually(DEADLINE, "all parts run", async || {
+        let processes = processes_of(folder)?;
+        for part in PARTS {
+            ensure!(
+                processes.iter().any(|line| line.contains(part)),
+                "no {part} among {processes:#?}"
+            );
+        }
+        TcpStream::connect(address(server)).context("connecting to the apiserver")?;
+        Ok(())
+    })
+    .await
+}
+
 async fn start() -> Result<(ControlPlane, PathBuf, String)> {
     let control_plane = ControlPlane::builder().whole_cluster().start().await?;
     let folder = control_plane.workdir().path().to_owned();
     let server = control_plane.server();
-    check_there(&folder, &server, &PARTS)?;
+    wait_until_there(&folder, &server).await?;
     Ok((control_plane, folder, server))
 }
 
@@ -108,7 +112,7 @@ async fn up() -> Result<(Process, PathBuf, String)> {
     let text = fs::read_to_string(&kubeconfig)?;
     let start = text.find("https://").context("a kubeconfig without server")?;
     let server = text[start..].split('"').next().unwrap_or_default().to_owned();
-    check_there(&folder, &server, &PARTS)?;
+    wait_until_there(&folder, &server).await?;
     Ok((owner, folder, server))
 }
 

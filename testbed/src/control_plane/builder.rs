@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Result;
 
 use super::ControlPlane;
+use crate::ports::free_ports;
 use crate::tools::Tool;
 
 /// One program of a control plane.
@@ -186,7 +187,7 @@ impl Builder {
     /// # Errors
     /// A program cannot be built or started, or it does not become ready; the error shows the end of its log.
     pub async fn start(self) -> Result<ControlPlane> {
-        ControlPlane::start_from(self).await
+        ControlPlane::start_from(self, free_ports).await
     }
 
     /// Whether the control plane has this part.

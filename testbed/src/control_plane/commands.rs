@@ -9,11 +9,13 @@ use anyhow::{Context, Result};
 use super::access;
 use super::builder::{Builder, Component};
 use super::nodes::NODE_SILENT_LABEL;
-use crate::ports::free_ports;
 
 /// How many requests per second a component may make (and twice that in a burst): so many that the apiserver
 /// is what limits it. The defaults of Kubernetes protect a shared apiserver; here they would be the bottleneck.
 const QPS: u32 = 5000;
+
+/// The ports that a control plane listens on: etcd's for clients and for peers, and the apiserver's.
+pub(super) type Ports = [u16; 3];
 
 /// Where things are, for one control plane.
 #[derive(Debug)]
@@ -25,9 +27,8 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Takes free ports, and writes the fixed configuration files into `dir`.
-    pub(super) fn new(dir: &Path) -> Result<Self> {
-        let [etcd, etcd_peer, apiserver] = free_ports().context("looking for free ports")?;
+    /// Takes these ports, and writes the fixed configuration files into `dir`.
+    pub(super) fn new(dir: &Path, [etcd, etcd_peer, apiserver]: Ports) -> Result<Self> {
         let layout = Self {
             dir: dir.to_owned(),
             etcd,

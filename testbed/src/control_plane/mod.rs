@@ -8,6 +8,7 @@ pub(crate) mod nodes;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::AtomicUsize;
@@ -20,7 +21,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use self::access::{ADMIN, Access};
 use self::audit::AuditEvent;
 use self::builder::{Builder, Component};
-use self::commands::Layout;
+use self::commands::{Layout, Ports};
 use crate::process::{Ended, Process};
 use crate::tools::Tool;
 use crate::wait::eventually;
@@ -56,20 +57,26 @@ impl ControlPlane {
         Builder::default()
     }
 
-    pub(crate) async fn start_from(builder: Builder) -> Result<Self> {
+    /// Starts what `builder` describes on the ports that `ports` finds.
+    async fn start_from(builder: Builder, mut ports: impl FnMut() -> io::Result<Ports>) -> Result<Self> {
         let programs = build_programs(&builder).await?;
         let mut tries = 1;
         loop {
-            match Self::try_start(&builder, &programs).await {
+            let ports = ports().context("looking for free ports")?;
+            match Self::try_start(&builder, &programs, ports).await {
                 Err(error) if tries < PORT_TRIES && port_was_taken(&error) => tries += 1,
                 result => return result,
             }
         }
     }
 
-    async fn try_start(builder: &Builder, programs: &BTreeMap<Component, PathBuf>) -> Result<Self> {
+    async fn try_start(
+        builder: &Builder,
+        programs: &BTreeMap<Component, PathBuf>,
+        ports: Ports,
+    ) -> Result<Self> {
         let workdir = Workdir::new()?;
-        let layout = Layout::new(workdir.path())?;
+        let layout = Layout::new(workdir.path(), ports)?;
         let access = Access::new(&builder.users);
         access.write_tokens(&layout.tokens())?;
         access.write_kubeconfigs(&layout.kubeconfigs(), &layout.server(), &layout.certificate())?;
@@ -345,4 +352,32 @@ async fn admin_config(layout: &Layout) -> Result<kube::Config> {
 async fn client_config(kubeconfig: &Path) -> Result<kube::Config> {
     let file = Kubeconfig::read_from(kubeconfig)?;
     Ok(kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+
+    use super::*;
+    use crate::ports::free_ports;
+
+    #[tokio::test]
+    async fn a_start_is_tried_again_while_a_port_is_taken() -> Result<()> {
+        let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let port = taken.local_addr()?.port();
+        let mut tries = 0;
+        let control_plane = ControlPlane::start_from(ControlPlane::builder(), || {
+            tries += 1;
+            let [etcd, etcd_peer, apiserver] = free_ports()?;
+            Ok(match tries {
+                1 => [port, etcd_peer, apiserver],
+                2 => [etcd, etcd_peer, port],
+                _ => [etcd, etcd_peer, apiserver],
+            })
+        })
+        .await?;
+        control_plane.wait_until_ready().await?;
+        assert_eq!(tries, 3);
+        Ok(())
+    }
 }
