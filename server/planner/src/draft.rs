@@ -168,14 +168,18 @@ impl<'d, 'a> Draft<'d, 'a> {
     /// Deletes revisions beyond the history limit, except those that pods still carry (D-63).
     fn clean_up(&mut self) {
         let resolution = &self.survey.resolution;
-        let hashes = self
-            .survey
-            .picture
-            .every_pod()
-            .iter()
-            .filter_map(|pod| pod.hash(resolution));
+        let mut hashes = BTreeSet::new();
+        let mut last = None;
+        for pod in self.survey.picture.every_pod() {
+            let hash = pod.hash(resolution);
+            // Most pods are of one revision: a comparison is cheaper than a set.
+            if hash != last {
+                hashes.extend(hash);
+                last = hash;
+            }
+        }
         let limit = self.snapshot.daemon_set.revision_history_limit;
-        let actions = revisions::cleanup(resolution, &hashes.collect(), limit);
+        let actions = revisions::cleanup(resolution, &hashes, limit);
         self.phase(PhaseKind::Cleanup, batches::at_once(actions));
     }
 

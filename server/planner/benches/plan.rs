@@ -1,0 +1,264 @@
+//! What a plan costs per node: `cargo bench -p nodewise-planner`.
+//!
+//! The item counts are nodes, so the throughput column reads in nodes per second.
+
+use divan::{Bencher, counter::ItemsCount};
+use jiff::Timestamp;
+use nodewise_planner::{
+    plan::{ActionKind, PhaseKind, Plan, Verdict},
+    snapshot::{
+        ControllerRef, DaemonSet, IntOrString, Labels, Node, NodeSelectorRequirement, NodeSelectorTerm,
+        Options, Pod, PodPhase, Revision, RollingUpdate, Scheduling, Selector, Snapshot, State, Status,
+        Taint, TaintEffect, Target, UpdateStrategy,
+    },
+};
+use serde_json::{Value, json};
+
+const NODES: [usize; 3] = [1_000, 5_000, 100_000];
+const BUCKETS: usize = 64;
+
+fn main() {
+    divan::main();
+}
+
+/// Nothing to do: every node has its pod.
+#[divan::bench(args = NODES)]
+fn all_pods_in_place(bencher: Bencher, nodes: usize) {
+    measure(bencher, &settled(nodes, 1, Scheduling::default()), nodes);
+}
+
+/// The same, with nodes and pods in buckets.
+#[divan::bench(args = NODES)]
+fn all_pods_in_place_in_buckets(bencher: Bencher, nodes: usize) {
+    measure(bencher, &settled(nodes, BUCKETS, Scheduling::default()), nodes);
+}
+
+/// The same, with a node selector and a required affinity of two terms.
+#[divan::bench(args = NODES)]
+fn all_pods_in_place_with_affinity(bencher: Bencher, nodes: usize) {
+    measure(bencher, &settled(nodes, 1, constrained()), nodes);
+}
+
+/// The first plan of a new workload.
+#[divan::bench(args = NODES)]
+fn no_pod_yet(bencher: Bencher, nodes: usize) {
+    let snapshot = Snapshot {
+        pods: vec![],
+        ..settled(nodes, 1, Scheduling::default())
+    };
+    measure(bencher, &snapshot, nodes);
+}
+
+/// A new template, and a tenth of the nodes may be unavailable.
+#[divan::bench(args = NODES)]
+fn rolling_update(bencher: Bencher, nodes: usize) {
+    let mut snapshot = settled(nodes, 1, Scheduling::default());
+    snapshot.daemon_set.template = template("img:2");
+    measure(bencher, &snapshot, nodes);
+}
+
+fn measure(bencher: Bencher, snapshot: &Snapshot, nodes: usize) {
+    bencher
+        .counter(ItemsCount::new(nodes))
+        .bench(|| nodewise_planner::plan(divan::black_box(snapshot)));
+}
+
+/// A cluster in which nothing is to be done: that of plans that were applied until there was none left.
+fn settled(nodes: usize, buckets: usize, scheduling: Scheduling) -> Snapshot {
+    let mut snapshot = Snapshot {
+        now: Timestamp::UNIX_EPOCH,
+        daemon_set: daemon_set(scheduling),
+        revisions: vec![],
+        nodes: divided((0..nodes).map(node).collect(), buckets),
+        pods: vec![],
+        state: State::default(),
+        own_writes: vec![],
+        options: Options {
+            burst: nodes,
+            ..Options::default()
+        },
+    };
+    let first = nodewise_planner::plan(&snapshot);
+    let hash = first
+        .rollout
+        .as_ref()
+        .map(|rollout| rollout.current_hash.clone())
+        .expect("a rollout is described");
+    snapshot.revisions = created_revisions(&first);
+    snapshot.pods = divided(created_pods(&first, &hash), buckets);
+    snapshot.daemon_set.status = nodewise_planner::plan(&snapshot)
+        .status
+        .expect("nodes are counted");
+    assert_eq!(
+        nodewise_planner::plan(&snapshot).verdict,
+        Verdict::Noop,
+        "the cluster has settled"
+    );
+    snapshot
+}
+
+fn divided<T: Clone>(items: Vec<T>, buckets: usize) -> Vec<std::sync::Arc<[T]>> {
+    let mut divided = vec![Vec::new(); buckets];
+    for (index, item) in items.into_iter().enumerate() {
+        divided[index % buckets].push(item);
+    }
+    divided.into_iter().map(Into::into).collect()
+}
+
+fn created_revisions(plan: &Plan) -> Vec<Revision> {
+    let created = actions(plan, PhaseKind::Revisions).filter_map(|action| match action {
+        ActionKind::CreateRevision { name, manifest } => {
+            let object: Value = serde_json::from_slice(manifest).expect("a manifest is JSON");
+            let labels = object["metadata"]["labels"]
+                .as_object()
+                .expect("a revision has labels");
+            Some(Revision {
+                name: name.clone(),
+                uid: format!("{name}-uid"),
+                labels: labels
+                    .iter()
+                    .map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned()))
+                    .collect(),
+                controller: Some(controller()),
+                created: None,
+                deleting: false,
+                number: object["revision"].as_i64().expect("a revision has a number"),
+                data: object["data"].clone(),
+                read_after_name_collision: false,
+            })
+        }
+        _ => None,
+    });
+    created.collect()
+}
+
+fn created_pods(plan: &Plan, hash: &str) -> Vec<Pod> {
+    let created = actions(plan, PhaseKind::Creates).filter_map(|action| match action {
+        ActionKind::CreatePod { pod_name, node_name } => Some(Pod {
+            name: pod_name.clone(),
+            uid: format!("{pod_name}-0123-4567-89ab-cdef"),
+            labels: Labels::new(vec![
+                ("app".to_owned(), "agent".to_owned()),
+                ("controller-revision-hash".to_owned(), hash.to_owned()),
+                ("pod-template-generation".to_owned(), "1".to_owned()),
+            ]),
+            controller: Some(controller()),
+            target: Target::Bound(node_name.clone()),
+            phase: PodPhase::Running,
+            ready: true,
+            ready_since: Some(Timestamp::UNIX_EPOCH),
+            created: Some(Timestamp::UNIX_EPOCH),
+            deleting: false,
+            has_finalizers: false,
+        }),
+        _ => None,
+    });
+    created.collect()
+}
+
+fn actions(plan: &Plan, kind: PhaseKind) -> impl Iterator<Item = &ActionKind> {
+    let phases = plan.phases.iter().filter(move |phase| phase.kind == kind);
+    let batches = phases.flat_map(|phase| &phase.batches);
+    batches
+        .flat_map(|batch| &batch.actions)
+        .map(|action| &action.kind)
+}
+
+fn daemon_set(scheduling: Scheduling) -> DaemonSet {
+    DaemonSet {
+        name: "agent".to_owned(),
+        namespace: "default".to_owned(),
+        uid: "5f6d1c3a-agent".to_owned(),
+        resource_version: "1".to_owned(),
+        generation: 1,
+        deleting: false,
+        annotations: vec![],
+        selector: Some(Selector {
+            match_labels: Some(vec![("app".to_owned(), "agent".to_owned())]),
+            match_expressions: None,
+        }),
+        template: template("img:1"),
+        scheduling,
+        strategy: UpdateStrategy::RollingUpdate(Some(RollingUpdate {
+            max_unavailable: Some(IntOrString::String("10%".to_owned())),
+            max_surge: Some(IntOrString::Int(0)),
+        })),
+        min_ready_seconds: 0,
+        revision_history_limit: Some(10),
+        status: Status::default(),
+        collision_count: None,
+    }
+}
+
+fn template(image: &str) -> Value {
+    json!({
+        "metadata": {"labels": {"app": "agent"}},
+        "spec": {"containers": [{"name": "c", "image": image, "resources": {}}]},
+    })
+}
+
+fn constrained() -> Scheduling {
+    let requirement = |key: &str, operator: &str, values: &[&str]| NodeSelectorRequirement {
+        key: key.to_owned(),
+        operator: operator.to_owned(),
+        values: values.iter().map(|value| (*value).to_owned()).collect(),
+    };
+    let term = |requirement| NodeSelectorTerm {
+        match_expressions: vec![requirement],
+        match_fields: vec![],
+    };
+    Scheduling {
+        node_selector: vec![("kubernetes.io/os".to_owned(), "linux".to_owned())],
+        required_terms: Some(vec![
+            term(requirement(
+                "topology.kubernetes.io/zone",
+                "In",
+                &["zone-7", "zone-8"],
+            )),
+            term(requirement("kubernetes.io/arch", "NotIn", &["s390x"])),
+        ]),
+        ..Scheduling::default()
+    }
+}
+
+fn controller() -> ControllerRef {
+    ControllerRef {
+        kind: "DaemonSet".to_owned(),
+        name: "agent".to_owned(),
+        uid: "5f6d1c3a-agent".to_owned(),
+    }
+}
+
+/// A node as a cloud provider labels it; every hundredth is cordoned.
+fn node(index: usize) -> Node {
+    let name = format!("node-{index:06}");
+    let cordon = Taint {
+        key: "node.kubernetes.io/unschedulable".to_owned(),
+        value: String::new(),
+        effect: TaintEffect::NoSchedule,
+    };
+    let labels = [
+        ("beta.kubernetes.io/arch", "amd64".to_owned()),
+        ("beta.kubernetes.io/os", "linux".to_owned()),
+        ("kubernetes.io/arch", "amd64".to_owned()),
+        ("kubernetes.io/hostname", name.clone()),
+        ("kubernetes.io/os", "linux".to_owned()),
+        ("node.kubernetes.io/instance-type", format!("type-{}", index % 5)),
+        ("topology.kubernetes.io/region", "region-1".to_owned()),
+        ("topology.kubernetes.io/zone", format!("zone-{}", index % 3)),
+    ];
+    Node {
+        labels: labels
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect(),
+        taints: if index.is_multiple_of(100) {
+            vec![cordon]
+        } else {
+            vec![]
+        },
+        name,
+        unschedulable: index.is_multiple_of(100),
+        ready: Some(true),
+    }
+}
