@@ -33,10 +33,13 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exit status: 0 when the plan was made, 1 on error; with --detailed-exitcode 2 when something \
-                        would change."
-)]
+#[command(after_help = "\
+Examples:
+  nodewise plan
+  nodewise plan --kubeconfig staging.yaml -n kube-system
+  kubectl get daemonsets,nodes,pods,controllerrevisions -A -o json | nodewise plan -f -
+
+Exit status: 0 when the plan was made, 1 on error; with --detailed-exitcode 2 when something would change.")]
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
@@ -57,8 +60,14 @@ pub(crate) struct PlanArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(override_usage = "nodewise explain daemonset <NAME> [OPTIONS]")]
+#[command(after_help = "\
+Examples:
+  nodewise explain daemonset fluentd -n logging
+  nodewise explain ds/fluentd --node node-7
+  nodewise explain daemonset fluentd -f dump.json --output json")]
 pub(crate) struct ExplainArgs {
-    /// The workload: `daemonset NAME`, or `daemonset/NAME`
+    /// The workload: `daemonset NAME` or `daemonset/NAME`
     #[arg(value_names = ["KIND", "NAME"], num_args = 1..=2, required = true)]
     pub(crate) target: Vec<String>,
     /// The DaemonSet's namespace; not needed while only one namespace has a DaemonSet of the name

@@ -13,16 +13,16 @@ mod print;
 mod question;
 mod text;
 
-use std::{ffi::OsString, process::ExitCode};
+use std::{ffi::OsString, path::Path, process::ExitCode};
 
 use anyhow::Context as _;
-use clap::Parser as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::args::{Cli, Command};
 
 /// Runs a command line and tells how the process is to end: 0 when the answer was given, 1 on any error.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(args) {
+    let cli = match parse(args.into_iter().collect()) {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();
@@ -38,6 +38,16 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         print::error(&error);
         ExitCode::FAILURE
     })
+}
+
+/// Under the name kubectl-nodewise it is called as `kubectl nodewise`, and says so in its usage.
+fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let called = args.first().and_then(|path| Path::new(path).file_stem());
+    let mut command = Cli::command();
+    if called.is_some_and(|name| name == "kubectl-nodewise") {
+        command = command.bin_name("kubectl nodewise");
+    }
+    Cli::from_arg_matches(&command.try_get_matches_from(args)?)
 }
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {

@@ -232,3 +232,18 @@ fn a_pipe_gets_no_colours_unless_it_wants_them() {
             .contains("\u{1b}[32m+")
     );
 }
+
+/// As a kubectl plugin, which is found by its name.
+#[test]
+fn it_answers_to_kubectl_nodewise() {
+    let folder = tempfile::tempdir().unwrap();
+    let plugin = folder.path().join("kubectl-nodewise");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_nodewise"), &plugin).unwrap();
+    let output = std::process::Command::new(&plugin)
+        .args(["plan", "--help"])
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let help = String::from_utf8(output.stdout).unwrap();
+    assert!(help.contains("Usage: kubectl nodewise plan [OPTIONS]"), "{help}");
+}
