@@ -247,14 +247,11 @@ impl Holdings {
         self.held.remove(key);
     }
 
-    /// Creates and deletes outstanding over all workloads.
+    /// Creates and deletes outstanding for a workload.
     #[must_use]
-    pub fn outstanding(&self) -> (usize, usize) {
-        self.held.values().fold((0, 0), |(creates, deletes), held| {
-            (
-                creates + held.expectations.creates(),
-                deletes + held.expectations.deletes(),
-            )
+    pub fn outstanding(&self, key: &Key) -> (usize, usize) {
+        self.held.get(key).map_or((0, 0), |held| {
+            (held.expectations.creates(), held.expectations.deletes())
         })
     }
 }
@@ -321,7 +318,7 @@ mod tests {
         }];
         let (mut holdings, key, _) = holding(DeletionRule::ByUid, planned.clone());
         assert_eq!(holdings.get(&key, "d1"), planned);
-        assert_eq!(holdings.outstanding(), (3, 1));
+        assert_eq!(holdings.outstanding(&key), (3, 1));
     }
 
     // D-73: a create is observed by its pod, one without a name by a pod for its node; others change nothing.
@@ -353,11 +350,11 @@ mod tests {
     fn deletions_are_counted_as_upstream_does() {
         let (mut holdings, key, _) = holding(DeletionRule::Counted, state(&[], &["u1", "u2", "u3"]));
         holdings.observe_deletion(&key, "p", "u9");
-        assert_eq!(holdings.outstanding(), (0, 2));
+        assert_eq!(holdings.outstanding(&key), (0, 2));
         holdings.observe_deletion(&key, "p", "u9");
         holdings.observe_deletion(&key, "p", "u9");
         holdings.observe_deletion(&key, "p", "u9");
-        assert_eq!(holdings.outstanding(), (0, 0));
+        assert_eq!(holdings.outstanding(&key), (0, 0));
     }
 
     // A pod that came and went is not waited for.
@@ -365,7 +362,7 @@ mod tests {
     fn a_deletion_settles_the_pods_own_creation() {
         let (mut holdings, key, _) = holding(DeletionRule::ByUid, state(&[("a", "n1")], &[]));
         holdings.observe_deletion(&key, "a", "u1");
-        assert_eq!(holdings.outstanding(), (0, 0));
+        assert_eq!(holdings.outstanding(&key), (0, 0));
     }
 
     // What a watch showed while the plan was under way must not come back with the plan.
@@ -440,6 +437,6 @@ mod tests {
     fn forgotten_is_forgotten() {
         let (mut holdings, key, _) = holding(DeletionRule::ByUid, state(&[("a", "n1")], &[]));
         holdings.forget(&key);
-        assert_eq!(holdings.outstanding(), (0, 0));
+        assert_eq!(holdings.outstanding(&key), (0, 0));
     }
 }

@@ -12,8 +12,12 @@ use nodewise_proto::v1;
 use prost::Message as _;
 
 use crate::buckets::{Buckets, Stored};
-use crate::event::{ClusterEvent, DaemonSet, Delta, Key, Node, Pod, Resource, Revision};
+use crate::event::{ClusterEvent, DaemonSet, Delta, Key, Pod, Resource, Revision};
 use crate::expectations::Sighted;
+
+mod cached;
+
+use cached::Cached;
 
 /// The owner kind whose pods and revisions are kept.
 pub(crate) const KIND: &str = "DaemonSet";
@@ -33,7 +37,7 @@ pub enum Transition {
     /// A DaemonSet.
     DaemonSet(Change<Arc<DaemonSet>>),
     /// A pod of this namespace.
-    Pod(Arc<str>, Change<v1::Pod>),
+    Pod(Arc<str>, Box<Change<v1::Pod>>),
     /// A node.
     Node(Change<v1::Node>),
     /// A revision.
@@ -96,10 +100,7 @@ impl Store {
             ClusterEvent::Nodes(delta) => self.apply_delta(Resource::Nodes, delta),
             ClusterEvent::Revisions(delta) => self.apply_delta(Resource::Revisions, delta),
             ClusterEvent::Bookmark(resource, version) => {
-                // Before the first list a bookmark says nothing about what is known.
-                if let Some(reached) = self.reached.get_mut(&resource) {
-                    *reached = version;
-                }
+                self.advance(resource, &version);
                 Vec::new()
             }
         }
@@ -134,6 +135,13 @@ impl Store {
                     .collect();
                 gone.into_iter().chain(put).collect()
             }
+        }
+    }
+
+    /// The watch of a resource has reached a version. Before the first list that says nothing about what is known.
+    fn advance(&mut self, resource: Resource, version: &str) {
+        if let Some(reached) = self.reached.get_mut(&resource) {
+            version.clone_into(reached);
         }
     }
 
@@ -360,251 +368,5 @@ impl Sighted for OwnPods<'_> {
             .filter(|pod| pod.deletion_time.is_none())
             .map(|pod| pod.uid)
             .collect()
-    }
-}
-
-/// An object that the store keeps.
-trait Cached: Sized {
-    /// What identifies it among its kind.
-    type Id: Eq + std::hash::Hash;
-
-    fn id(&self) -> Self::Id;
-    fn resource_version(&self) -> &str;
-    /// All that are kept.
-    fn ids(store: &Store) -> Vec<Self::Id>;
-    /// Keeps it. No transition when it is not new.
-    fn put(self, store: &mut Store) -> Option<Transition>;
-    /// It was deleted, this being its last state.
-    fn remove(self, store: &mut Store) -> Option<Transition>;
-    /// It vanished without a last state.
-    fn forget(store: &mut Store, id: &Self::Id) -> Option<Transition>;
-}
-
-impl Cached for DaemonSet {
-    type Id = Key;
-
-    fn id(&self) -> Key {
-        self.key.clone()
-    }
-
-    fn resource_version(&self) -> &str {
-        &self.resource_version
-    }
-
-    fn ids(store: &Store) -> Vec<Key> {
-        store.daemon_sets.keys().cloned().collect()
-    }
-
-    fn put(self, store: &mut Store) -> Option<Transition> {
-        let new = Arc::new(self);
-        let old = store.daemon_sets.insert(new.key.clone(), Arc::clone(&new));
-        Some(Transition::DaemonSet(Change { old, new: Some(new) }))
-    }
-
-    fn remove(self, store: &mut Store) -> Option<Transition> {
-        store.daemon_sets.remove(&self.key);
-        Some(Transition::DaemonSet(Change {
-            old: Some(Arc::new(self)),
-            new: None,
-        }))
-    }
-
-    fn forget(store: &mut Store, id: &Key) -> Option<Transition> {
-        let old = store.daemon_sets.remove(id);
-        old.is_some()
-            .then_some(Transition::DaemonSet(Change { old, new: None }))
-    }
-}
-
-impl Cached for Node {
-    type Id = String;
-
-    fn id(&self) -> String {
-        self.projection.name.clone()
-    }
-
-    fn resource_version(&self) -> &str {
-        &self.resource_version
-    }
-
-    fn ids(store: &Store) -> Vec<String> {
-        store
-            .nodes
-            .iter_named()
-            .map(|(name, _)| name.to_string())
-            .collect()
-    }
-
-    fn put(self, store: &mut Store) -> Option<Transition> {
-        let name = self.projection.name.as_str();
-        let bucket = nodewise_proto::bucket::of(name, store.bucket_count);
-        let encoded = self.projection.encode_to_vec();
-        let old = store.nodes.get(bucket, name).map(decode_node);
-        // Heartbeats change nodes all the time without changing what is kept: the bucket then stays as it is.
-        if old.as_ref() == Some(&self.projection) {
-            return None;
-        }
-        store
-            .nodes
-            .insert(bucket, name.into(), Stored::new(&self.resource_version, encoded));
-        Some(Transition::Node(Change {
-            old,
-            new: Some(self.projection),
-        }))
-    }
-
-    fn remove(self, store: &mut Store) -> Option<Transition> {
-        let name = self.projection.name.as_str();
-        let bucket = nodewise_proto::bucket::of(name, store.bucket_count);
-        store.nodes.remove(bucket, name);
-        Some(Transition::Node(Change {
-            old: Some(self.projection),
-            new: None,
-        }))
-    }
-
-    fn forget(store: &mut Store, id: &String) -> Option<Transition> {
-        let bucket = nodewise_proto::bucket::of(id, store.bucket_count);
-        let old = store.nodes.remove(bucket, id).as_ref().map(decode_node);
-        old.is_some()
-            .then_some(Transition::Node(Change { old, new: None }))
-    }
-}
-
-impl Cached for Pod {
-    type Id = (Arc<str>, Arc<str>);
-
-    fn id(&self) -> Self::Id {
-        (
-            self.namespace.as_str().into(),
-            self.projection.name.as_str().into(),
-        )
-    }
-
-    fn resource_version(&self) -> &str {
-        &self.resource_version
-    }
-
-    fn ids(store: &Store) -> Vec<Self::Id> {
-        let namespaces = store.namespaces.iter();
-        let ids = namespaces.flat_map(|(namespace, content)| {
-            content
-                .places
-                .keys()
-                .map(|name| (Arc::clone(namespace), Arc::clone(name)))
-        });
-        ids.collect()
-    }
-
-    fn put(self, store: &mut Store) -> Option<Transition> {
-        let bucket_count = store.bucket_count;
-        let (name, namespace) = store.namespace(&self.namespace);
-        let old = match namespace.pod(&self.projection.name) {
-            // The same object again, by a resync or a list after a gap.
-            Some((_, stored)) if stored.version() == self.resource_version => return None,
-            Some((_, stored)) => Some(decode_pod(stored)),
-            None => None,
-        };
-        namespace.take_pod(&self.projection.name);
-        namespace.put_pod(&self, bucket_count);
-        store.drop_if_empty(&name);
-        let foreign = self
-            .projection
-            .controller
-            .as_ref()
-            .is_some_and(|controller| controller.kind != KIND);
-        (old.is_some() || !foreign).then(|| {
-            Transition::Pod(
-                name,
-                Change {
-                    old,
-                    new: Some(self.projection),
-                },
-            )
-        })
-    }
-
-    fn remove(self, store: &mut Store) -> Option<Transition> {
-        let (name, namespace) = store.namespace(&self.namespace);
-        namespace.take_pod(&self.projection.name);
-        store.drop_if_empty(&name);
-        Some(Transition::Pod(
-            name,
-            Change {
-                old: Some(self.projection),
-                new: None,
-            },
-        ))
-    }
-
-    fn forget(store: &mut Store, (namespace, name): &Self::Id) -> Option<Transition> {
-        let stored = store.namespaces.get_mut(namespace)?.take_pod(name)?;
-        store.drop_if_empty(namespace);
-        let old = Some(decode_pod(&stored));
-        Some(Transition::Pod(Arc::clone(namespace), Change { old, new: None }))
-    }
-}
-
-impl Cached for Revision {
-    type Id = (String, String);
-
-    fn id(&self) -> Self::Id {
-        (self.namespace.clone(), self.name.clone())
-    }
-
-    fn resource_version(&self) -> &str {
-        &self.resource_version
-    }
-
-    fn ids(store: &Store) -> Vec<Self::Id> {
-        let namespaces = store.namespaces.iter();
-        let ids = namespaces.flat_map(|(namespace, content)| {
-            content
-                .revisions
-                .keys()
-                .map(|name| (namespace.to_string(), name.clone()))
-        });
-        ids.collect()
-    }
-
-    fn put(self, store: &mut Store) -> Option<Transition> {
-        let (name, namespace) = store.namespace(&self.namespace);
-        let version = self.resource_version.clone();
-        let foreign = self
-            .controller
-            .as_ref()
-            .is_some_and(|controller| controller.kind != KIND);
-        let new = Arc::new(self);
-        let old = if foreign {
-            namespace.revisions.remove(&new.name)
-        } else {
-            namespace.revisions.insert(new.name.clone(), Arc::clone(&new))
-        };
-        store.drop_if_empty(&name);
-        if old.as_ref().is_some_and(|old| old.resource_version == version) || (foreign && old.is_none()) {
-            return None;
-        }
-        Some(Transition::Revision(Change { old, new: Some(new) }))
-    }
-
-    fn remove(self, store: &mut Store) -> Option<Transition> {
-        let (name, namespace) = store.namespace(&self.namespace);
-        namespace.revisions.remove(&self.name);
-        store.drop_if_empty(&name);
-        Some(Transition::Revision(Change {
-            old: Some(Arc::new(self)),
-            new: None,
-        }))
-    }
-
-    fn forget(store: &mut Store, (namespace, name): &Self::Id) -> Option<Transition> {
-        let old = store
-            .namespaces
-            .get_mut(namespace.as_str())?
-            .revisions
-            .remove(name);
-        store.drop_if_empty(namespace);
-        old.is_some()
-            .then_some(Transition::Revision(Change { old, new: None }))
     }
 }

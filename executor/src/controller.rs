@@ -1,0 +1,227 @@
+//! The loop around reconciles: watch events in, workloads woken, workers on the queue, and an orderly end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{Stream, StreamExt as _};
+use nodewise_proto::v1;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+use crate::actuator::Actuator;
+use crate::apply;
+use crate::event::{ClusterEvent, Key};
+use crate::handlers::Reaction;
+use crate::metrics::Metrics;
+use crate::queue::{RateLimits, Taken, WorkQueue};
+use crate::reconcile::{Clock, Ending, Reconciler};
+use crate::service::PlanService;
+use crate::state::{Shared, State};
+
+/// How the controller works.
+#[derive(Clone)]
+pub struct Config {
+    /// Workloads reconciled at the same time. At least 1.
+    pub workers: usize,
+    /// Buckets that nodes and pods are sent in. At least 1, at most what the service accepts.
+    pub buckets: u32,
+    /// How to plan.
+    pub options: v1::PlanOptions,
+    /// Most calls to the apiserver at a time, for one plan.
+    pub apply_concurrency: usize,
+    /// How failed workloads are slowed down.
+    pub limits: RateLimits,
+    /// When a workload is tried again after the service could not be reached.
+    pub unreachable_delay: Duration,
+    /// How long workers may go on with what they have in hand once they are told to stop.
+    pub drain_timeout: Duration,
+    /// The time that snapshots carry.
+    pub clock: Clock,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            workers: 2,
+            buckets: 64,
+            options: v1::PlanOptions::default(),
+            apply_concurrency: apply::DEFAULT_CONCURRENCY,
+            limits: RateLimits::default(),
+            unreachable_delay: Duration::from_secs(5),
+            drain_timeout: Duration::from_secs(10),
+            clock: Arc::new(jiff::Timestamp::now),
+        }
+    }
+}
+
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config")
+            .field("workers", &self.workers)
+            .field("buckets", &self.buckets)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a controller ended by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum ControllerError {
+    /// The watches ended.
+    #[error("the watches ended unexpectedly")]
+    WatchesEnded,
+    /// Workers did not finish in time.
+    #[error("{0} reconciles were still under way {1:?} after the stop and were cut off")]
+    NotDrained(usize, Duration),
+}
+
+/// Works on what the events bring until `stop` is cancelled; then hands out nothing that is not queued yet, lets the workers
+/// finish and returns. Dropping the future cuts everything off at once.
+///
+/// Starts with empty memory: run it anew for each leadership. Workers start when every resource has been listed.
+pub async fn run<E, A, P>(
+    mut events: E,
+    actuator: Arc<A>,
+    service: Arc<P>,
+    config: Config,
+    metrics: Metrics,
+    stop: CancellationToken,
+) -> Result<(), ControllerError>
+where
+    E: Stream<Item = ClusterEvent> + Unpin + Send,
+    A: Actuator,
+    P: PlanService,
+{
+    let queue = Arc::new(WorkQueue::new(config.limits, metrics.clone()));
+    let state = Shared::new(State::new(config.buckets, &config.options));
+    let reconciler = Arc::new(Reconciler {
+        state: state.clone(),
+        actuator,
+        service,
+        options: config.options.clone(),
+        apply_concurrency: config.apply_concurrency,
+        clock: Arc::clone(&config.clock),
+        metrics: metrics.clone(),
+    });
+    let mut workers = JoinSet::new();
+    let mut started = false;
+    loop {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => break,
+            finished = workers.join_next(), if started => propagate_panic(finished),
+            event = events.next() => {
+                let event = event.ok_or(ControllerError::WatchesEnded)?;
+                take_in(&state, &queue, event, &metrics);
+                if !started && state.lock().store.unsynced().next().is_none() {
+                    started = true;
+                    tracing::info!(workers = config.workers, "all caches are filled; starting to work");
+                    for _ in 0..config.workers.max(1) {
+                        let worker = work(Arc::clone(&queue), Arc::clone(&reconciler), config.unreachable_delay);
+                        workers.spawn(worker);
+                    }
+                }
+            }
+        }
+    }
+    queue.shut_down();
+    drain(
+        &mut workers,
+        &mut events,
+        &state,
+        &queue,
+        &metrics,
+        config.drain_timeout,
+    )
+    .await
+}
+
+fn take_in(state: &Shared, queue: &WorkQueue<Key>, event: ClusterEvent, metrics: &Metrics) {
+    let wake_ups = state.lock().take_in(event, metrics);
+    for wake_up in wake_ups {
+        match wake_up {
+            Reaction::Enqueue(key) => queue.add(key),
+            Reaction::EnqueueAfter(key, delay) => queue.add_after(key, delay),
+            _ => {}
+        }
+    }
+}
+
+/// Lets the workers finish. Events are still taken in, so that nobody who waits for a cache waits in vain.
+async fn drain<E: Stream<Item = ClusterEvent> + Unpin>(
+    workers: &mut JoinSet<()>,
+    events: &mut E,
+    state: &Shared,
+    queue: &WorkQueue<Key>,
+    metrics: &Metrics,
+    timeout: Duration,
+) -> Result<(), ControllerError> {
+    let deadline = tokio::time::sleep(timeout);
+    tokio::pin!(deadline);
+    let mut watching = true;
+    while !workers.is_empty() {
+        tokio::select! {
+            biased;
+            finished = workers.join_next() => propagate_panic(finished),
+            () = &mut deadline => {
+                let left = workers.len();
+                workers.shutdown().await;
+                return Err(ControllerError::NotDrained(left, timeout));
+            }
+            event = events.next(), if watching => match event {
+                Some(event) => take_in(state, queue, event, metrics),
+                None => watching = false,
+            },
+        }
+    }
+    Ok(())
+}
+
+/// A worker that panicked must not go unnoticed: its workload would never be looked at again.
+fn propagate_panic(finished: Option<Result<(), tokio::task::JoinError>>) {
+    if let Some(Err(error)) = finished
+        && error.is_panic()
+    {
+        std::panic::resume_unwind(error.into_panic());
+    }
+}
+
+/// A worker (M-31).
+async fn work<A: Actuator, P: PlanService>(
+    queue: Arc<WorkQueue<Key>>,
+    reconciler: Arc<Reconciler<A, P>>,
+    unreachable_delay: Duration,
+) {
+    while let Some(Taken { key, waited }) = queue.take().await {
+        let timer = reconciler.metrics.work_started(waited);
+        let span = tracing::info_span!("reconcile", %key);
+        let ending = reconciler.reconcile(&key).instrument(span).await;
+        match ending {
+            Ending::Settled { after } => {
+                queue.forget(&key);
+                come_back(&queue, &key, after);
+            }
+            Ending::Failed { after, reason } => {
+                let delay = queue.add_rate_limited(key.clone());
+                tracing::warn!(%key, ?delay, "{reason}; trying again");
+                come_back(&queue, &key, after);
+            }
+            Ending::Unreachable { reason } => {
+                tracing::debug!(%key, "{reason}");
+                queue.add_after(key.clone(), unreachable_delay);
+            }
+        }
+        queue.done(&key);
+        drop(timer);
+    }
+}
+
+fn come_back(queue: &WorkQueue<Key>, key: &Key, after: Option<Duration>) {
+    if let Some(after) = after {
+        queue.add_after(key.clone(), after);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,299 @@
+//! One reconcile of one workload: gate → snapshot → plan → hold → apply → report, and when to come back.
+//!
+//! Nothing is decided here about the workload. Whatever goes wrong before a plan is in hand leaves the cluster untouched.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use nodewise_proto::v1;
+use tracing::Instrument as _;
+
+use crate::actuator::Actuator;
+use crate::apply::{self, Applied};
+use crate::event::{DaemonSet, Key};
+use crate::metrics::Metrics;
+use crate::project;
+use crate::service::{Digest, PlanService, ServiceError};
+use crate::snapshot;
+use crate::state::Shared;
+
+/// Plans that one reconcile may ask for in a row because a revision's name was taken.
+const MAX_PLANS: usize = 4;
+
+/// The clock that snapshots are taken by.
+pub type Clock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
+
+/// How a reconcile ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Done: the retry counter is reset.
+    Settled {
+        /// Come back after this time.
+        after: Option<Duration>,
+    },
+    /// Something failed: come back with the workload's own back-off.
+    Failed {
+        /// Come back after this time besides.
+        after: Option<Duration>,
+        /// What failed.
+        reason: String,
+    },
+    /// The service is not there: nothing was written. That is no failure of the workload.
+    Unreachable {
+        /// Who did not answer, and how.
+        reason: String,
+    },
+}
+
+impl Ending {
+    fn failed(reason: impl Into<String>) -> Self {
+        Self::Failed {
+            after: None,
+            reason: reason.into(),
+        }
+    }
+}
+
+/// What is needed to reconcile any workload.
+pub struct Reconciler<A, P> {
+    /// What is known.
+    pub state: Shared,
+    /// Who writes.
+    pub actuator: Arc<A>,
+    /// Who plans.
+    pub service: Arc<P>,
+    /// How to plan.
+    pub options: v1::PlanOptions,
+    /// Most calls to the apiserver at a time, for one plan.
+    pub apply_concurrency: usize,
+    /// The time.
+    pub clock: Clock,
+    /// What is counted.
+    pub metrics: Metrics,
+}
+
+impl<A, P> std::fmt::Debug for Reconciler<A, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reconciler")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A plan, and what it was made from.
+struct Planned {
+    plan: v1::Plan,
+    workload: Arc<DaemonSet>,
+    sent: v1::ReconcileState,
+}
+
+impl<A: Actuator, P: PlanService> Reconciler<A, P> {
+    /// Reconciles a workload once.
+    pub async fn reconcile(&self, key: &Key) -> Ending {
+        match self.try_reconcile(key).await {
+            Ok(ending) | Err(ending) => ending,
+        }
+    }
+
+    async fn try_reconcile(&self, key: &Key) -> Result<Ending, Ending> {
+        let mut colliding = Vec::new();
+        for _ in 0..MAX_PLANS {
+            let Some(workload) = self.admit(key)? else {
+                return Ok(Ending::Settled { after: None });
+            };
+            let planned = self.plan(&workload, &colliding).await?;
+            self.hold(&planned);
+            if planned.plan.verdict() == v1::Verdict::Stale {
+                return Err(Ending::failed(
+                    "the plan is stale: the caches are older than our own writes",
+                ));
+            }
+            let mut applied = self.apply(&planned).await;
+            colliding = std::mem::take(&mut applied.colliding_revisions);
+            let ending = self.report(&planned, applied).await;
+            if colliding.is_empty() {
+                return Ok(ending);
+            }
+            tracing::info!(%key, "the name of a new revision is taken; planning again with the object of that name");
+        }
+        Err(Ending::failed(format!(
+            "the revision's name was still taken after {MAX_PLANS} plans"
+        )))
+    }
+
+    /// The workload, if it exists and the caches show our last writes to it (D-71, steps 1 and 2).
+    fn admit(&self, key: &Key) -> Result<Option<Arc<DaemonSet>>, Ending> {
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        let Some(workload) = state.store.daemon_set(key) else {
+            state.forget(key, &self.metrics);
+            return Ok(None);
+        };
+        let workload = Arc::clone(workload);
+        match state.gate.check(key, |resource| state.store.reached(resource)) {
+            Ok(()) => Ok(Some(workload)),
+            Err(behind) => {
+                self.metrics.stale_sync(behind.resource);
+                Err(Ending::failed(behind.to_string()))
+            }
+        }
+    }
+
+    async fn plan(&self, workload: &Arc<DaemonSet>, colliding: &[Bytes]) -> Result<Planned, Ending> {
+        let (key, uid) = (&workload.key, &workload.uid);
+        let mut current = Arc::clone(workload);
+        let mut sent = v1::ReconcileState::default();
+        let mut build = |known: &dyn Fn(&Digest) -> bool| {
+            let mut state = self.state.lock();
+            let state = &mut *state;
+            // A retry takes what is known by now, unless the workload was replaced: then it finishes with what it had.
+            if let Some(newer) = state.store.daemon_set(key).filter(|newer| newer.uid == *uid) {
+                current = Arc::clone(newer);
+            }
+            sent = state.holdings.get(key, uid);
+            let now = project::timestamp((self.clock)());
+            v1::PlanRequest {
+                snapshot: Some(snapshot::take(
+                    &mut state.store,
+                    &current,
+                    sent.clone(),
+                    colliding,
+                    now,
+                    known,
+                )),
+                options: Some(self.options.clone()),
+                undelivered_reports: state.undelivered(key, uid),
+            }
+        };
+        let span = tracing::debug_span!("plan", %key);
+        let plan = self
+            .service
+            .plan(uid, &mut build)
+            .instrument(span)
+            .await
+            .map_err(|error| match error {
+                ServiceError::Unreachable(_) => Ending::Unreachable {
+                    reason: error.to_string(),
+                },
+                ServiceError::Refused(_) => Ending::failed(error.to_string()),
+            })?;
+        Ok(Planned {
+            plan,
+            workload: current,
+            sent,
+        })
+    }
+
+    /// Holds what the plan says, before its first write.
+    fn hold(&self, planned: &Planned) {
+        let (key, uid) = (&planned.workload.key, &planned.workload.uid);
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        state.reports_delivered(key);
+        let Some(mut held) = planned.plan.state.clone() else {
+            return;
+        };
+        if !self.actuator.writes() {
+            // What is not done is never observed.
+            held.expectations = None;
+        }
+        let sighted = state.store.sighted(&key.namespace, uid);
+        state.holdings.replace(key, uid, held, &planned.sent, &sighted);
+        state.tell(key, &self.metrics);
+    }
+
+    async fn apply(&self, planned: &Planned) -> Applied {
+        let Planned { plan, workload, .. } = planned;
+        let (key, uid) = (&workload.key, &workload.uid);
+        if plan.phases.is_empty() {
+            return Applied::default();
+        }
+        let span = tracing::debug_span!("apply", %key, plan = plan.plan_id);
+        let applied = apply::apply(&*self.actuator, plan, &workload.object, self.apply_concurrency)
+            .instrument(span)
+            .await;
+        self.metrics.applied(plan, &applied);
+        let mut state = self.state.lock();
+        for write in &applied.writes {
+            state
+                .gate
+                .record(key, uid, write.resource, &write.resource_version);
+        }
+        applied
+    }
+
+    /// Tells the service what became of the plan, and learns when to come back. Without actions there is nothing to tell.
+    async fn report(&self, planned: &Planned, applied: Applied) -> Ending {
+        let Planned { plan, workload, .. } = planned;
+        let (key, uid) = (&workload.key, &workload.uid);
+        let reason = failure(plan, &applied);
+        let after = plan.requeue_after.and_then(|after| after.try_into().ok());
+        if applied.outcomes.is_empty() || !self.actuator.writes() {
+            return ending(after, reason);
+        }
+        let report = v1::ReportRequest {
+            workload: plan.workload.clone(),
+            plan_id: plan.plan_id.clone(),
+            state: Some(self.state.lock().holdings.get(key, uid)),
+            outcomes: applied.outcomes,
+            options: Some(self.options.clone()),
+            requeue_after: plan.requeue_after,
+            plan_error: plan.error.clone(),
+        };
+        let span = tracing::debug_span!("report", %key);
+        match self.service.report(report.clone()).instrument(span).await {
+            Ok(response) => {
+                let after = response.requeue_after.and_then(|after| after.try_into().ok());
+                let requeue = response.requeue();
+                let mut state = self.state.lock();
+                if let Some(settled) = response.state {
+                    state.holdings.settle(key, uid, settled);
+                    state.tell(key, &self.metrics);
+                }
+                match requeue {
+                    v1::Requeue::Backoff => Ending::Failed {
+                        after,
+                        reason: reason.unwrap_or(response.message),
+                    },
+                    _ => Ending::Settled { after },
+                }
+            }
+            Err(error) => {
+                // Ask again soon: what the report would settle must not be waited for.
+                self.state.lock().keep_report(key, report);
+                let undelivered = format!("the report rides on the next plan: {error}");
+                ending(after, Some(reason.unwrap_or(undelivered)))
+            }
+        }
+    }
+}
+
+fn ending(after: Option<Duration>, failure: Option<String>) -> Ending {
+    match failure {
+        Some(reason) => Ending::Failed { after, reason },
+        None => Ending::Settled { after },
+    }
+}
+
+/// Why a plan has to be retried, if so.
+fn failure(plan: &v1::Plan, applied: &Applied) -> Option<String> {
+    if applied.failed {
+        let failed = |result: v1::Result| matches!(result, v1::Result::Failed | v1::Result::NameTaken);
+        let count = applied
+            .outcomes
+            .iter()
+            .filter(|outcome| failed(outcome.result()))
+            .count();
+        let first = applied.outcomes.iter().find(|outcome| failed(outcome.result()));
+        let message = first.map_or("", |outcome| outcome.message.as_str());
+        return Some(format!(
+            "{count} of {} actions failed, first: {message}",
+            applied.outcomes.len()
+        ));
+    }
+    (!plan.error.is_empty()).then(|| plan.error.clone())
+}
+
+#[cfg(test)]
+mod tests;

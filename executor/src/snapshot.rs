@@ -1,0 +1,222 @@
+//! From what is known to the request: one workload's snapshot.
+
+use bytes::Bytes;
+use nodewise_proto::{Timestamp, v1};
+
+use crate::buckets;
+use crate::event::{DaemonSet, Revision};
+use crate::service::Digest;
+use crate::store::Store;
+
+/// Takes the snapshot of a workload. Buckets of which `known` says that the receiver has them go by their digest alone.
+///
+/// `colliding` are ControllerRevisions, as live JSON, whose names a plan found taken.
+pub fn take(
+    store: &mut Store,
+    workload: &DaemonSet,
+    state: v1::ReconcileState,
+    colliding: &[Bytes],
+    now: Timestamp,
+    known: &dyn Fn(&Digest) -> bool,
+) -> v1::Snapshot {
+    let (namespace, uid) = (&workload.key.namespace, &workload.uid);
+    let bucket_count = store.bucket_count();
+    let revisions = revisions(store, namespace, uid, colliding);
+    let node_buckets = buckets::render(&mut [store.nodes()], bucket_count, known);
+    let caches_synced = store.unsynced().next().is_none();
+    let pods = store.pods(namespace, uid);
+    let mut pods: Vec<_> = [pods.owned, pods.orphans].into_iter().flatten().collect();
+    v1::Snapshot {
+        now: Some(now),
+        workload: Some(v1::Workload {
+            kind: Some(v1::workload::Kind::DaemonSet(v1::DaemonSet {
+                object: workload.object.clone(),
+            })),
+        }),
+        revisions,
+        caches_synced,
+        bucket_count,
+        node_buckets,
+        pod_buckets: buckets::render(&mut pods, bucket_count, known),
+        digest_function: v1::DigestFunction::Sha256.into(),
+        state: Some(state),
+        own_writes: Vec::new(),
+    }
+}
+
+/// The cached revisions, and in the place of or besides them those that were read live.
+fn revisions(store: &Store, namespace: &str, uid: &str, colliding: &[Bytes]) -> Vec<v1::ControllerRevision> {
+    let names: Vec<String> = colliding.iter().filter_map(name_of).collect();
+    let cached = store
+        .revisions(namespace, uid)
+        .filter(|revision| !names.contains(&revision.name))
+        .map(|revision| (revision.object.clone(), false));
+    let live = colliding.iter().map(|object| (object.clone(), true));
+    cached
+        .chain(live)
+        .map(|(object, read_after_name_collision)| v1::ControllerRevision {
+            object,
+            read_after_name_collision,
+        })
+        .collect()
+}
+
+fn name_of(object: &Bytes) -> Option<String> {
+    let object = serde_json::from_slice(object).ok()?;
+    Revision::from_json(&object).ok().map(|revision| revision.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{ClusterEvent, Delta, Node, Pod, Resource};
+    use prost::Message as _;
+    use serde_json::{Value, json};
+
+    fn revision(name: &str, owner: Option<&str>, data: &str) -> Value {
+        let owners: Vec<_> = owner
+            .iter()
+            .map(|uid| json!({"kind": "DaemonSet", "name": "foo", "uid": uid, "controller": true}))
+            .collect();
+        json!({
+            "metadata": {"namespace": "ns", "name": name, "resourceVersion": "1", "ownerReferences": owners},
+            "data": data,
+        })
+    }
+
+    fn pod(namespace: &str, name: &str, owner: Option<(&str, &str)>) -> Pod {
+        let owners: Vec<_> = owner
+            .iter()
+            .map(|(kind, uid)| json!({"kind": kind, "name": "foo", "uid": uid, "controller": true}))
+            .collect();
+        let object = json!({
+            "metadata": {"namespace": namespace, "name": name, "uid": name, "resourceVersion": "1",
+                "ownerReferences": owners},
+            "spec": {"nodeName": "n1"},
+        });
+        Pod::from_json(&object).expect("a pod")
+    }
+
+    fn listed<T>() -> Delta<T> {
+        Delta::Listed {
+            objects: Vec::new(),
+            resource_version: "1".into(),
+        }
+    }
+
+    fn cluster() -> (Store, DaemonSet) {
+        let mut store = Store::new(4);
+        for event in [
+            ClusterEvent::DaemonSets(listed()),
+            ClusterEvent::Pods(listed()),
+            ClusterEvent::Nodes(listed()),
+            ClusterEvent::Revisions(listed()),
+        ] {
+            store.apply(event);
+        }
+        let object = json!({"metadata": {"namespace": "ns", "name": "foo", "uid": "u1"}, "spec": {}});
+        let daemon_set = DaemonSet::from_json(&object).expect("a DaemonSet");
+        store.apply(ClusterEvent::DaemonSets(Delta::Applied(daemon_set.clone())));
+        for name in ["n1", "n2"] {
+            let node = Node::from_json(&json!({"metadata": {"name": name}})).expect("a node");
+            store.apply(ClusterEvent::Nodes(Delta::Applied(node)));
+        }
+        for pod in [
+            pod("ns", "mine", Some(("DaemonSet", "u1"))),
+            pod("ns", "orphan", None),
+            pod("ns", "anothers", Some(("DaemonSet", "u2"))),
+            pod("ns", "foreign", Some(("ReplicaSet", "u1"))),
+            pod("elsewhere", "far-orphan", None),
+        ] {
+            store.apply(ClusterEvent::Pods(Delta::Applied(pod)));
+        }
+        for object in [
+            revision("r-mine", Some("u1"), "a"),
+            revision("r-orphan", None, "b"),
+            revision("r-other", Some("u2"), "c"),
+        ] {
+            let revision = Revision::from_json(&object).expect("a revision");
+            store.apply(ClusterEvent::Revisions(Delta::Applied(revision)));
+        }
+        (store, daemon_set)
+    }
+
+    fn snapshot(store: &mut Store, workload: &DaemonSet, colliding: &[Bytes]) -> v1::Snapshot {
+        let now = Timestamp { seconds: 7, nanos: 0 };
+        take(
+            store,
+            workload,
+            v1::ReconcileState::default(),
+            colliding,
+            now,
+            &|_| false,
+        )
+    }
+
+    // D-3, D-4: the workload's own and the orphans of its namespace; never what belongs to others.
+    #[test]
+    fn holds_what_the_plan_depends_on() {
+        let (mut store, workload) = cluster();
+        let snapshot = snapshot(&mut store, &workload, &[]);
+        let pods = snapshot
+            .pod_buckets
+            .iter()
+            .enumerate()
+            .flat_map(|(index, bucket)| {
+                let pods = v1::PodBucket::decode(bucket.data.clone().expect("inline"))
+                    .expect("a bucket")
+                    .pods;
+                pods.into_iter().map(move |pod| (index, pod.name))
+            });
+        let bucket = nodewise_proto::bucket::of("n1", 4) as usize;
+        assert_eq!(
+            pods.collect::<Vec<_>>(),
+            [(bucket, "mine".to_owned()), (bucket, "orphan".to_owned())]
+        );
+        let nodes = snapshot.node_buckets.iter().flat_map(|bucket| {
+            v1::NodeBucket::decode(bucket.data.clone().expect("inline"))
+                .expect("a bucket")
+                .nodes
+        });
+        let mut nodes: Vec<_> = nodes.map(|node| node.name).collect();
+        nodes.sort_unstable();
+        assert_eq!(nodes, ["n1", "n2"]);
+        let revisions: Vec<_> = snapshot
+            .revisions
+            .iter()
+            .filter_map(|r| name_of(&r.object))
+            .collect();
+        assert_eq!(revisions, ["r-mine", "r-orphan"]);
+        assert_eq!(
+            store.count(Resource::Pods),
+            4,
+            "a pod of another kind's is not even kept"
+        );
+    }
+
+    // D-62: a revision that was read live stands in for the cached one of its name.
+    #[test]
+    fn colliding_revisions_are_marked() {
+        let (mut store, workload) = cluster();
+        let live = Bytes::from(revision("r-orphan", None, "live").to_string());
+        let alien = Bytes::from(revision("r-alien", Some("u9"), "x").to_string());
+        let snapshot = snapshot(&mut store, &workload, &[live.clone(), alien.clone()]);
+        let marked: Vec<_> = snapshot
+            .revisions
+            .iter()
+            .filter(|r| r.read_after_name_collision)
+            .map(|r| &r.object)
+            .collect();
+        assert_eq!(marked, [&live, &alien]);
+        assert_eq!(snapshot.revisions.len(), 3);
+    }
+
+    // Rule 3 of the protocol: an executor vouches for its caches only after every first list.
+    #[test]
+    fn caches_are_synced_after_every_first_list() {
+        let (mut store, workload) = cluster();
+        assert_eq!(store.unsynced().count(), 0);
+        assert!(snapshot(&mut store, &workload, &[]).caches_synced);
+        assert!(!snapshot(&mut Store::new(1), &workload, &[]).caches_synced);
+    }
+}

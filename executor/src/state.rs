@@ -1,0 +1,213 @@
+//! Everything the executor remembers, behind one lock: the caches, what is held for each workload, the own-write records and
+//! the reports that could not be delivered. All of it starts empty with each leadership (M-15).
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use nodewise_proto::v1;
+
+use crate::event::{ClusterEvent, Key};
+use crate::expectations::{DeletionRule, Holdings};
+use crate::gate::Gate;
+use crate::handlers::{self, Reaction, Rules};
+use crate::metrics::Metrics;
+use crate::store::Store;
+
+/// Reports kept for a workload until they can be delivered; older ones are dropped, which costs time only.
+const MAX_UNDELIVERED: usize = 8;
+
+/// What is remembered.
+#[derive(Debug)]
+pub struct State {
+    /// The caches.
+    pub store: Store,
+    /// Expectations, back-off, collisions.
+    pub holdings: Holdings,
+    /// Own writes.
+    pub gate: Gate,
+    undelivered: HashMap<Key, Vec<v1::ReportRequest>>,
+    rules: Rules,
+}
+
+impl State {
+    /// Remembers nothing yet.
+    #[must_use]
+    pub fn new(bucket_count: u32, options: &v1::PlanOptions) -> Self {
+        let by_uid = is_enabled(options, v1::Deviation::DeletionsByUid);
+        Self {
+            store: Store::new(bucket_count),
+            holdings: Holdings::new(if by_uid {
+                DeletionRule::ByUid
+            } else {
+                DeletionRule::Counted
+            }),
+            gate: Gate::default(),
+            undelivered: HashMap::new(),
+            rules: Rules {
+                clear_replaced_own_writes: is_enabled(options, v1::Deviation::ClearReplacedOwnWrites),
+                wake_on_node_delete: is_enabled(options, v1::Deviation::WakeOnNodeDelete),
+            },
+        }
+    }
+
+    /// Takes in what a watch showed, and answers which workloads are to be looked at, and when.
+    pub fn take_in(&mut self, event: ClusterEvent, metrics: &Metrics) -> Vec<Reaction> {
+        let transitions = self.store.apply(event);
+        let reactions: Vec<_> = transitions
+            .iter()
+            .flat_map(|transition| handlers::react(&self.store, transition, self.rules))
+            .collect();
+        let mut wake_ups = Vec::new();
+        for reaction in reactions {
+            match reaction {
+                Reaction::Enqueue(_) | Reaction::EnqueueAfter(..) => wake_ups.push(reaction),
+                Reaction::ObserveCreate {
+                    key,
+                    pod_name,
+                    node_name,
+                } => {
+                    self.holdings.observe_create(&key, &pod_name, &node_name);
+                    self.tell(&key, metrics);
+                }
+                Reaction::ObserveDeletion {
+                    key,
+                    pod_name,
+                    pod_uid,
+                } => {
+                    self.holdings.observe_deletion(&key, &pod_name, &pod_uid);
+                    self.tell(&key, metrics);
+                }
+                Reaction::Forget { key, own_writes_of } => {
+                    self.gate.clear(&key, Some(&own_writes_of));
+                    self.drop_held(&key, metrics);
+                }
+            }
+        }
+        wake_ups
+    }
+
+    /// The workload is gone: nothing about it is kept.
+    pub fn forget(&mut self, key: &Key, metrics: &Metrics) {
+        self.gate.clear(key, None);
+        self.drop_held(key, metrics);
+    }
+
+    fn drop_held(&mut self, key: &Key, metrics: &Metrics) {
+        self.holdings.forget(key);
+        self.undelivered.remove(key);
+        metrics.forget_workload(&key.namespace, &key.name);
+    }
+
+    /// Shows what is outstanding for a workload.
+    pub fn tell(&self, key: &Key, metrics: &Metrics) {
+        let (creates, deletes) = self.holdings.outstanding(key);
+        metrics.expectations(&key.namespace, &key.name, creates, deletes);
+    }
+
+    /// Reports about the workload of this uid that are still to be delivered, oldest first.
+    #[must_use]
+    pub fn undelivered(&self, key: &Key, uid: &str) -> Vec<v1::ReportRequest> {
+        let reports = self.undelivered.get(key).into_iter().flatten();
+        reports
+            .filter(|report| {
+                report
+                    .workload
+                    .as_ref()
+                    .is_some_and(|workload| workload.uid == uid)
+            })
+            .cloned()
+            .collect()
+    }
+
+    /// Keeps a report that could not be delivered, to ride on the next plan.
+    pub fn keep_report(&mut self, key: &Key, report: v1::ReportRequest) {
+        let reports = self.undelivered.entry(key.clone()).or_default();
+        if reports.len() == MAX_UNDELIVERED {
+            reports.remove(0);
+        }
+        reports.push(report);
+    }
+
+    /// The service has all reports about a workload.
+    pub fn reports_delivered(&mut self, key: &Key) {
+        self.undelivered.remove(key);
+    }
+}
+
+/// A [`State`] that watches and workers share.
+#[derive(Clone, Debug)]
+pub struct Shared(Arc<Mutex<State>>);
+
+impl Shared {
+    /// Shares it.
+    #[must_use]
+    pub fn new(state: State) -> Self {
+        Self(Arc::new(Mutex::new(state)))
+    }
+
+    /// Nobody holds this while waiting for anything.
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a deviation that is on by default is on.
+#[must_use]
+pub fn is_enabled(options: &v1::PlanOptions, deviation: v1::Deviation) -> bool {
+    let named = |list: &[i32]| list.contains(&deviation.into());
+    named(&options.enabled_deviations)
+        || (options.profile() != v1::Profile::UpstreamStrict && !named(&options.disabled_deviations))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deviations_follow_the_profile() {
+        let of =
+            |profile: v1::Profile, enabled: &[v1::Deviation], disabled: &[v1::Deviation]| v1::PlanOptions {
+                profile: profile.into(),
+                enabled_deviations: enabled.iter().map(|deviation| (*deviation).into()).collect(),
+                disabled_deviations: disabled.iter().map(|deviation| (*deviation).into()).collect(),
+                ..Default::default()
+            };
+        let deviation = v1::Deviation::DeletionsByUid;
+        for (options, expected) in [
+            (of(v1::Profile::Unspecified, &[], &[]), true),
+            (of(v1::Profile::Default, &[], &[deviation]), false),
+            (of(v1::Profile::UpstreamStrict, &[], &[]), false),
+            (of(v1::Profile::UpstreamStrict, &[deviation], &[]), true),
+        ] {
+            assert_eq!(is_enabled(&options, deviation), expected, "{options:?}");
+        }
+    }
+
+    #[test]
+    fn the_newest_reports_are_kept_until_delivered() {
+        let key = Key::new("ns", "foo");
+        let mut state = State::new(1, &v1::PlanOptions::default());
+        let report = |plan: usize| v1::ReportRequest {
+            workload: Some(v1::WorkloadReference {
+                uid: "u1".into(),
+                ..Default::default()
+            }),
+            plan_id: plan.to_string(),
+            ..Default::default()
+        };
+        for plan in 0..10 {
+            state.keep_report(&key, report(plan));
+        }
+        assert_eq!(
+            state.undelivered(&key, "u1"),
+            (2..10).map(report).collect::<Vec<_>>()
+        );
+        assert_eq!(
+            state.undelivered(&key, "u2"),
+            [],
+            "of another workload of the same name"
+        );
+        state.reports_delivered(&key);
+        assert_eq!(state.undelivered(&key, "u1"), []);
+    }
+}
