@@ -153,3 +153,6 @@ pub fn kind_name(action: &v1::Action) -> &'static str {
         None => "unknown",
     }
 }
+
+#[cfg(test)]
+mod tests;

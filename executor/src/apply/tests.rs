@@ -1,0 +1,857 @@
+use std::{
+    collections::HashMap,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::actuator::{ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written};
+
+/// An apiserver that notes every call as one line and refuses those that it is told to refuse.
+#[derive(Default)]
+struct Script {
+    calls: Mutex<Vec<String>>,
+    /// By the call's line, or by its first word. The last one stays.
+    refusals: Mutex<HashMap<String, Vec<ActuatorError>>>,
+    /// What a read of an object of that name gives.
+    live: HashMap<String, Value>,
+    bodies: Mutex<Vec<Value>>,
+    events: Mutex<Vec<(String, String)>>,
+    under_way: AtomicUsize,
+    most_under_way: AtomicUsize,
+}
+
+impl Script {
+    fn refuse(self, call: &str, errors: &[ActuatorError]) -> Self {
+        self.refusals
+            .lock()
+            .expect("lock")
+            .insert(call.to_owned(), errors.to_vec());
+        self
+    }
+
+    fn live(mut self, name: &str, object: Value) -> Self {
+        self.live.insert(name.to_owned(), object);
+        self
+    }
+
+    async fn call(&self, line: String) -> Result<Written, ActuatorError> {
+        let now = self.under_way.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most_under_way.fetch_max(now, Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        self.under_way.fetch_sub(1, Ordering::SeqCst);
+        let mut words = line.split(' ');
+        let (verb, name) = (
+            words.next().unwrap_or_default().to_owned(),
+            words.next().unwrap_or_default().to_owned(),
+        );
+        self.calls.lock().expect("lock").push(line.clone());
+        let mut refusals = self.refusals.lock().expect("lock");
+        let key = if refusals.contains_key(&line) { line } else { verb };
+        match refusals.get_mut(&key).map(|errors| {
+            if errors.len() > 1 {
+                errors.remove(0)
+            } else {
+                errors[0].clone()
+            }
+        }) {
+            Some(error) if error.message != "none" => Err(error),
+            _ => Ok(Written {
+                name,
+                resource_version: "7".to_owned(),
+            }),
+        }
+    }
+
+    fn calls(&self) -> Vec<String> {
+        self.calls.lock().expect("lock").clone()
+    }
+
+    fn events(&self) -> Vec<(String, String)> {
+        self.events.lock().expect("lock").clone()
+    }
+}
+
+impl Actuator for Script {
+    async fn create(&self, _: Resource, _: &str, manifest: Bytes) -> Result<Written, ActuatorError> {
+        let object: Value = serde_json::from_slice(&manifest).expect("JSON");
+        let name = object["metadata"]["name"]
+            .as_str()
+            .unwrap_or("generated")
+            .to_owned();
+        self.bodies.lock().expect("lock").push(object);
+        self.call(format!("create {name}")).await
+    }
+
+    async fn patch(&self, key: &ObjectKey, patch: Patch) -> Result<Written, ActuatorError> {
+        let kind = if matches!(patch, Patch::Merge(_)) {
+            "merge"
+        } else {
+            "strategic"
+        };
+        self.call(format!("patch {} {kind}", key.name)).await
+    }
+
+    async fn delete(&self, key: &ObjectKey, uid: Option<&str>) -> Result<(), ActuatorError> {
+        self.call(format!("delete {} {}", key.name, uid.unwrap_or("-")))
+            .await
+            .map(drop)
+    }
+
+    async fn replace_status(&self, key: &ObjectKey, object: Bytes) -> Result<Written, ActuatorError> {
+        self.bodies
+            .lock()
+            .expect("lock")
+            .push(serde_json::from_slice(&object).expect("JSON"));
+        self.call(format!("status {}", key.name)).await
+    }
+
+    async fn read(&self, key: &ObjectKey) -> Result<Bytes, ActuatorError> {
+        self.call(format!("read {}", key.name)).await?;
+        self.live
+            .get(&key.name)
+            .map(|object| object.to_string().into())
+            .ok_or_else(|| error(Refusal::NotFound, 404))
+    }
+
+    fn emit(&self, event: WorkloadEvent) {
+        assert_eq!(event.workload.name, "agent");
+        self.events
+            .lock()
+            .expect("lock")
+            .push((format!("{} {}", event.kind, event.reason), event.message));
+    }
+}
+
+fn error(refusal: Refusal, http_status: u16) -> ActuatorError {
+    ActuatorError {
+        refusal,
+        http_status,
+        message: format!("{refusal:?}"),
+    }
+}
+
+fn none() -> ActuatorError {
+    ActuatorError {
+        message: "none".to_owned(),
+        ..error(Refusal::Other, 0)
+    }
+}
+
+fn reference(name: &str) -> v1::ObjectReference {
+    v1::ObjectReference {
+        name: name.to_owned(),
+        uid: format!("uid-{name}"),
+    }
+}
+
+fn create_pod(name: &str) -> Kind {
+    Kind::CreatePod(v1::CreatePod {
+        pod_name: name.to_owned(),
+        node_name: format!("node-{name}"),
+    })
+}
+
+fn delete_pod(name: &str) -> Kind {
+    Kind::DeletePod(v1::DeletePod {
+        pod: Some(reference(name)),
+        node_name: "node".to_owned(),
+        uid_precondition: true,
+    })
+}
+
+fn phase(kind: v1::PhaseKind, batches: Vec<Vec<Kind>>) -> v1::Phase {
+    let batch = |kinds: Vec<Kind>| v1::Batch {
+        actions: kinds
+            .into_iter()
+            .map(|kind| v1::Action {
+                kind: Some(kind),
+                ..v1::Action::default()
+            })
+            .collect(),
+        confirm_workload: false,
+    };
+    v1::Phase {
+        kind: kind.into(),
+        batches: batches.into_iter().map(batch).collect(),
+        ..v1::Phase::default()
+    }
+}
+
+/// A plan whose actions are numbered in order.
+fn plan(mut phases: Vec<v1::Phase>) -> v1::Plan {
+    let actions = phases
+        .iter_mut()
+        .flat_map(|phase| &mut phase.batches)
+        .flat_map(|batch| &mut batch.actions);
+    actions.zip(1..).for_each(|(action, id)| action.id = id);
+    let manifest = json!({
+        "metadata": {"generateName": "agent-", "labels": {"controller-revision-hash": "h1"}},
+        "spec": {"affinity": {"values": [""]}, "note": "{node}"},
+    });
+    v1::Plan {
+        verdict: v1::Verdict::Apply.into(),
+        workload: Some(v1::WorkloadReference {
+            kind: "DaemonSet".into(),
+            namespace: "demo".into(),
+            name: "agent".into(),
+            uid: "uid-agent".into(),
+            resource_version: "5".into(),
+        }),
+        phases,
+        pod_manifest: manifest.to_string().into(),
+        node_name_pointers: vec!["/spec/affinity/values/0".to_owned()],
+        ..v1::Plan::default()
+    }
+}
+
+fn cached() -> Bytes {
+    json!({
+        "metadata": {"name": "agent", "uid": "uid-agent", "resourceVersion": "5"},
+        "spec": {"unknownToUs": [1.5]},
+        "status": {"numberReady": 1, "conditions": [{"type": "Theirs"}], "collisionCount": 2},
+    })
+    .to_string()
+    .into()
+}
+
+fn live_workload(collisions: Option<i32>) -> Value {
+    json!({
+        "metadata": {"name": "agent", "uid": "uid-agent", "resourceVersion": "9"},
+        "status": {"collisionCount": collisions, "conditions": [{"type": "Newer"}]},
+    })
+}
+
+/// A pod as it would be read.
+fn live_pod(owner: &str, node: &str, hash: &str) -> Value {
+    json!({
+        "metadata": {"name": "p", "uid": "uid-live", "labels": {"controller-revision-hash": hash},
+                     "ownerReferences": [{"kind": "DaemonSet", "name": "agent", "uid": owner, "controller": true}]},
+        "spec": {"nodeName": node},
+    })
+}
+
+async fn run(script: &Script, plan: &v1::Plan) -> Applied {
+    apply(script, plan, &cached(), DEFAULT_CONCURRENCY).await
+}
+
+fn results(applied: &Applied) -> Vec<v1::Result> {
+    applied.outcomes.iter().map(v1::Outcome::result).collect()
+}
+
+use v1::{PhaseKind as P, Result as R};
+
+// D-66, D-68: each pod gets its name and its node, and nothing else changes.
+#[tokio::test(start_paused = true)]
+async fn manifests_are_rendered_per_pod() {
+    let script = Script::default();
+    let plan = plan(vec![phase(
+        P::Creates,
+        vec![vec![create_pod("a")], vec![create_pod("b")], vec![create_pod("")]],
+    )]);
+    let applied = run(&script, &plan).await;
+    assert_eq!(results(&applied), [R::Succeeded; 3]);
+    let bodies = script.bodies.lock().expect("lock").clone();
+    for (body, (name, node)) in bodies.iter().zip([
+        (json!("a"), "node-a"),
+        (json!("b"), "node-b"),
+        (Value::Null, "node-"),
+    ]) {
+        assert_eq!(
+            (&body["metadata"]["name"], &body["spec"]["affinity"]["values"][0]),
+            (&name, &json!(node))
+        );
+        assert_eq!(
+            (&body["metadata"]["generateName"], &body["spec"]["note"]),
+            (&json!("agent-"), &json!("{node}"))
+        );
+    }
+    assert_eq!(
+        script.events()[2],
+        (
+            "Normal SuccessfulCreate".to_owned(),
+            "Created pod: generated".to_owned()
+        )
+    );
+}
+
+// D-77: a batch runs concurrently, the next one waits for all of it; D-76: creates end before deletes begin.
+#[tokio::test(start_paused = true)]
+async fn batches_run_one_after_the_other() {
+    let script = Script::default();
+    let creates = [1, 2, 4]
+        .map(|size| (0..size).map(|i| create_pod(&format!("p{size}{i}"))).collect())
+        .to_vec();
+    let plan = plan(vec![
+        phase(P::Creates, creates),
+        phase(P::Deletes, vec![vec![delete_pod("x"), delete_pod("y")]]),
+    ]);
+    let applied = run(&script, &plan).await;
+    assert_eq!(applied.batches, 4);
+    assert_eq!(script.most_under_way.load(Ordering::SeqCst), 4);
+    let calls = script.calls();
+    let batch_of = |call: &String| {
+        call.chars()
+            .nth("create p".len())
+            .filter(|_| call.starts_with("create"))
+    };
+    let order: Vec<_> = calls.iter().map(batch_of).collect();
+    assert!(order.is_sorted_by_key(|size| size.unwrap_or('9')), "{calls:?}");
+    assert!(!applied.failed);
+    assert_eq!(
+        applied
+            .outcomes
+            .iter()
+            .map(|outcome| outcome.action_id)
+            .collect::<Vec<_>>(),
+        (1..=9).collect::<Vec<_>>()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn concurrency_is_bounded() {
+    let script = Script::default();
+    let plan = plan(vec![phase(
+        P::Creates,
+        vec![(0..20).map(|i| create_pod(&i.to_string())).collect()],
+    )]);
+    apply(&script, &plan, &cached(), 3).await;
+    assert_eq!(script.most_under_way.load(Ordering::SeqCst), 3);
+    assert_eq!(script.calls().len(), 20);
+}
+
+// D-78, D-79, S-63: 100 creates, the quota lets 10 through: 15 calls, 85 skipped; the deletes are still made (S-64).
+#[tokio::test(start_paused = true)]
+async fn slow_start_stops_after_a_failed_batch() {
+    let quota = error(Refusal::Other, 403);
+    let script = Script::default().refuse("create", &[&vec![none(); 10][..], &[quota]].concat());
+    let sizes = [1_usize, 2, 4, 8, 16, 32, 37];
+    let mut names = (0..100).map(|i| create_pod(&i.to_string()));
+    let batches = sizes
+        .iter()
+        .map(|size| names.by_ref().take(*size).collect())
+        .collect();
+    let plan = plan(vec![
+        phase(P::Creates, batches),
+        phase(P::Deletes, vec![vec![delete_pod("x")]]),
+    ]);
+    let applied = run(&script, &plan).await;
+    let count = |result| applied.count(result);
+    assert_eq!(
+        (count(R::Succeeded), count(R::Failed), count(R::Skipped)),
+        (11, 5, 85)
+    );
+    assert!(applied.failed);
+    assert_eq!((applied.batches, script.calls().len()), (5, 16));
+    let skipped = &applied.outcomes[99];
+    assert!(
+        matches!(&skipped.subject, Some(v1::outcome::Subject::CreatedPod(pod)) if pod.node_name == "node-99")
+    );
+}
+
+// D-79, D-82: any error of a create counts as failed and is told in an event.
+#[tokio::test(start_paused = true)]
+async fn a_failed_create_is_told() {
+    for failure in [
+        error(Refusal::Invalid, 422),
+        error(Refusal::Other, 504),
+        ActuatorError::unclear("timed out"),
+    ] {
+        let script = Script::default().refuse("create", std::slice::from_ref(&failure));
+        let applied = run(
+            &script,
+            &plan(vec![phase(P::Creates, vec![vec![create_pod("a")]])]),
+        )
+        .await;
+        let outcome = &applied.outcomes[0];
+        assert_eq!(
+            (outcome.result(), &outcome.message),
+            (R::Failed, &failure.message)
+        );
+        assert_eq!(outcome.http_status, u32::from(failure.http_status));
+        let expected = (
+            "Warning FailedCreate".to_owned(),
+            format!("Error creating: {failure}"),
+        );
+        assert_eq!(script.events(), [expected]);
+    }
+}
+
+// D-80, S-65: a terminating namespace is silent, stops no batch and fails nothing.
+#[tokio::test(start_paused = true)]
+async fn a_terminating_namespace_is_silent() {
+    let script = Script::default().refuse("create", &[error(Refusal::NamespaceTerminating, 403)]);
+    let batches = vec![
+        vec![create_pod("a")],
+        vec![create_pod("b"), create_pod("c")],
+        vec![create_pod("d")],
+    ];
+    let applied = run(&script, &plan(vec![phase(P::Creates, batches)])).await;
+    assert_eq!(results(&applied), [R::NamespaceTerminating; 4]);
+    assert!(!applied.failed && script.events().is_empty());
+}
+
+// Idempotent creates: a taken name is as good as done only when the live pod is the one that was meant.
+#[tokio::test(start_paused = true)]
+async fn a_taken_name_is_looked_at() {
+    for (name, live, expected) in [
+        ("ours", live_pod("uid-agent", "node-p", "h1"), R::AlreadyExists),
+        ("other owner", live_pod("uid-other", "node-p", "h1"), R::NameTaken),
+        ("other node", live_pod("uid-agent", "node-q", "h1"), R::NameTaken),
+        (
+            "other revision",
+            live_pod("uid-agent", "node-p", "h0"),
+            R::NameTaken,
+        ),
+    ] {
+        let script = Script::default()
+            .refuse("create", &[error(Refusal::AlreadyExists, 409)])
+            .live("p", live);
+        let applied = run(
+            &script,
+            &plan(vec![phase(P::Creates, vec![vec![create_pod("p")]])]),
+        )
+        .await;
+        assert_eq!(results(&applied), [expected], "{name}");
+        assert_eq!(applied.failed, expected == R::NameTaken, "{name}");
+        assert_eq!(
+            script.events().len(),
+            usize::from(expected == R::NameTaken),
+            "{name}"
+        );
+        assert!(applied.writes.is_empty(), "nothing was written");
+    }
+    let script = Script::default().refuse("create", &[error(Refusal::AlreadyExists, 409)]);
+    let applied = run(
+        &script,
+        &plan(vec![phase(P::Creates, vec![vec![create_pod("p")]])]),
+    )
+    .await;
+    assert_eq!(results(&applied), [R::NameTaken], "it cannot be read");
+}
+
+// D-81, S-66: 404 is no error and no event, anything else is both. Q-16, D-81: with the uid as a precondition.
+#[tokio::test(start_paused = true)]
+async fn deletes() {
+    let gone = live_pod("uid-agent", "node", "h1");
+    for (failure, result, events) in [
+        (
+            none(),
+            R::Succeeded,
+            vec![("Normal SuccessfulDelete".to_owned(), "Deleted pod: p".to_owned())],
+        ),
+        (error(Refusal::NotFound, 404), R::NotFound, vec![]),
+        (error(Refusal::Conflict, 409), R::NotFound, vec![]),
+        (
+            error(Refusal::Other, 500),
+            R::Failed,
+            vec![(
+                "Warning FailedDelete".to_owned(),
+                "Error deleting: Other".to_owned(),
+            )],
+        ),
+    ] {
+        let script = Script::default()
+            .refuse("delete", &[failure])
+            .live("p", gone.clone());
+        let applied = run(
+            &script,
+            &plan(vec![phase(P::Deletes, vec![vec![delete_pod("p")]])]),
+        )
+        .await;
+        assert_eq!((results(&applied), script.events()), (vec![result], events));
+        assert_eq!(applied.failed, result == R::Failed);
+        assert_eq!(script.calls()[0], "delete p uid-p");
+        let subject = v1::outcome::Subject::DeletedPodUid("uid-p".to_owned());
+        assert_eq!(applied.outcomes[0].subject, Some(subject));
+    }
+    // A conflict while the very pod is still there is a failure.
+    let mut same = gone;
+    same["metadata"]["uid"] = json!("uid-p");
+    let script = Script::default()
+        .refuse("delete", &[error(Refusal::Conflict, 409)])
+        .live("p", same);
+    let applied = run(
+        &script,
+        &plan(vec![phase(P::Deletes, vec![vec![delete_pod("p")]])]),
+    )
+    .await;
+    assert_eq!(results(&applied), [R::Failed]);
+    // Without the precondition, by name alone.
+    let mut by_name = plan(vec![phase(P::Deletes, vec![vec![delete_pod("p")]])]);
+    if let Some(Kind::DeletePod(delete)) = &mut by_name.phases[0].batches[0].actions[0].kind {
+        delete.uid_precondition = false;
+    }
+    let script = Script::default();
+    run(&script, &by_name).await;
+    assert_eq!(script.calls(), ["delete p -"]);
+}
+
+// D-23, D-27: what refused adoptions and releases mean; D-109: adoptions are remembered, releases are not.
+#[tokio::test(start_paused = true)]
+async fn claims() {
+    let adopt = || {
+        Kind::AdoptPod(v1::AdoptPod {
+            pod: Some(reference("p")),
+            patch: "{}".into(),
+        })
+    };
+    let release = || {
+        Kind::ReleasePod(v1::ReleasePod {
+            pod: Some(reference("p")),
+            patch: "{}".into(),
+        })
+    };
+    for (kind, failure, result, writes) in [
+        (adopt(), none(), R::Succeeded, 1),
+        (adopt(), error(Refusal::NotFound, 404), R::NotFound, 0),
+        (adopt(), error(Refusal::Invalid, 422), R::Failed, 0),
+        (release(), none(), R::Succeeded, 0),
+        (release(), error(Refusal::NotFound, 404), R::NotFound, 0),
+        (release(), error(Refusal::Invalid, 422), R::NotFound, 0),
+        (release(), error(Refusal::Other, 500), R::Failed, 0),
+    ] {
+        let script = Script::default().refuse("patch", &[failure]);
+        let applied = run(&script, &plan(vec![phase(P::Claims, vec![vec![kind]])])).await;
+        assert_eq!((results(&applied), applied.writes.len()), (vec![result], writes));
+        assert_eq!(script.calls(), ["patch p strategic"]);
+    }
+}
+
+// D-27, S-38, S-39: before an adoption the workload must be there, alive, and the same.
+#[tokio::test(start_paused = true)]
+async fn adoption_asks_for_the_workload_first() {
+    let mut deleting = live_workload(None);
+    deleting["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    let mut other = live_workload(None);
+    other["metadata"]["uid"] = json!("uid-of-another");
+    for (live, expected) in [
+        (Some(live_workload(None)), R::Succeeded),
+        (Some(deleting), R::Failed),
+        (Some(other), R::Failed),
+        (None, R::Failed),
+    ] {
+        let mut script = Script::default();
+        script.live.extend(live.map(|live| ("agent".to_owned(), live)));
+        let adopt = |name: &str| {
+            Kind::AdoptPod(v1::AdoptPod {
+                pod: Some(reference(name)),
+                patch: "{}".into(),
+            })
+        };
+        let mut claims = phase(P::Claims, vec![vec![adopt("p"), adopt("q")]]);
+        claims.batches[0].confirm_workload = true;
+        claims.aborts_on_failure = true;
+        let applied = run(
+            &script,
+            &plan(vec![claims, phase(P::Creates, vec![vec![create_pod("a")]])]),
+        )
+        .await;
+        let after = if expected == R::Failed {
+            R::Skipped
+        } else {
+            R::Succeeded
+        };
+        assert_eq!(results(&applied), [expected, expected, after]);
+        let reads = script
+            .calls()
+            .iter()
+            .filter(|call| call.starts_with("read"))
+            .count();
+        assert_eq!(
+            (reads, script.calls().len()),
+            (1, if expected == R::Failed { 1 } else { 4 })
+        );
+    }
+}
+
+// D-71: which phases run after a failure: an aborting one ends the plan, clean-up needs success, status runs all the same.
+#[tokio::test(start_paused = true)]
+async fn phases_after_a_failure() {
+    let cleanup = || v1::Phase {
+        requires_success: true,
+        ..phase(
+            P::Cleanup,
+            vec![vec![Kind::DeleteRevision(v1::DeleteRevision {
+                revision: Some(reference("r")),
+                revision_number: 1,
+            })]],
+        )
+    };
+    let status = || {
+        phase(
+            P::Status,
+            vec![vec![Kind::UpdateStatus(v1::UpdateStatus::default())]],
+        )
+    };
+    for (aborts, expected) in [
+        (false, [R::Failed, R::Skipped, R::Succeeded]),
+        (true, [R::Failed, R::Skipped, R::Skipped]),
+    ] {
+        let script = Script::default().refuse("create", &[error(Refusal::Other, 500)]);
+        let creates = v1::Phase {
+            aborts_on_failure: aborts,
+            ..phase(P::Creates, vec![vec![create_pod("a")]])
+        };
+        let applied = run(&script, &plan(vec![creates, cleanup(), status()])).await;
+        assert_eq!(results(&applied), expected);
+    }
+    let applied = run(&Script::default(), &plan(vec![cleanup(), status()])).await;
+    assert_eq!(results(&applied), [R::Succeeded; 2]);
+}
+
+// D-62, S-106, S-108: a taken name is read and handed back; D-59: the manifest goes out as it is.
+#[tokio::test(start_paused = true)]
+async fn a_taken_revision_name_is_read() {
+    let create = || {
+        let manifest = json!({"metadata": {"name": "agent-h1"}, "data": {}})
+            .to_string()
+            .into();
+        Kind::CreateRevision(v1::CreateRevision {
+            name: "agent-h1".to_owned(),
+            manifest,
+        })
+    };
+    let revisions = || v1::Phase {
+        aborts_on_failure: true,
+        ..phase(P::Revisions, vec![vec![create()]])
+    };
+    let live = json!({"metadata": {"name": "agent-h1"}, "revision": 3});
+    let script = Script::default()
+        .refuse("create", &[error(Refusal::AlreadyExists, 409)])
+        .live("agent-h1", live.clone());
+    let applied = run(
+        &script,
+        &plan(vec![revisions(), phase(P::Creates, vec![vec![create_pod("a")]])]),
+    )
+    .await;
+    assert_eq!(results(&applied), [R::Failed, R::Skipped]);
+    assert_eq!(applied.colliding_revisions, [Bytes::from(live.to_string())]);
+    let applied = run(&Script::default(), &plan(vec![revisions()])).await;
+    assert_eq!(
+        (
+            results(&applied),
+            applied.colliding_revisions.len(),
+            applied.writes.len()
+        ),
+        (vec![R::Succeeded], 0, 0)
+    );
+}
+
+fn new_status() -> v1::UpdateStatus {
+    let status = v1::DaemonSetStatus {
+        number_ready: 4,
+        observed_generation: 3,
+        ..v1::DaemonSetStatus::default()
+    };
+    v1::UpdateStatus {
+        status: Some(status),
+        ..v1::UpdateStatus::default()
+    }
+}
+
+// D-91, S-118: two PUTs at most with one GET between.
+#[tokio::test(start_paused = true)]
+async fn status_is_written_twice_at_most() {
+    let conflict = error(Refusal::Conflict, 409);
+    for (refusals, live, result, calls) in [
+        (vec![none()], true, R::Succeeded, vec!["status agent"]),
+        (
+            vec![conflict.clone(), none()],
+            true,
+            R::Succeeded,
+            vec!["status agent", "read agent", "status agent"],
+        ),
+        (
+            vec![conflict.clone()],
+            true,
+            R::Failed,
+            vec!["status agent", "read agent", "status agent"],
+        ),
+        (
+            vec![conflict.clone()],
+            false,
+            R::Failed,
+            vec!["status agent", "read agent"],
+        ),
+    ] {
+        let mut script = Script::default().refuse("status", &refusals);
+        if live {
+            script = script.live("agent", live_workload(None));
+        }
+        let plan = plan(vec![phase(
+            P::Status,
+            vec![vec![Kind::UpdateStatus(new_status())]],
+        )]);
+        let applied = run(&script, &plan).await;
+        assert_eq!(
+            (results(&applied), script.calls()),
+            (vec![result], calls.iter().map(ToString::to_string).collect())
+        );
+        // D-109
+        assert_eq!(applied.writes.len(), usize::from(result == R::Succeeded));
+    }
+}
+
+// D-88, S-119: only the named fields change, first of the cached object with its version, then of the live one.
+#[tokio::test(start_paused = true)]
+async fn status_leaves_other_fields() {
+    let script = Script::default()
+        .refuse("status", &[error(Refusal::Conflict, 409), none()])
+        .live("agent", live_workload(Some(2)));
+    run(
+        &script,
+        &plan(vec![phase(
+            P::Status,
+            vec![vec![Kind::UpdateStatus(new_status())]],
+        )]),
+    )
+    .await;
+    let bodies = script.bodies.lock().expect("lock").clone();
+    for (body, version, condition) in [(&bodies[0], "5", "Theirs"), (&bodies[1], "9", "Newer")] {
+        assert_eq!(body["metadata"]["resourceVersion"], version);
+        let status = &body["status"];
+        assert_eq!(
+            (&status["numberReady"], &status["observedGeneration"]),
+            (&json!(4), &json!(3))
+        );
+        assert_eq!(
+            (&status["conditions"][0]["type"], &status["collisionCount"]),
+            (&json!(condition), &json!(2))
+        );
+    }
+    assert_eq!(bodies[0]["spec"]["unknownToUs"], json!([1.5]));
+}
+
+// D-62, S-106, S-107: the collision count is raised on the live object, unless it has been raised already. D-109: and is not
+// remembered.
+#[tokio::test(start_paused = true)]
+async fn collision_count() {
+    for (live, expected, result, count) in [
+        (Some(2), Some(2), R::Succeeded, Some(3)),
+        (None, None, R::Succeeded, Some(1)),
+        (Some(3), Some(2), R::Failed, None),
+    ] {
+        let script = Script::default().live("agent", live_workload(live));
+        let update = v1::UpdateStatus {
+            status: None,
+            collision_count: count.or(Some(3)),
+            expected_collision_count: expected,
+        };
+        let applied = run(
+            &script,
+            &plan(vec![phase(P::Status, vec![vec![Kind::UpdateStatus(update)]])]),
+        )
+        .await;
+        assert_eq!((results(&applied), applied.writes.len()), (vec![result], 0));
+        let bodies = script.bodies.lock().expect("lock").clone();
+        assert_eq!(
+            bodies
+                .first()
+                .map(|body| body["status"]["collisionCount"].clone()),
+            count.map(|count| json!(count))
+        );
+    }
+    let script = Script::default()
+        .refuse("status", &[error(Refusal::Conflict, 409)])
+        .live("agent", live_workload(Some(2)));
+    let update = v1::UpdateStatus {
+        status: None,
+        collision_count: Some(3),
+        expected_collision_count: Some(2),
+    };
+    run(
+        &script,
+        &plan(vec![phase(P::Status, vec![vec![Kind::UpdateStatus(update)]])]),
+    )
+    .await;
+    assert_eq!(
+        script.calls(),
+        ["read agent", "status agent"],
+        "not written again"
+    );
+}
+
+// D-109: pod creates, adoptions and status writes are remembered; deletes, relabels and revision writes are not.
+#[tokio::test(start_paused = true)]
+async fn own_writes() {
+    let relabel = Kind::RelabelPod(v1::RelabelPod {
+        pod: Some(reference("p")),
+        patch: "{}".into(),
+    });
+    let renumber = Kind::UpdateRevision(v1::UpdateRevision {
+        revision: Some(reference("r")),
+        patch: "{}".into(),
+        revision_number: None,
+    });
+    let script = Script::default();
+    let kinds = vec![
+        create_pod("a"),
+        delete_pod("p"),
+        relabel,
+        renumber,
+        Kind::UpdateStatus(new_status()),
+    ];
+    let applied = run(&script, &plan(vec![phase(P::Creates, vec![kinds])])).await;
+    let version = || "7".to_owned();
+    assert_eq!(
+        applied.writes,
+        [
+            OwnWrite {
+                resource: Resource::Pods,
+                resource_version: version()
+            },
+            OwnWrite {
+                resource: Resource::DaemonSets,
+                resource_version: version()
+            },
+        ]
+    );
+    assert!(script.calls().contains(&"patch r merge".to_owned()));
+}
+
+// D-101: decision events are emitted as they stand in the plan and never stop it.
+#[tokio::test(start_paused = true)]
+async fn events_of_the_plan() {
+    let event = v1::EmitEvent {
+        r#type: "Warning".into(),
+        reason: "FailedDaemonPod".into(),
+        message: "Found".into(),
+    };
+    let script = Script::default();
+    let applied = run(
+        &script,
+        &plan(vec![phase(P::Events, vec![vec![Kind::EmitEvent(event)]])]),
+    )
+    .await;
+    assert_eq!(results(&applied), [R::Succeeded]);
+    assert_eq!(
+        script.events(),
+        [("Warning FailedDaemonPod".to_owned(), "Found".to_owned())]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_understood_fails_alone() {
+    let script = Script::default();
+    let mut strange = plan(vec![phase(
+        P::Creates,
+        vec![vec![create_pod("a"), delete_pod("p"), create_pod("b")]],
+    )]);
+    strange.phases[0].batches[0].actions[2].kind = None;
+    strange.pod_manifest = "not JSON".into();
+    let applied = run(&script, &strange).await;
+    assert_eq!(results(&applied), [R::Failed, R::Succeeded, R::Failed]);
+    strange.pod_manifest = json!({"metadata": {}}).to_string().into();
+    let applied = run(&script, &strange).await;
+    assert!(
+        applied.outcomes[0].message.contains("/spec/affinity/values/0"),
+        "{}",
+        applied.outcomes[0].message
+    );
+}
