@@ -21,10 +21,15 @@ pub mod metrics;
 pub mod project;
 pub mod queue;
 pub mod reconcile;
+mod run;
 pub mod selector;
 pub mod service;
 pub mod sim;
 pub mod snapshot;
 pub mod state;
 pub mod store;
+#[cfg(test)]
+mod testing;
 pub mod watch;
+
+pub use run::{RunError, run};

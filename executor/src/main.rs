@@ -1,0 +1,95 @@
+//! The `nodewise-executor` command.
+
+use std::{process::ExitCode, time::Duration};
+
+use anyhow::Context as _;
+use clap::Parser as _;
+use kube::{
+    Client,
+    client::ClientBuilder,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use nodewise_executor::{args::Args, logs, run};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+};
+use tokio_util::sync::CancellationToken;
+use tower::limit::RateLimitLayer;
+
+/// How long tasks that nobody waits for any more may hold up the end.
+const LAST_TASKS: Duration = Duration::from_millis(200);
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match execute(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("nodewise-executor: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn execute(args: &Args) -> anyhow::Result<()> {
+    logs::init(args.log_format, &args.log).context("reading --log")?;
+    let config = args.config(&host_name())?;
+    let runtime = tokio::runtime::Runtime::new().context("starting the async runtime")?;
+    let result = runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
+        let mut interrupt = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
+        let client = client(args).await?;
+        let listener = TcpListener::bind(args.http_listen)
+            .await
+            .with_context(|| format!("listening on {}", args.http_listen))?;
+        let shutdown = CancellationToken::new();
+        let stop = shutdown.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            tracing::info!("stopping: finishing what is under way");
+            stop.cancel();
+        });
+        run(config, client, listener, shutdown)
+            .await
+            .map_err(anyhow::Error::from)
+    });
+    runtime.shutdown_timeout(LAST_TASKS);
+    result
+}
+
+/// A client of the cluster that never repeats a call by itself: a create that timed out may have happened.
+async fn client(args: &Args) -> anyhow::Result<Client> {
+    let mut config = match &args.kubeconfig {
+        Some(path) => {
+            let file = Kubeconfig::read_from(path).with_context(|| format!("reading {}", path.display()))?;
+            kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
+                .await
+                .with_context(|| format!("reading {}", path.display()))?
+        }
+        None => kube::Config::infer()
+            .await
+            .context("finding the cluster; name it with --kubeconfig")?,
+    };
+    config.default_retry = false;
+    let builder = ClientBuilder::try_from(config).context("connecting to the cluster")?;
+    Ok(match args.client_qps {
+        Some(calls) => builder
+            .with_layer(&RateLimitLayer::new(calls.get(), Duration::from_secs(1)))
+            .build(),
+        None => builder.build(),
+    })
+}
+
+/// The name of this machine or pod, for people who look at the Lease.
+fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.trim();
+    if name.is_empty() {
+        "unknown-host".to_owned()
+    } else {
+        name.to_owned()
+    }
+}

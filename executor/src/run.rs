@@ -1,0 +1,187 @@
+//! Puts the parts together: health, events, the election, and for each term watches and the controller.
+
+use std::{
+    io,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use kube::Client;
+use tokio::{net::TcpListener, task::JoinSet, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    actuator::{Actuator, KubeActuator, ObserveActuator},
+    client::{ClientConfig, ClientError, PlanClient},
+    config::{Config, Mode},
+    controller::{self, ControllerError},
+    event::Resource,
+    events::EventRecorder,
+    http::{self, Checks, Health},
+    lead::{Elector, KubeLeases},
+    watch::Watches,
+};
+
+/// How long events that wait may hold up the end.
+const LAST_EVENTS: Duration = Duration::from_secs(2);
+
+/// Why an executor ended by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The addresses of the service cannot be used.
+    #[error(transparent)]
+    Service(#[from] ClientError),
+    /// The health server has no address.
+    #[error("the address of the health server")]
+    Address(#[source] io::Error),
+    /// The controller ended without being told to.
+    #[error(transparent)]
+    Controller(#[from] ControllerError),
+}
+
+/// Runs an executor until `shutdown` is cancelled and all work in hand is done.
+///
+/// Health and metrics are served on `listener` from the beginning, while standing by too, until the very end.
+pub async fn run(
+    config: Config,
+    client: Client,
+    listener: TcpListener,
+    shutdown: CancellationToken,
+) -> Result<(), RunError> {
+    let health = Health::default();
+    let urls: Vec<_> = config.servers.iter().map(ToString::to_string).collect();
+    let to_service = ClientConfig {
+        timeout: config.plan_timeout,
+        ..ClientConfig::default()
+    };
+    let service = Arc::new(PlanClient::new(&urls, to_service, health.metrics.clone())?);
+    let asked = Arc::clone(&service);
+    health.ready.add("plan-service", move || asked.health());
+
+    let address = listener.local_addr().map_err(RunError::Address)?;
+    tracing::info!(%address, "serving health and metrics");
+    let end = CancellationToken::new();
+    let mut helpers = JoinSet::new();
+    helpers.spawn(serve(listener, health.clone(), end.clone()));
+    let probed = Arc::clone(&service);
+    helpers.spawn(async move { probed.probe().await });
+
+    let (recorder, sender) = EventRecorder::new(client.clone(), health.metrics.clone());
+    let mut events = JoinSet::new();
+    events.spawn(sender);
+    let actuator = KubeActuator::new(
+        client.clone(),
+        config.api_timeout,
+        health.metrics.clone(),
+        recorder.clone(),
+    );
+    let parts = Parts {
+        client,
+        service,
+        health,
+        recorder,
+        shutdown,
+    };
+    let result = match config.mode {
+        Mode::Own => parts.work(&config, Arc::new(actuator)).await,
+        Mode::Observe => {
+            parts
+                .work(&config, Arc::new(ObserveActuator::new(actuator)))
+                .await
+        }
+    };
+
+    // The recorder is gone with the parts; what it was given last may still go out.
+    if tokio::time::timeout(LAST_EVENTS, events.join_next())
+        .await
+        .is_err()
+    {
+        tracing::warn!("some Kubernetes Events could not be sent before the end");
+    }
+    end.cancel();
+    result.map_err(RunError::from)
+}
+
+async fn serve(listener: TcpListener, health: Health, end: CancellationToken) {
+    if let Err(error) = http::serve(listener, health, end).await {
+        tracing::error!(%error, "health and metrics are served no more");
+    }
+}
+
+/// What all terms have in common.
+struct Parts {
+    client: Client,
+    service: Arc<PlanClient>,
+    health: Health,
+    recorder: EventRecorder,
+    shutdown: CancellationToken,
+}
+
+impl Parts {
+    /// Works until shutdown, whenever leading if there is an election.
+    async fn work<A: Actuator>(self, config: &Config, actuator: Arc<A>) -> Result<(), ControllerError> {
+        let Some(election) = &config.election else {
+            return self.term(config, actuator, self.shutdown.clone()).await;
+        };
+        let leases = KubeLeases::new(self.client.clone(), &election.namespace);
+        let (identity, namespace) = (election.identity.clone(), election.namespace.clone());
+        let elector = Elector::new(
+            leases,
+            identity,
+            namespace,
+            election.timing,
+            self.health.metrics.clone(),
+        )
+        .with_events(self.recorder.clone());
+        let (pulse, timing) = (elector.pulse(), election.timing);
+        self.health
+            .live
+            .add("leaderElection", move || pulse.check(timing, Instant::now()));
+        // A controller that ends by itself ends the process: something is wrong that a new term would not mend.
+        let (stop, failure) = (self.shutdown.child_token(), Mutex::new(Ok(())));
+        elector
+            .run(stop.clone(), |term| {
+                let work = self.term(config, Arc::clone(&actuator), term);
+                async {
+                    if let Err(error) = work.await {
+                        *failure.lock().unwrap_or_else(PoisonError::into_inner) = Err(error);
+                        stop.cancel();
+                    }
+                }
+            })
+            .await;
+        failure.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Watches and works until `stop` is cancelled. Starts with an empty memory (M-15).
+    async fn term<A: Actuator>(
+        &self,
+        config: &Config,
+        actuator: Arc<A>,
+        stop: CancellationToken,
+    ) -> Result<(), ControllerError> {
+        let _checks = WatchChecks(self.health.ready.clone());
+        let watches = Watches::start(&self.client, config.namespace.as_deref(), &self.health.ready);
+        let settings = controller::Config {
+            workers: config.concurrent_syncs,
+            buckets: config.buckets,
+            options: config.options.clone(),
+            apply_concurrency: config.concurrent_writes,
+            drain_timeout: config.drain_timeout,
+            ..controller::Config::default()
+        };
+        let (service, metrics) = (Arc::clone(&self.service), self.health.metrics.clone());
+        controller::run(watches, actuator, service, settings, metrics, stop).await
+    }
+}
+
+/// Takes the checks of a term's watches away when the term ends: a standby watches nothing and is ready.
+struct WatchChecks(Checks);
+
+impl Drop for WatchChecks {
+    fn drop(&mut self) {
+        for resource in Resource::ALL {
+            self.0.remove(&format!("watch-{resource}"));
+        }
+    }
+}
