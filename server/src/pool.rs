@@ -101,3 +101,89 @@ async fn acquire(semaphore: &Arc<Semaphore>) -> OwnedSemaphorePermit {
         .await
         .expect("the semaphores of a pool are never closed")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc, time::Duration};
+
+    use tonic::Code;
+
+    use super::*;
+
+    /// Longer than any of this takes, shorter than anybody waits.
+    const SOON: Duration = Duration::from_secs(20);
+
+    fn works(stop: &dyn Fn() -> bool) -> Result<(), Refusal> {
+        // As a plan does: it looks now and then.
+        while !stop() {
+            std::thread::yield_now();
+        }
+        Err(Refusal::Stopped)
+    }
+
+    async fn until_free(pool: &Pool) -> Place {
+        tokio::time::timeout(SOON, pool.enter())
+            .await
+            .expect("the place is given back")
+    }
+
+    #[tokio::test]
+    async fn a_full_pool_has_no_place_and_a_queue_that_is_bounded() {
+        let pool = Pool::new(1, 1);
+        let (release, released) = mpsc::channel::<()>();
+        let running = Arc::new(pool.try_enter().expect("the slot"));
+        let queued = pool.try_enter().expect("the queue");
+        assert!(
+            pool.try_enter().is_none(),
+            "one runs, one waits, the third is shed"
+        );
+        let work = pool.run(running, None, move |_| {
+            released.recv().expect("released");
+            Ok(())
+        });
+        let waiting = pool.run(Arc::new(queued), None, |_| Ok(()));
+        let both = async { tokio::join!(work, waiting) };
+        let ((), (worked, waited)) = tokio::join!(async { release.send(()).unwrap() }, both);
+        assert!(worked.is_ok() && waited.is_ok());
+        assert!(pool.try_enter().is_some());
+    }
+
+    #[tokio::test]
+    async fn work_whose_deadline_has_passed_ends_and_frees_its_slot() {
+        let pool = Pool::new(1, 0);
+        let place = Arc::new(pool.try_enter().unwrap());
+        let deadline = Instant::now() + Duration::from_millis(10);
+        let ended = tokio::time::timeout(SOON, pool.run(place, Some(deadline), works))
+            .await
+            .expect("in time");
+        assert_eq!(ended.unwrap_err().code(), Code::DeadlineExceeded);
+        until_free(&pool).await;
+    }
+
+    #[tokio::test]
+    async fn work_whose_caller_has_gone_ends_and_frees_its_slot() {
+        let pool = Pool::new(1, 0);
+        let place = Arc::new(pool.try_enter().unwrap());
+        let (started, starts) = tokio::sync::oneshot::channel();
+        let call = pool.run(place, None, move |stop| {
+            started.send(()).expect("the test waits");
+            works(stop)
+        });
+        tokio::select! {
+            _ = call => panic!("nothing ends the work but its caller"),
+            started = starts => started.expect("the work starts"),
+        }
+        // The call was dropped by the select, as the transport drops it when the client resets its stream.
+        until_free(&pool).await;
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_one_calls_error() {
+        let pool = Pool::new(1, 0);
+        let place = Arc::new(pool.try_enter().unwrap());
+        let result: Result<(), _> = pool.run(place, None, |_| panic!("a defect")).await;
+        assert_eq!(result.unwrap_err().code(), Code::Internal);
+        let place = Arc::new(until_free(&pool).await);
+        assert!(pool.run(place, None, |_| Ok(())).await.is_ok());
+    }
+}

@@ -94,7 +94,7 @@ fn the_envelope_names_its_fields() {
                 s.now = Some(Timestamp {
                     seconds: 0,
                     nanos: -1,
-                })
+                });
             }),
             "snapshot.now.nanos: ",
         ),
@@ -103,7 +103,7 @@ fn the_envelope_names_its_fields() {
                 s.now = Some(Timestamp {
                     seconds: 0,
                     nanos: 1_000_000_000,
-                })
+                });
             }),
             "snapshot.now.nanos: ",
         ),
@@ -313,7 +313,7 @@ fn pods_name_their_fields() {
                 p.deletion_time = Some(Timestamp {
                     seconds: 0,
                     nanos: i32::MAX,
-                })
+                });
             }),
             at("deletion_time.nanos: "),
         ),
@@ -511,7 +511,7 @@ fn the_state_names_its_fields() {
                 b[0].delay = Some(Duration {
                     seconds: -1,
                     nanos: 0,
-                })
+                });
             }),
             "snapshot.state.failed_pod_backoffs[0].delay: is not in 0 s to 900 s",
         ),
@@ -520,7 +520,7 @@ fn the_state_names_its_fields() {
                 b[0].delay = Some(Duration {
                     seconds: 900,
                     nanos: 1,
-                })
+                });
             }),
             "snapshot.state.failed_pod_backoffs[0].delay: is not in",
         ),
