@@ -42,16 +42,16 @@ pub struct Watches {
 }
 
 impl Watches {
-    /// Starts watching. Each resource has a check `watch-<resource>` in `checks` that fails, with the reason, while its
+    /// Starts watching, in one namespace or in all. Each resource has a check `watch-<resource>` in `checks` that fails, with the reason, while its
     /// watch does not work.
     #[must_use]
-    pub fn start(client: &Client, checks: &Checks) -> Self {
+    pub fn start(client: &Client, namespace: Option<&str>, checks: &Checks) -> Self {
         let (sender, events) = mpsc::channel(CHANNEL_SIZE);
         let mut tasks = JoinSet::new();
-        tasks.spawn(Follower::<DaemonSet>::new(client, &sender, checks).run());
-        tasks.spawn(Follower::<Pod>::new(client, &sender, checks).run());
-        tasks.spawn(Follower::<Node>::new(client, &sender, checks).run());
-        tasks.spawn(Follower::<Revision>::new(client, &sender, checks).run());
+        tasks.spawn(Follower::<DaemonSet>::new(client, namespace, &sender, checks).run());
+        tasks.spawn(Follower::<Pod>::new(client, namespace, &sender, checks).run());
+        tasks.spawn(Follower::<Node>::new(client, namespace, &sender, checks).run());
+        tasks.spawn(Follower::<Revision>::new(client, namespace, &sender, checks).run());
         Self {
             events,
             _tasks: tasks,
@@ -70,8 +70,8 @@ impl Stream for Watches {
 /// A kind of object as it is watched.
 trait Watched: Sized + Send + 'static {
     const RESOURCE: Resource;
-    /// The collection's path, over all namespaces.
-    const PATH: &'static str;
+    /// The path of its API group.
+    const API: &'static str;
     /// What is read off the wire.
     type Wire: Clone + fmt::Debug + DeserializeOwned + Send + 'static;
 
@@ -95,7 +95,7 @@ fn complete(mut object: Value, kind: &str) -> Value {
 
 impl Watched for DaemonSet {
     const RESOURCE: Resource = Resource::DaemonSets;
-    const PATH: &'static str = "/apis/apps/v1/daemonsets";
+    const API: &'static str = "/apis/apps/v1";
     type Wire = Value;
 
     fn read(wire: Value) -> Result<Self, ProjectError> {
@@ -111,7 +111,7 @@ impl Watched for DaemonSet {
 
 impl Watched for Revision {
     const RESOURCE: Resource = Resource::Revisions;
-    const PATH: &'static str = "/apis/apps/v1/controllerrevisions";
+    const API: &'static str = "/apis/apps/v1";
     type Wire = Value;
 
     fn read(wire: Value) -> Result<Self, ProjectError> {
@@ -127,7 +127,7 @@ impl Watched for Revision {
 
 impl Watched for Pod {
     const RESOURCE: Resource = Resource::Pods;
-    const PATH: &'static str = "/api/v1/pods";
+    const API: &'static str = "/api/v1";
     type Wire = PodObject;
 
     fn read(wire: PodObject) -> Result<Self, ProjectError> {
@@ -149,7 +149,7 @@ impl Watched for Pod {
 
 impl Watched for Node {
     const RESOURCE: Resource = Resource::Nodes;
-    const PATH: &'static str = "/api/v1/nodes";
+    const API: &'static str = "/api/v1";
     type Wire = NodeObject;
 
     fn read(wire: NodeObject) -> Result<Self, ProjectError> {
@@ -215,6 +215,8 @@ struct Follower<T> {
     sender: mpsc::Sender<ClusterEvent>,
     checks: Checks,
     check: String,
+    /// The collection's path.
+    path: String,
     /// Where the next watch begins; absent when a list is needed.
     version: Option<String>,
     delays: Delays,
@@ -239,13 +241,27 @@ impl Delays {
     }
 }
 
+fn path<T: Watched>(namespace: Option<&str>) -> String {
+    let (api, plural) = (T::API, T::RESOURCE.plural());
+    match namespace.filter(|_| T::RESOURCE != Resource::Nodes) {
+        Some(namespace) => format!("{api}/namespaces/{namespace}/{plural}"),
+        None => format!("{api}/{plural}"),
+    }
+}
+
 impl<T: Watched> Follower<T> {
-    fn new(client: &Client, sender: &mpsc::Sender<ClusterEvent>, checks: &Checks) -> Self {
+    fn new(
+        client: &Client,
+        namespace: Option<&str>,
+        sender: &mpsc::Sender<ClusterEvent>,
+        checks: &Checks,
+    ) -> Self {
         let follower = Self {
             client: client.clone(),
             sender: sender.clone(),
             checks: checks.clone(),
             check: format!("watch-{}", T::RESOURCE),
+            path: path::<T>(namespace),
             version: None,
             delays: Delays::new(),
             resource: std::marker::PhantomData,
@@ -294,7 +310,7 @@ impl<T: Watched> Follower<T> {
         let mut params = ListParams::default().limit(PAGE_SIZE);
         let mut objects = Vec::new();
         let resource_version = loop {
-            let request = Request::new(T::PATH)
+            let request = Request::new(self.path.as_str())
                 .list(&params)
                 .map_err(|error| WatchError::List(T::RESOURCE, kube::Error::BuildRequest(error)))?;
             let page: Page<T::Wire> = match self.client.request(request).await {
@@ -335,7 +351,7 @@ impl<T: Watched> Follower<T> {
             error => WatchError::Watch(T::RESOURCE, error),
         };
         let params = WatchParams::default().timeout(WATCH_SECONDS);
-        let request = Request::new(T::PATH)
+        let request = Request::new(self.path.as_str())
             .watch(&params, version)
             .map_err(|error| failed(kube::Error::BuildRequest(error)))?;
         let stream = self

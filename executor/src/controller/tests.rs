@@ -1,1 +1,262 @@
-//! Tests.
+//! The controller on a paused clock, with scripted events, service and apiserver.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+
+use super::*;
+use crate::event::{Delta, Resource};
+use crate::service::ServiceError;
+use crate::testing::*;
+
+struct Running {
+    events: mpsc::UnboundedSender<ClusterEvent>,
+    service: Arc<ScriptedService>,
+    actuator: Arc<ScriptedActuator>,
+    stop: CancellationToken,
+    end: JoinHandle<Result<(), ControllerError>>,
+}
+
+fn start(service: ScriptedService, actuator: ScriptedActuator, config: Config) -> Running {
+    let (events, stream) = mpsc::unbounded_channel();
+    let (service, actuator, stop) = (Arc::new(service), Arc::new(actuator), CancellationToken::new());
+    let controller = run(
+        UnboundedReceiverStream::new(stream),
+        Arc::clone(&actuator),
+        Arc::clone(&service),
+        config,
+        Metrics::new(),
+        stop.clone(),
+    );
+    Running {
+        events,
+        service,
+        actuator,
+        stop,
+        end: tokio::spawn(controller),
+    }
+}
+
+impl Running {
+    fn send(&self, events: impl IntoIterator<Item = ClusterEvent>) {
+        for event in events {
+            self.events.send(event).expect("the controller listens");
+        }
+    }
+
+    /// Lets everything happen that is due within this time.
+    async fn pass(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+
+    /// The time until the service has been asked so often in all; fails after a day.
+    async fn until_asked(&self, plans: usize) -> Duration {
+        let start = Instant::now();
+        while self.service.plans_asked() < plans {
+            assert!(
+                start.elapsed() < Duration::from_secs(86_400),
+                "asked {} times only",
+                self.service.plans_asked()
+            );
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        start.elapsed()
+    }
+
+    async fn end(self) -> Result<(), ControllerError> {
+        self.stop.cancel();
+        self.end.await.expect("the controller does not panic")
+    }
+}
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
+
+// D-107, M-24: not before every cache has been filled.
+#[tokio::test(start_paused = true)]
+async fn works_only_when_all_caches_are_filled() {
+    let running = start(
+        ScriptedService::default(),
+        ScriptedActuator::default(),
+        Config::default(),
+    );
+    let mut lists = first_lists();
+    let last = lists.remove(0);
+    running.send(lists);
+    running.pass(60 * SECOND).await;
+    assert_eq!(running.service.plans_asked(), 0);
+    running.send([last]);
+    running.until_asked(1).await;
+    assert!(running.service.snapshot(0).caches_synced);
+    running.end().await.expect("a clean end");
+}
+
+// D-106: many events while a workload is in work give exactly one more turn.
+#[tokio::test(start_paused = true)]
+async fn events_wake_and_are_merged() {
+    let gate = Arc::new(Semaphore::new(0));
+    let actuator = ScriptedActuator {
+        gate: Some(Arc::clone(&gate)),
+        ..Default::default()
+    };
+    let service = ScriptedService::default().then_plan(creating(&[("a", "n1")]));
+    let running = start(service, actuator, Config::default());
+    running.send(first_lists());
+    running.until_asked(1).await;
+    for version in 11..20 {
+        let update = daemon_set("u1", &version.to_string());
+        running.send([ClusterEvent::DaemonSets(Delta::Applied(update))]);
+    }
+    running.send([ClusterEvent::Bookmark(Resource::Pods, "100".into())]);
+    running.pass(SECOND).await;
+    assert_eq!(running.service.plans_asked(), 1, "one key is never in work twice");
+    gate.add_permits(1);
+    running.pass(60 * SECOND).await;
+    assert_eq!(running.service.plans_asked(), 2);
+    running.end().await.expect("a clean end");
+}
+
+// D-71.12, M-30, M-31: errors are retried after 5, 10, 20 ms; a success resets the count.
+#[tokio::test(start_paused = true)]
+async fn failures_are_retried_with_growing_delay() {
+    let refused = || ServiceError::Refused("no".into());
+    let mut service = ScriptedService::default();
+    for _ in 0..3 {
+        service = service.then_fail(refused());
+    }
+    let running = start(
+        service.then_plan(noop()).then_fail(refused()),
+        ScriptedActuator::default(),
+        Config::default(),
+    );
+    running.send(first_lists());
+    running.until_asked(1).await;
+    for (asked, delay) in [(2, 5), (3, 10), (4, 20)] {
+        let waited = running.until_asked(asked).await;
+        assert!(
+            waited >= (delay - 1) * MILLISECOND && waited <= (delay + 3) * MILLISECOND,
+            "{asked}: {waited:?}"
+        );
+    }
+    running.pass(3600 * SECOND).await;
+    assert_eq!(running.service.plans_asked(), 4, "a success ends the retries");
+    running.send([ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u1", "12")))]);
+    running.until_asked(5).await;
+    assert!(
+        running.until_asked(6).await <= 8 * MILLISECOND,
+        "the count was reset"
+    );
+    running.end().await.expect("a clean end");
+}
+
+// Fail static and resume alone: an absent service is asked again after a fixed time, however long it is away.
+#[tokio::test(start_paused = true)]
+async fn an_absent_service_does_not_slow_the_workload_down() {
+    let mut service = ScriptedService::default();
+    for _ in 0..50 {
+        service = service.then_fail(ServiceError::Unreachable("down".into()));
+    }
+    let service = service.then_plan(creating(&[("a", "n1")]));
+    let running = start(service, ScriptedActuator::default(), Config::default());
+    running.send(first_lists());
+    running.until_asked(50).await;
+    assert_eq!(running.actuator.calls(), Vec::<String>::new());
+    assert!(running.until_asked(51).await <= 6 * SECOND);
+    running.pass(SECOND).await;
+    assert_eq!(running.actuator.calls(), ["create pods a"]);
+    running.end().await.expect("a clean end");
+}
+
+// D-92, D-95: the plan's own requeue.
+#[tokio::test(start_paused = true)]
+async fn comes_back_when_the_plan_says() {
+    let after = Some(nodewise_proto::Duration {
+        seconds: 30,
+        nanos: 0,
+    });
+    let service = ScriptedService::default().then_plan(v1::Plan {
+        requeue_after: after,
+        ..noop()
+    });
+    let running = start(service, ScriptedActuator::default(), Config::default());
+    running.send(first_lists());
+    running.until_asked(1).await;
+    let waited = running.until_asked(2).await;
+    assert!(waited >= 29 * SECOND && waited <= 31 * SECOND, "{waited:?}");
+    running.end().await.expect("a clean end");
+}
+
+// T-7, M-33: told to stop in the middle of a batch, it finishes the batch and the report, and only then ends.
+#[tokio::test(start_paused = true)]
+async fn stopping_lets_work_in_hand_finish() {
+    let gate = Arc::new(Semaphore::new(0));
+    let actuator = ScriptedActuator {
+        gate: Some(Arc::clone(&gate)),
+        ..Default::default()
+    };
+    let service = ScriptedService::default().then_plan(creating(&[("a", "n1"), ("b", "n2")]));
+    let running = start(service, actuator, Config::default());
+    running.send(first_lists());
+    while running.actuator.calls().len() < 2 {
+        running.pass(MILLISECOND).await;
+    }
+    running.stop.cancel();
+    running.pass(5 * SECOND).await;
+    assert!(!running.end.is_finished(), "two calls are under way");
+    gate.add_permits(2);
+    let service = Arc::clone(&running.service);
+    running.end().await.expect("a clean end");
+    assert_eq!(service.reported.lock().expect("no panic").len(), 1);
+}
+
+// T-6: whoever does not finish within the bound is cut off, and that is said.
+#[tokio::test(start_paused = true)]
+async fn stopping_is_bounded() {
+    let gate = Arc::new(Semaphore::new(0));
+    let actuator = ScriptedActuator {
+        gate: Some(gate),
+        ..Default::default()
+    };
+    let service = ScriptedService::default().then_plan(creating(&[("a", "n1")]));
+    let config = Config {
+        drain_timeout: 50 * MILLISECOND,
+        ..Default::default()
+    };
+    let running = start(service, actuator, config);
+    running.send(first_lists());
+    while running.actuator.calls().is_empty() {
+        running.pass(MILLISECOND).await;
+    }
+    let start = Instant::now();
+    let error = running.end().await.expect_err("not drained");
+    assert!(matches!(error, ControllerError::NotDrained(1.., _)), "{error}");
+    assert!(start.elapsed() <= 60 * MILLISECOND);
+}
+
+// M-31: a panic in a worker is not swallowed.
+#[tokio::test(start_paused = true)]
+async fn a_panic_in_a_worker_ends_the_controller() {
+    let service = ScriptedService::default();
+    let armed = Arc::new(AtomicBool::new(true));
+    service.meanwhile(move || assert!(!armed.swap(false, Ordering::Relaxed), "on purpose"));
+    let running = start(service, ScriptedActuator::default(), Config::default());
+    running.send(first_lists());
+    let error = running.end.await.expect_err("it panics");
+    assert!(error.is_panic());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_of_the_watches_is_an_error() {
+    let running = start(
+        ScriptedService::default(),
+        ScriptedActuator::default(),
+        Config::default(),
+    );
+    running.send(first_lists());
+    drop(running.events);
+    let end = running.end.await.expect("no panic");
+    assert!(matches!(end, Err(ControllerError::WatchesEnded)));
+}

@@ -1,1 +1,432 @@
-//! Tests.
+//! Reconciles against a scripted service and a scripted apiserver.
+
+use std::sync::Mutex;
+
+use nodewise_proto::Timestamp;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::actuator::Refusal;
+use crate::event::{ClusterEvent, Delta, Resource};
+use crate::state::State;
+use crate::testing::*;
+
+struct Fixture {
+    state: Shared,
+    service: Arc<ScriptedService>,
+    actuator: Arc<ScriptedActuator>,
+    metrics: Metrics,
+    reconciler: Reconciler<ScriptedActuator, ScriptedService>,
+}
+
+fn fixture(service: ScriptedService, actuator: ScriptedActuator) -> Fixture {
+    let state = Shared::new(State::new(1, &v1::PlanOptions::default()));
+    let (service, actuator, metrics) = (Arc::new(service), Arc::new(actuator), Metrics::new());
+    for event in first_lists() {
+        state.lock().take_in(event, &metrics);
+    }
+    let reconciler = Reconciler {
+        state: state.clone(),
+        actuator: Arc::clone(&actuator),
+        service: Arc::clone(&service),
+        options: v1::PlanOptions::default(),
+        apply_concurrency: 4,
+        clock: Arc::new(|| jiff::Timestamp::from_second(1_000).expect("a time")),
+        metrics: metrics.clone(),
+    };
+    Fixture {
+        state,
+        service,
+        actuator,
+        metrics,
+        reconciler,
+    }
+}
+
+fn with(service: ScriptedService) -> Fixture {
+    fixture(service, ScriptedActuator::default())
+}
+
+impl Fixture {
+    async fn reconcile(&self) -> Ending {
+        self.reconciler.reconcile(&key()).await
+    }
+
+    fn watch(&self, event: ClusterEvent) {
+        self.state.lock().take_in(event, &self.metrics);
+    }
+
+    fn held(&self) -> v1::ReconcileState {
+        self.state.lock().holdings.get(&key(), "u1")
+    }
+
+    fn outstanding(&self) -> (usize, usize) {
+        self.state.lock().holdings.outstanding(&key())
+    }
+}
+
+const SETTLED: Ending = Ending::Settled { after: None };
+
+fn is_failed(ending: &Ending, part: &str) -> bool {
+    matches!(ending, Ending::Failed { reason, .. } if reason.contains(part))
+}
+
+// D-71.2: a workload that is not in the caches leaves nothing behind and asks nothing.
+#[tokio::test]
+async fn a_workload_that_is_gone_is_forgotten() {
+    let fixture = with(ScriptedService::default());
+    fixture.watch(ClusterEvent::DaemonSets(Delta::Deleted(daemon_set("u1", "11"))));
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    assert_eq!(fixture.service.plans_asked(), 0);
+}
+
+// D-1 to D-5: what goes out.
+#[tokio::test]
+async fn the_request_is_the_snapshot() {
+    let fixture = with(ScriptedService::default());
+    fixture.watch(ClusterEvent::Pods(Delta::Applied(pod("a", "11"))));
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    let snapshot = fixture.service.snapshot(0);
+    assert_eq!(
+        snapshot.now,
+        Some(Timestamp {
+            seconds: 1_000,
+            nanos: 0
+        })
+    );
+    assert!(snapshot.caches_synced);
+    assert_eq!((snapshot.node_buckets.len(), snapshot.pod_buckets.len()), (1, 1));
+    let Some(v1::workload::Kind::DaemonSet(sent)) = snapshot.workload.and_then(|workload| workload.kind)
+    else {
+        panic!("a DaemonSet is sent");
+    };
+    let sent: Value = serde_json::from_slice(&sent.object).expect("JSON");
+    assert_eq!(sent["metadata"]["uid"], "u1");
+    assert!(
+        fixture.service.reported.lock().expect("no panic").is_empty(),
+        "nothing was done: nothing to report"
+    );
+}
+
+// D-109, D-110, S-127: after our own write nothing is planned until the watch shows it.
+#[tokio::test]
+async fn waits_for_the_caches_to_show_our_writes() {
+    let fixture = with(ScriptedService::default().then_plan(creating(&[("a", "n1")])));
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    assert!(is_failed(
+        &fixture.reconcile().await,
+        "pods is at resourceVersion 10"
+    ));
+    assert_eq!(fixture.service.plans_asked(), 1);
+    let skipped = "daemonset_controller_stale_sync_skips_total{group=\"\",resource=\"pods\"} 1";
+    assert!(
+        fixture.metrics.encode().contains(skipped),
+        "{}",
+        fixture.metrics.encode()
+    );
+    fixture.watch(ClusterEvent::Bookmark(Resource::Pods, "100".into()));
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    assert_eq!(fixture.service.plans_asked(), 2);
+}
+
+// D-72: expectations are held before the first call, and go out with the next snapshot.
+#[tokio::test]
+async fn expectations_are_held_before_the_first_write() {
+    let fixture = with(ScriptedService::default().then_plan(creating(&[("a", "n1"), ("b", "n2")])));
+    let at_write = Arc::new(Mutex::new(Vec::new()));
+    fixture.actuator.before_write({
+        let (state, at_write) = (fixture.state.clone(), Arc::clone(&at_write));
+        move || {
+            at_write
+                .lock()
+                .expect("no panic")
+                .push(state.lock().holdings.outstanding(&key()))
+        }
+    });
+    fixture.reconcile().await;
+    assert_eq!(*at_write.lock().expect("no panic"), [(2, 0), (2, 0)]);
+}
+
+// D-73: a watch event that comes while a plan is under way is not undone by that plan.
+#[tokio::test]
+async fn what_is_observed_during_a_plan_stays_observed() {
+    let first = creating(&[("a", "n1"), ("b", "n2")]);
+    let second = v1::Plan {
+        verdict: v1::Verdict::StatusOnly.into(),
+        state: first.state.clone(),
+        ..noop()
+    };
+    let held = v1::ReportResponse {
+        state: first.state.clone(),
+        ..Default::default()
+    };
+    let fixture = with(
+        ScriptedService::default()
+            .then_plan(first)
+            .then_answer_report(Ok(held))
+            .then_plan(second),
+    );
+    fixture.reconcile().await;
+    fixture.watch(ClusterEvent::Bookmark(Resource::Pods, "100".into()));
+    assert_eq!(fixture.outstanding(), (2, 0));
+    fixture.service.meanwhile({
+        let (state, metrics) = (fixture.state.clone(), fixture.metrics.clone());
+        move || {
+            state
+                .lock()
+                .take_in(ClusterEvent::Pods(Delta::Applied(pod("a", "101"))), &metrics);
+        }
+    });
+    fixture.reconcile().await;
+    assert_eq!(
+        fixture
+            .service
+            .snapshot(1)
+            .state
+            .and_then(|state| state.expectations)
+            .map(|e| e.creates.len()),
+        Some(2)
+    );
+    assert_eq!(fixture.outstanding(), (1, 0));
+}
+
+// D-71.12: how the service's word becomes a requeue.
+#[tokio::test]
+async fn the_report_says_when_to_come_back() {
+    let after = |seconds| Some(nodewise_proto::Duration { seconds, nanos: 0 });
+    let seconds = |seconds| Some(Duration::from_secs(seconds));
+    for (requeue, requeue_after, expected) in [
+        (v1::Requeue::None, None, SETTLED),
+        (
+            v1::Requeue::After,
+            after(7),
+            Ending::Settled { after: seconds(7) },
+        ),
+        (
+            v1::Requeue::Backoff,
+            None,
+            Ending::Failed {
+                after: None,
+                reason: "why".into(),
+            },
+        ),
+        (
+            v1::Requeue::Backoff,
+            after(7),
+            Ending::Failed {
+                after: seconds(7),
+                reason: "why".into(),
+            },
+        ),
+    ] {
+        let answer = v1::ReportResponse {
+            requeue: requeue.into(),
+            requeue_after,
+            message: "why".into(),
+            ..Default::default()
+        };
+        let service = ScriptedService::default()
+            .then_plan(creating(&[("a", "n1")]))
+            .then_answer_report(Ok(answer));
+        assert_eq!(with(service).reconcile().await, expected);
+    }
+}
+
+// Without actions the plan itself says when to come back.
+#[tokio::test]
+async fn a_plan_without_actions_needs_no_report() {
+    let after = Some(nodewise_proto::Duration { seconds: 9, nanos: 0 });
+    for (plan, expected) in [
+        (
+            v1::Plan {
+                requeue_after: after,
+                ..noop()
+            },
+            Ending::Settled {
+                after: Some(Duration::from_secs(9)),
+            },
+        ),
+        (
+            v1::Plan {
+                error: "cannot scale".into(),
+                ..noop()
+            },
+            Ending::Failed {
+                after: None,
+                reason: "cannot scale".into(),
+            },
+        ),
+    ] {
+        let fixture = with(ScriptedService::default().then_plan(plan));
+        assert_eq!(fixture.reconcile().await, expected);
+        assert_eq!(fixture.service.reported.lock().expect("no panic").len(), 0);
+    }
+}
+
+// D-73, D-79: the report tells every outcome, and what it settles is not waited for.
+#[tokio::test]
+async fn the_report_settles_what_failed() {
+    let plan = creating(&[("a", "n1"), ("b", "n2")]);
+    let mut settled = plan.state.clone().expect("a state");
+    settled
+        .expectations
+        .as_mut()
+        .expect("expectations")
+        .creates
+        .remove(1);
+    let answer = v1::ReportResponse {
+        state: Some(settled),
+        requeue: v1::Requeue::Backoff.into(),
+        ..Default::default()
+    };
+    let fixture = with(
+        ScriptedService::default()
+            .then_plan(plan)
+            .then_answer_report(Ok(answer)),
+    );
+    fixture.actuator.refuse("create pods b", Refusal::Other);
+    let ending = fixture.reconcile().await;
+    assert!(
+        is_failed(&ending, "1 of 2 actions failed, first: refused: create pods b"),
+        "{ending:?}"
+    );
+    assert_eq!(fixture.outstanding(), (1, 0));
+    let reported = fixture.service.reported.lock().expect("no panic");
+    let results: Vec<_> = reported[0].outcomes.iter().map(v1::Outcome::result).collect();
+    assert_eq!(results, [v1::Result::Succeeded, v1::Result::Failed]);
+    let sent = reported[0]
+        .state
+        .as_ref()
+        .and_then(|state| state.expectations.as_ref());
+    assert_eq!(sent.map(|expectations| expectations.creates.len()), Some(2));
+}
+
+// A lost report rides on the next plan, once, and is asked for soon.
+#[tokio::test]
+async fn a_lost_report_rides_on_the_next_plan() {
+    let lost = Err(ServiceError::Unreachable("gone".into()));
+    let service = ScriptedService::default()
+        .then_plan(creating(&[("a", "n1")]))
+        .then_answer_report(lost)
+        .then_fail(ServiceError::Unreachable("still gone".into()));
+    let fixture = with(service);
+    assert!(is_failed(&fixture.reconcile().await, "rides on the next plan"));
+    fixture.watch(ClusterEvent::Bookmark(Resource::Pods, "100".into()));
+    for expected in [1, 1, 0] {
+        fixture.reconcile().await;
+        let requests = fixture.service.requests.lock().expect("no panic");
+        let undelivered = &requests.last().expect("a request").undelivered_reports;
+        assert_eq!(undelivered.len(), expected);
+        assert!(
+            undelivered
+                .iter()
+                .all(|report| report.plan_id == "p" && report.outcomes.len() == 1)
+        );
+    }
+}
+
+// Fail static: without a plan nothing is written, held or forgotten.
+#[tokio::test]
+async fn without_a_plan_nothing_is_written() {
+    let stale = v1::Plan {
+        verdict: v1::Verdict::Stale.into(),
+        state: None,
+        ..creating(&[("z", "n9")])
+    };
+    let service = ScriptedService::default()
+        .then_plan(creating(&[("a", "n1")]))
+        .then_answer_report(Ok(v1::ReportResponse {
+            state: creating(&[("a", "n1")]).state,
+            ..Default::default()
+        }))
+        .then_fail(ServiceError::Unreachable("down".into()))
+        .then_fail(ServiceError::Refused("snapshot.now: is missing".into()))
+        .then_plan(stale);
+    let fixture = with(service);
+    fixture.reconcile().await;
+    fixture.watch(ClusterEvent::Bookmark(Resource::Pods, "100".into()));
+    let before = (fixture.actuator.calls(), fixture.held());
+    let unreachable = fixture.reconcile().await;
+    assert!(
+        matches!(&unreachable, Ending::Unreachable { reason } if reason.contains("down")),
+        "{unreachable:?}"
+    );
+    assert!(is_failed(&fixture.reconcile().await, "snapshot.now: is missing"));
+    assert!(is_failed(&fixture.reconcile().await, "stale"));
+    assert_eq!((fixture.actuator.calls(), fixture.held()), before);
+}
+
+fn creating_revision() -> v1::Plan {
+    let create = v1::CreateRevision {
+        name: "foo-abc".into(),
+        manifest: json!({"metadata": {"name": "foo-abc"}}).to_string().into(),
+    };
+    with_actions(
+        v1::PhaseKind::Revisions,
+        vec![v1::action::Kind::CreateRevision(create)],
+    )
+}
+
+// D-62, S-106: the object that has the name is read, and goes out with a second plan at once.
+#[tokio::test]
+async fn a_revision_name_collision_is_planned_again_at_once() {
+    let fixture = with(ScriptedService::default().then_plan(creating_revision()));
+    fixture
+        .actuator
+        .refuse("create controllerrevisions foo-abc", Refusal::AlreadyExists);
+    let live = json!({"metadata": {"namespace": "ns", "name": "foo-abc", "uid": "r1"}}).to_string();
+    *fixture.actuator.live.lock().expect("no panic") = live.clone().into();
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    assert_eq!(fixture.service.plans_asked(), 2);
+    assert_eq!(fixture.service.snapshot(0).revisions, []);
+    let marked = v1::ControllerRevision {
+        object: live.into(),
+        read_after_name_collision: true,
+    };
+    assert_eq!(fixture.service.snapshot(1).revisions, [marked]);
+}
+
+#[tokio::test]
+async fn endless_collisions_end_in_back_off() {
+    let service = (0..10).fold(ScriptedService::default(), |service, _| {
+        service.then_plan(creating_revision())
+    });
+    let fixture = with(service);
+    fixture
+        .actuator
+        .refuse("create controllerrevisions", Refusal::AlreadyExists);
+    let live = json!({"metadata": {"namespace": "ns", "name": "foo-abc", "uid": "r1"}}).to_string();
+    *fixture.actuator.live.lock().expect("no panic") = live.into();
+    assert!(is_failed(&fixture.reconcile().await, "still taken"));
+    assert_eq!(fixture.service.plans_asked(), MAX_PLANS);
+}
+
+// Observe mode: what is not written is neither expected nor reported, so that the next plan is a full one again.
+#[tokio::test]
+async fn observing_expects_and_reports_nothing() {
+    let actuator = ScriptedActuator {
+        observes_only: true,
+        ..Default::default()
+    };
+    let fixture = fixture(
+        ScriptedService::default().then_plan(creating(&[("a", "n1")])),
+        actuator,
+    );
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    assert_eq!(fixture.outstanding(), (0, 0));
+    assert_eq!(fixture.service.reported.lock().expect("no panic").len(), 0);
+}
+
+// S-126: replaced under its name while it was planned: nothing of the old one is held for the new one.
+#[tokio::test]
+async fn a_replaced_workload_does_not_inherit() {
+    let fixture = with(ScriptedService::default().then_plan(creating(&[("a", "n1")])));
+    fixture.reconcile().await;
+    fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u2", "200"))));
+    fixture.watch(ClusterEvent::Bookmark(Resource::Pods, "200".into()));
+    fixture.reconcile().await;
+    assert_eq!(
+        fixture.service.snapshot(1).state,
+        Some(v1::ReconcileState::default())
+    );
+}

@@ -1,0 +1,284 @@
+//! Stand-ins for tests: a service and an apiserver that follow a script and remember what they were told.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use nodewise_proto::{Timestamp, v1};
+use serde_json::{Value, json};
+
+use crate::actuator::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written};
+use crate::event::{ClusterEvent, DaemonSet, Delta, Key, Node, Pod, Resource, Revision};
+use crate::service::{BuildRequest, PlanService, ServiceError};
+
+type Script<T> = Mutex<VecDeque<Result<T, ServiceError>>>;
+pub(crate) type Hook = Box<dyn FnMut() + Send>;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A service that answers from a script; when that is used up, with NOOP and an empty report.
+#[derive(Default)]
+pub(crate) struct ScriptedService {
+    plans: Script<v1::Plan>,
+    reports: Script<v1::ReportResponse>,
+    pub(crate) requests: Mutex<Vec<v1::PlanRequest>>,
+    pub(crate) reported: Mutex<Vec<v1::ReportRequest>>,
+    /// Called while a plan is under way.
+    meanwhile: Mutex<Option<Hook>>,
+}
+
+impl ScriptedService {
+    pub(crate) fn then_plan(self, plan: v1::Plan) -> Self {
+        lock(&self.plans).push_back(Ok(plan));
+        self
+    }
+
+    pub(crate) fn then_fail(self, error: ServiceError) -> Self {
+        lock(&self.plans).push_back(Err(error));
+        self
+    }
+
+    pub(crate) fn then_answer_report(self, answer: Result<v1::ReportResponse, ServiceError>) -> Self {
+        lock(&self.reports).push_back(answer);
+        self
+    }
+
+    pub(crate) fn meanwhile(&self, hook: impl FnMut() + Send + 'static) {
+        *lock(&self.meanwhile) = Some(Box::new(hook));
+    }
+
+    pub(crate) fn plans_asked(&self) -> usize {
+        lock(&self.requests).len()
+    }
+
+    pub(crate) fn snapshot(&self, index: usize) -> v1::Snapshot {
+        lock(&self.requests)[index]
+            .snapshot
+            .clone()
+            .expect("a request has a snapshot")
+    }
+}
+
+impl PlanService for ScriptedService {
+    async fn plan(&self, _: &str, build: &mut BuildRequest<'_>) -> Result<v1::Plan, ServiceError> {
+        let request = build(&|_| false);
+        lock(&self.requests).push(request);
+        let hook = lock(&self.meanwhile).take();
+        if let Some(mut hook) = hook {
+            hook();
+            *lock(&self.meanwhile) = Some(hook);
+        }
+        lock(&self.plans).pop_front().unwrap_or_else(|| Ok(noop()))
+    }
+
+    async fn report(&self, report: v1::ReportRequest) -> Result<v1::ReportResponse, ServiceError> {
+        lock(&self.reported).push(report);
+        let default = || {
+            Ok(v1::ReportResponse {
+                requeue: v1::Requeue::None.into(),
+                ..Default::default()
+            })
+        };
+        lock(&self.reports).pop_front().unwrap_or_else(default)
+    }
+}
+
+/// An apiserver that accepts everything but what it was told to refuse, and calls a hook before each write.
+#[derive(Default)]
+pub(crate) struct ScriptedActuator {
+    pub(crate) calls: Mutex<Vec<String>>,
+    /// Refusals by the start of the call's description.
+    pub(crate) refusals: Mutex<Vec<(String, Refusal)>>,
+    /// What is read, whatever is asked for.
+    pub(crate) live: Mutex<Bytes>,
+    pub(crate) before_write: Mutex<Option<Hook>>,
+    pub(crate) observes_only: bool,
+    /// While set, writes wait.
+    pub(crate) gate: Option<Arc<tokio::sync::Semaphore>>,
+}
+
+impl ScriptedActuator {
+    pub(crate) fn calls(&self) -> Vec<String> {
+        lock(&self.calls).clone()
+    }
+
+    pub(crate) fn before_write(&self, hook: impl FnMut() + Send + 'static) {
+        *lock(&self.before_write) = Some(Box::new(hook));
+    }
+
+    pub(crate) fn refuse(&self, call: &str, refusal: Refusal) {
+        lock(&self.refusals).push((call.to_owned(), refusal));
+    }
+
+    async fn call(&self, call: String) -> Result<(), ActuatorError> {
+        if let Some(hook) = lock(&self.before_write).as_mut() {
+            hook();
+        }
+        lock(&self.calls).push(call.clone());
+        if let Some(gate) = &self.gate {
+            gate.acquire().await.expect("the gate stays").forget();
+        }
+        let refusals = lock(&self.refusals);
+        match refusals.iter().find(|(start, _)| call.starts_with(start)) {
+            Some((_, refusal)) => Err(ActuatorError {
+                refusal: *refusal,
+                http_status: 409,
+                message: format!("refused: {call}"),
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Actuator for ScriptedActuator {
+    fn writes(&self) -> bool {
+        !self.observes_only
+    }
+
+    async fn create(&self, resource: Resource, _: &str, manifest: Bytes) -> Result<Written, ActuatorError> {
+        let manifest: Value = serde_json::from_slice(&manifest).expect("a manifest is JSON");
+        let name = manifest["metadata"]["name"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        self.call(format!("create {resource} {name}")).await?;
+        Ok(Written {
+            name,
+            resource_version: "100".into(),
+        })
+    }
+
+    async fn patch(&self, key: &ObjectKey, _: Patch) -> Result<Written, ActuatorError> {
+        self.call(format!("patch {key}")).await?;
+        Ok(Written {
+            name: key.name.clone(),
+            resource_version: "100".into(),
+        })
+    }
+
+    async fn delete(&self, key: &ObjectKey, _: Option<&str>) -> Result<(), ActuatorError> {
+        self.call(format!("delete {key}")).await
+    }
+
+    async fn replace_status(&self, key: &ObjectKey, _: Bytes) -> Result<Written, ActuatorError> {
+        self.call(format!("status {key}")).await?;
+        Ok(Written {
+            name: key.name.clone(),
+            resource_version: "100".into(),
+        })
+    }
+
+    async fn read(&self, _: &ObjectKey) -> Result<Bytes, ActuatorError> {
+        Ok(lock(&self.live).clone())
+    }
+
+    fn emit(&self, _: WorkloadEvent) {}
+}
+
+/// The workload of these tests.
+pub(crate) fn key() -> Key {
+    Key::new("ns", "foo")
+}
+
+pub(crate) fn daemon_set(uid: &str, version: &str) -> DaemonSet {
+    let object = json!({
+        "metadata": {"namespace": "ns", "name": "foo", "uid": uid, "resourceVersion": version},
+        "spec": {"selector": {"matchLabels": {"app": "foo"}}},
+    });
+    DaemonSet::from_json(&object).expect("a DaemonSet")
+}
+
+/// A pod of the workload.
+pub(crate) fn pod(name: &str, version: &str) -> Pod {
+    let object = json!({
+        "metadata": {
+            "namespace": "ns", "name": name, "uid": format!("uid-{name}"), "resourceVersion": version,
+            "labels": {"app": "foo"},
+            "ownerReferences": [{"kind": "DaemonSet", "name": "foo", "uid": "u1", "controller": true}],
+        },
+        "spec": {"nodeName": "n1"},
+    });
+    Pod::from_json(&object).expect("a pod")
+}
+
+pub(crate) fn listed<T>(objects: Vec<T>) -> Delta<T> {
+    Delta::Listed {
+        objects,
+        resource_version: "10".into(),
+    }
+}
+
+/// The first lists of a cluster with the workload and nothing else, all at version 10.
+pub(crate) fn first_lists() -> Vec<ClusterEvent> {
+    vec![
+        ClusterEvent::Nodes(listed::<Node>(Vec::new())),
+        ClusterEvent::Pods(listed::<Pod>(Vec::new())),
+        ClusterEvent::Revisions(listed::<Revision>(Vec::new())),
+        ClusterEvent::DaemonSets(listed(vec![daemon_set("u1", "10")])),
+    ]
+}
+
+pub(crate) fn noop() -> v1::Plan {
+    v1::Plan {
+        verdict: v1::Verdict::Noop.into(),
+        plan_id: "noop".into(),
+        ..Default::default()
+    }
+}
+
+/// A plan that creates pods on nodes and expects them.
+pub(crate) fn creating(pods: &[(&str, &str)]) -> v1::Plan {
+    let creates = pods.iter().map(|(pod_name, node_name)| v1::CreatePod {
+        pod_name: (*pod_name).into(),
+        node_name: (*node_name).into(),
+    });
+    let actions = creates.map(v1::action::Kind::CreatePod).collect();
+    let expected = pods.iter().map(|(pod_name, node_name)| v1::ExpectedCreate {
+        pod_name: (*pod_name).into(),
+        node_name: (*node_name).into(),
+    });
+    v1::Plan {
+        pod_manifest: json!({"metadata": {}, "spec": {}}).to_string().into(),
+        state: Some(v1::ReconcileState {
+            expectations: Some(v1::Expectations {
+                set_at: Some(Timestamp { seconds: 1, nanos: 0 }),
+                creates: expected.collect(),
+                delete_uids: Vec::new(),
+            }),
+            ..Default::default()
+        }),
+        ..with_actions(v1::PhaseKind::Creates, actions)
+    }
+}
+
+/// A plan that does this in one batch.
+pub(crate) fn with_actions(phase: v1::PhaseKind, actions: Vec<v1::action::Kind>) -> v1::Plan {
+    let actions = (1..).zip(actions).map(|(id, kind)| v1::Action {
+        id,
+        kind: Some(kind),
+        ..Default::default()
+    });
+    v1::Plan {
+        verdict: v1::Verdict::Apply.into(),
+        plan_id: "p".into(),
+        workload: Some(v1::WorkloadReference {
+            kind: "DaemonSet".into(),
+            namespace: "ns".into(),
+            name: "foo".into(),
+            uid: "u1".into(),
+            resource_version: "10".into(),
+        }),
+        phases: vec![v1::Phase {
+            kind: phase.into(),
+            batches: vec![v1::Batch {
+                actions: actions.collect(),
+                confirm_workload: false,
+            }],
+            ..Default::default()
+        }],
+        state: Some(v1::ReconcileState::default()),
+        ..Default::default()
+    }
+}
