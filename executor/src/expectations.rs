@@ -178,7 +178,8 @@ impl Holdings {
         self.held
             .get(key)
             .map_or_else(v1::ReconcileState::default, |held| v1::ReconcileState {
-                expectations: Some((&held.expectations).into()),
+                // A plan that expects nothing sets no time, and expectations without one are refused.
+                expectations: held.expectations.set_at.map(|_| (&held.expectations).into()),
                 failed_pod_backoffs: held.failed_pod_backoffs.clone(),
                 pod_name_collisions: held.pod_name_collisions.clone(),
             })
@@ -319,6 +320,13 @@ mod tests {
         let (mut holdings, key, _) = holding(DeletionRule::ByUid, planned.clone());
         assert_eq!(holdings.get(&key, "d1"), planned);
         assert_eq!(holdings.outstanding(&key), (3, 1));
+    }
+
+    // D-72: a plan that sets no expectations leaves none to be sent.
+    #[test]
+    fn holds_no_expectations_where_the_plan_sets_none() {
+        let (mut holdings, key, _) = holding(DeletionRule::ByUid, v1::ReconcileState::default());
+        assert_eq!(holdings.get(&key, "d1"), v1::ReconcileState::default());
     }
 
     // D-73: a create is observed by its pod, one without a name by a pod for its node; others change nothing.
