@@ -335,12 +335,12 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn pod_with(spec: Value) -> Value {
+    fn pod_with(spec: &Value) -> Value {
         json!({"metadata": {"name": "p", "uid": "u"}, "spec": spec})
     }
 
-    fn pinned(terms: Value) -> Value {
-        pod_with(json!({"affinity": {"nodeAffinity":
+    fn pinned(terms: &Value) -> Value {
+        pod_with(&json!({"affinity": {"nodeAffinity":
             {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}}))
     }
 
@@ -376,10 +376,10 @@ mod tests {
             (json!([]), ""),
             (json!(null), ""),
         ] {
-            let projected = pod(&pinned(terms.clone())).expect("a pod");
+            let projected = pod(&pinned(&terms)).expect("a pod");
             assert_eq!(projected.target_node_name, expected, "{terms}");
         }
-        let mut bound = pinned(json!([{"matchFields": [field("In", &["a"])]}]));
+        let mut bound = pinned(&json!([{"matchFields": [field("In", &["a"])]}]));
         bound["spec"]["nodeName"] = json!("z");
         let bound = pod(&bound).expect("a pod");
         assert_eq!(

@@ -57,7 +57,7 @@ impl Running {
         let start = Instant::now();
         while self.service.plans_asked() < plans {
             assert!(
-                start.elapsed() < Duration::from_secs(86_400),
+                start.elapsed() < Duration::from_hours(24),
                 "asked {} times only",
                 self.service.plans_asked()
             );

@@ -392,7 +392,7 @@ fn daemon_set_replaced() {
     }
 }
 
-fn node(labels: Value, taints: Value, capacity: &str) -> Node {
+fn node(labels: &Value, taints: &Value, capacity: &str) -> Node {
     let object = json!({
         "metadata": {"name": "n1", "uid": "n", "labels": labels},
         "spec": {"taints": taints},
@@ -408,24 +408,28 @@ fn node_events() {
     let a = json!({"key": "a", "effect": "NoSchedule"});
     let b = json!({"key": "b", "effect": "NoSchedule"});
     let mut store = cluster();
-    let first = ClusterEvent::Nodes(Delta::Applied(node(json!({}), json!([a]), "1")));
+    let first = ClusterEvent::Nodes(Delta::Applied(node(&json!({}), &json!([a]), "1")));
     assert_eq!(take(&mut store, first, MENDED), enqueue(&all), "added");
     for (case, new, expected) in [
-        ("allocatable only", node(json!({}), json!([a]), "2"), enqueue(&[])),
-        ("nil is empty", node(json!(null), json!([a]), "2"), enqueue(&[])),
+        (
+            "allocatable only",
+            node(&json!({}), &json!([a]), "2"),
+            enqueue(&[]),
+        ),
+        ("nil is empty", node(&json!(null), &json!([a]), "2"), enqueue(&[])),
         (
             "labels",
-            node(json!({"zone": "1"}), json!([a]), "2"),
+            node(&json!({"zone": "1"}), &json!([a]), "2"),
             enqueue(&all),
         ),
         (
             "taints",
-            node(json!({"zone": "1"}), json!([a, b]), "2"),
+            node(&json!({"zone": "1"}), &json!([a, b]), "2"),
             enqueue(&all),
         ),
         (
             "order of taints",
-            node(json!({"zone": "1"}), json!([b, a]), "2"),
+            node(&json!({"zone": "1"}), &json!([b, a]), "2"),
             enqueue(&all),
         ),
     ] {
@@ -442,7 +446,7 @@ fn node_events() {
 fn node_delete() {
     for (rules, expected) in [(MENDED, enqueue(&["ds1", "ds2", "ds3"])), (STRICT, vec![])] {
         let mut store = cluster();
-        let gone = node(json!({}), json!([]), "1");
+        let gone = node(&json!({}), &json!([]), "1");
         take(
             &mut store,
             ClusterEvent::Nodes(Delta::Applied(gone.clone())),

@@ -140,7 +140,7 @@ async fn expectations_are_held_before_the_first_write() {
             at_write
                 .lock()
                 .expect("no panic")
-                .push(state.lock().holdings.outstanding(&key()))
+                .push(state.lock().holdings.outstanding(&key()));
         }
     });
     fixture.reconcile().await;

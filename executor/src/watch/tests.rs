@@ -1,1 +1,222 @@
-//! Tests.
+//! One resource followed on a scripted apiserver.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+
+use futures::StreamExt as _;
+use kube::client::Body;
+use serde_json::json;
+
+use super::*;
+
+type Response = http::Response<Body>;
+
+/// An apiserver that gives these answers, one a request, then hangs; and the requests it got.
+fn apiserver(answers: Vec<Response>) -> (Client, Arc<Mutex<Vec<String>>>) {
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let (seen, answers) = (
+        Arc::clone(&requests),
+        Arc::new(Mutex::new(VecDeque::from(answers))),
+    );
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        seen.lock().expect("no panic").push(request.uri().to_string());
+        let answer = answers.lock().expect("no panic").pop_front();
+        async move {
+            match answer {
+                Some(answer) => Ok::<_, Infallible>(answer),
+                None => std::future::pending().await,
+            }
+        }
+    });
+    (Client::new(service, "default"), requests)
+}
+
+fn answer(code: u16, body: impl Into<Vec<u8>>) -> Response {
+    http::Response::builder()
+        .status(code)
+        .body(Body::from(body.into()))
+        .expect("a response")
+}
+
+fn page(names: &[&str], version: &str, continue_token: &str) -> Response {
+    let items: Vec<_> = names.iter().map(|name| pod(name, "1", "DaemonSet")).collect();
+    let metadata = json!({"resourceVersion": version, "continue": continue_token});
+    answer(
+        200,
+        json!({"kind": "PodList", "metadata": metadata, "items": items}).to_string(),
+    )
+}
+
+fn pod(name: &str, version: &str, owner: &str) -> Value {
+    json!({"metadata": {
+        "namespace": "ns", "name": name, "uid": name, "resourceVersion": version,
+        "ownerReferences": [{"kind": owner, "name": "foo", "uid": "u1", "controller": true}],
+    }})
+}
+
+/// A watch that shows this and ends.
+fn events(events: &[(&str, Value)]) -> Response {
+    let lines = events
+        .iter()
+        .map(|(kind, object)| format!("{}\n", json!({"type": kind, "object": object})));
+    answer(200, lines.collect::<String>())
+}
+
+fn bookmark(version: &str) -> Value {
+    json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"resourceVersion": version}})
+}
+
+fn status(code: u16) -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": "Expired",
+        "message": "too old", "metadata": {}})
+}
+
+fn describe(event: &ClusterEvent) -> String {
+    let name = |pod: &Pod| format!("{}@{}", pod.projection.name, pod.resource_version);
+    match event {
+        ClusterEvent::Pods(Delta::Applied(pod)) => format!("applied {}", name(pod)),
+        ClusterEvent::Pods(Delta::Deleted(pod)) => format!("deleted {}", name(pod)),
+        ClusterEvent::Pods(Delta::Listed {
+            objects,
+            resource_version,
+        }) => {
+            let names: Vec<_> = objects.iter().map(|pod| pod.projection.name.as_str()).collect();
+            format!("listed {} at {resource_version}", names.join(" "))
+        }
+        ClusterEvent::Bookmark(resource, version) => format!("bookmark of {resource} at {version}"),
+        other => panic!("unexpected {other:?}"),
+    }
+}
+
+/// Follows the pods of that apiserver until so many events came.
+async fn follow(client: &Client, namespace: Option<&str>, count: usize) -> (Vec<String>, Checks) {
+    let checks = Checks::new();
+    let (sender, receiver) = mpsc::channel(16);
+    let follower = Follower::<Pod>::new(client, namespace, &sender, &checks);
+    assert_eq!(checks.failing().len(), 1, "not before the first list");
+    let mut tasks = JoinSet::new();
+    tasks.spawn(follower.run());
+    let stream = tokio_stream::wrappers::ReceiverStream::new(receiver);
+    let events = stream.take(count).map(|event| describe(&event)).collect().await;
+    (events, checks)
+}
+
+// M-25, D-110: pages, then the watch from the list's version; events and bookmarks move that version on.
+#[tokio::test(start_paused = true)]
+async fn lists_then_watches() {
+    let (client, requests) = apiserver(vec![
+        page(&["a", "b"], "7", "more"),
+        page(&["c"], "7", ""),
+        events(&[
+            ("ADDED", pod("d", "8", "DaemonSet")),
+            ("MODIFIED", pod("a", "9", "DaemonSet")),
+            ("DELETED", pod("b", "10", "DaemonSet")),
+            ("BOOKMARK", bookmark("20")),
+        ]),
+        events(&[("ADDED", pod("e", "21", "DaemonSet"))]),
+    ]);
+    let (events, checks) = follow(&client, None, 6).await;
+    let expected = [
+        "listed a b c at 7",
+        "applied d@8",
+        "applied a@9",
+        "deleted b@10",
+        "bookmark of pods at 20",
+        "applied e@21",
+    ];
+    assert_eq!(events, expected);
+    assert_eq!(checks.failing(), []);
+    let requests = requests.lock().expect("no panic").clone();
+    assert!(
+        requests[0].starts_with("/api/v1/pods?") && !requests[0].contains("resourceVersion"),
+        "a quorum read"
+    );
+    assert!(requests[1].contains("continue=more"), "{requests:?}");
+    assert!(
+        requests[2].contains("watch=true") && requests[2].contains("resourceVersion=7"),
+        "{requests:?}"
+    );
+    assert!(requests[2].contains("allowWatchBookmarks=true"), "{requests:?}");
+    assert!(
+        requests[3].contains("resourceVersion=20"),
+        "resumes where the bookmark was: {requests:?}"
+    );
+}
+
+// After 410, in the stream or as an answer, everything is listed again, by a quorum read.
+#[tokio::test(start_paused = true)]
+async fn lists_again_after_a_gap() {
+    let (client, requests) = apiserver(vec![
+        page(&["a"], "7", ""),
+        events(&[("ERROR", status(410))]),
+        page(&["b"], "50", ""),
+        answer(410, status(410).to_string()),
+        page(&["c"], "90", ""),
+    ]);
+    let (events, _) = follow(&client, None, 3).await;
+    assert_eq!(events, ["listed a at 7", "listed b at 50", "listed c at 90"]);
+    let requests = requests.lock().expect("no panic").clone();
+    for list in [0, 2, 4] {
+        assert!(!requests[list].contains("resourceVersion"), "{requests:?}");
+    }
+}
+
+// A failure shows in the check with its reason and is tried again, without a new list where a watch failed.
+#[tokio::test(start_paused = true)]
+async fn failures_are_named_and_retried() {
+    let (client, requests) = apiserver(vec![answer(403, status(403).to_string())]);
+    let checks = Checks::new();
+    let (sender, _receiver) = mpsc::channel(16);
+    let mut follower = Follower::<Pod>::new(&client, None, &sender, &checks);
+    let error = follower.list().await.expect_err("forbidden").describe();
+    assert!(
+        error.starts_with("listing pods: ") && error.contains("too old"),
+        "{error}"
+    );
+    drop(requests);
+
+    let (client, requests) = apiserver(vec![
+        answer(500, "out of order"),
+        page(&["a"], "7", ""),
+        answer(500, "out of order"),
+        events(&[("ADDED", pod("b", "8", "DaemonSet"))]),
+    ]);
+    let (events, checks) = follow(&client, None, 2).await;
+    assert_eq!(events, ["listed a at 7", "applied b@8"]);
+    assert_eq!(checks.failing(), []);
+    let requests = requests.lock().expect("no panic").clone();
+    assert!(
+        requests[2].contains("resourceVersion=7") && requests[3].contains("resourceVersion=7"),
+        "{requests:?}"
+    );
+}
+
+// Most pods of a cluster are nobody's business here: lists leave them out at once.
+#[tokio::test(start_paused = true)]
+async fn lists_leave_out_the_pods_of_other_kinds() {
+    let items = json!([pod("mine", "1", "DaemonSet"), pod("foreign", "1", "ReplicaSet")]);
+    let list = json!({"metadata": {"resourceVersion": "7"}, "items": items});
+    let (client, requests) = apiserver(vec![answer(200, list.to_string())]);
+    let (events, _) = follow(&client, Some("ns"), 1).await;
+    assert_eq!(events, ["listed mine at 7"]);
+    assert!(requests.lock().expect("no panic")[0].starts_with("/api/v1/namespaces/ns/pods?"));
+}
+
+// D-59: a DaemonSet travels as it was served; a list's items are completed with what the list left out.
+#[test]
+fn objects_are_kept_whole() {
+    let item =
+        json!({"metadata": {"name": "foo", "namespace": "ns", "uid": "u1"}, "spec": {"newerThanUs": [1]}});
+    let kept = DaemonSet::read(item.clone()).expect("a DaemonSet");
+    let mut expected = item;
+    expected["apiVersion"] = json!("apps/v1");
+    expected["kind"] = json!("DaemonSet");
+    let kept: Value = serde_json::from_slice(&kept.object).expect("JSON");
+    assert_eq!(kept, expected);
+    assert_eq!(
+        path::<Node>(Some("ns")),
+        "/api/v1/nodes",
+        "nodes have no namespace"
+    );
+}
