@@ -25,6 +25,8 @@ pub struct Picture {
     pub updated: usize,
     /// Most nodes that were without a ready pod at once.
     pub max_unavailable: usize,
+    /// Most nodes that had a second pod at once, those being deleted and finished ones not counted.
+    pub max_surging: usize,
     /// Pods created.
     pub created: u64,
     /// Pods whose deletion was asked for.
@@ -48,6 +50,9 @@ struct Counts {
     /// Nodes of the cluster with at least one available pod.
     available: usize,
     max_unavailable: usize,
+    /// Nodes with more than one live pod.
+    surging: usize,
+    max_surging: usize,
     created: u64,
     deleted: u64,
     duplicates: u64,
@@ -96,6 +101,7 @@ impl Tally {
         for counts in self.daemon_sets.values_mut() {
             (counts.created, counts.deleted) = (0, 0);
             counts.max_unavailable = nodes - counts.available;
+            counts.max_surging = counts.surging;
         }
     }
 
@@ -114,12 +120,15 @@ impl Tally {
     pub(super) fn pod_changed(&mut self, owner: &str, node: &str, name: &str, pod: Option<&Value>) {
         let counts = self.daemon_sets.entry(owner.to_owned()).or_default();
         let before = is_available(counts.pods.get(node));
+        let surged = is_surging(counts.pods.get(node));
         let pods = counts.pods.entry(node.to_owned()).or_default();
         match pod {
             Some(pod) => _ = pods.insert(name.to_owned(), Standing::of(pod)),
             None => _ = pods.remove(name),
         }
         let after = is_available(Some(pods));
+        counts.surging = counts.surging + usize::from(is_surging(Some(pods))) - usize::from(surged);
+        counts.max_surging = counts.max_surging.max(counts.surging);
         if pods.is_empty() {
             counts.pods.remove(node);
         }
@@ -156,6 +165,11 @@ impl Tally {
 
 fn is_available(pods: Option<&BTreeMap<String, Standing>>) -> bool {
     pods.is_some_and(|pods| pods.values().any(|standing| *standing == Standing::Available))
+}
+
+fn is_surging(pods: Option<&BTreeMap<String, Standing>>) -> bool {
+    let is_live = |standing: &&Standing| matches!(standing, Standing::Available | Standing::Starting);
+    pods.is_some_and(|pods| pods.values().filter(is_live).count() > 1)
 }
 
 impl State {
@@ -202,6 +216,7 @@ impl State {
                 &object["spec"]["template"]["spec"]["containers"],
             ),
             max_unavailable: counts.max_unavailable,
+            max_surging: counts.max_surging,
             created: counts.created,
             deleted: counts.deleted,
             duplicates: counts.duplicates,

@@ -108,6 +108,21 @@ async fn the_most_unavailable_nodes_are_remembered() {
 }
 
 #[tokio::test]
+async fn the_most_surging_nodes_are_remembered() {
+    let (cluster, key, owner) = cluster(1, 2);
+    for (name, node) in [("a", "node-0"), ("b", "node-0"), ("c", "node-1"), ("d", "node-1")] {
+        create(&cluster, name, node, &owner).await.expect("created");
+    }
+    cluster.tick(NOW);
+    assert_eq!(cluster.picture(&key).max_surging, 2);
+    let b = ObjectKey::new(Resource::Pods, "demo", "b");
+    cluster.actuator().delete(&b, None).await.expect("accepted");
+    assert_eq!(cluster.picture(&key).max_surging, 2);
+    cluster.reset_counts();
+    assert_eq!(cluster.picture(&key).max_surging, 1, "the one on its way out counts no more");
+}
+
+#[tokio::test]
 async fn duplicates_are_noticed() {
     for (surge, pods, duplicates) in [(0, 1, 0), (0, 2, 1), (1, 2, 0), (1, 3, 1)] {
         let (cluster, key, owner) = cluster(surge, 1);
