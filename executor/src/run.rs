@@ -59,7 +59,7 @@ pub async fn run(
     health.ready.add("plan-service", move || asked.health());
 
     let address = listener.local_addr().map_err(RunError::Address)?;
-    tracing::info!(%address, "serving health and metrics");
+    tracing::info!(addr = %address, "health and metrics: listening on {address}");
     let end = CancellationToken::new();
     let mut helpers = JoinSet::new();
     helpers.spawn(serve(listener, health.clone(), end.clone()));
