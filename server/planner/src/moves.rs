@@ -241,7 +241,7 @@ pub(crate) fn delete_message(delete: &Delete<'_>, budget: Option<(i64, i64)>) ->
     let kept = delete.kept.map_or("another pod", |pod| &pod.name);
     let (used, limit) = budget.unwrap_or_default();
     match delete.reason {
-        Reason::NodeNotEligible => format!("{node} must not run this workload any more"),
+        Reason::NodeNotEligible => format!("{pod} is on {node}, which must not run this workload"),
         Reason::PodFailed => format!("{pod} on {node} failed"),
         Reason::PodSucceeded => format!("{pod} on {node} succeeded, but has to run"),
         Reason::SurgeOldNotReady => format!("{pod} on {node} is outdated and not ready; {kept} replaces it"),

@@ -202,36 +202,45 @@ impl<'a> Outlook<'a> {
         )
     }
 
-    /// What is to be created or deleted on a node: the rule, why, and whether it is beyond the burst.
+    /// What is to be created or deleted on a node: the rule, why, and whether it is beyond the burst. Where a node gets a pod
+    /// and loses another, what the next plan does counts, and the create before the delete.
     fn change(&self, index: usize, place: &Place<'a>) -> Option<(Rule, String, bool)> {
-        let pods = self.survey.picture.pods(place);
         let burst = self.snapshot.options.burst;
-        if let Some(rank) = self.creates.get(&index) {
-            let create = &self.moves.creates[*rank];
-            let rule = match create.reason {
-                Reason::NodeWithoutPod => Rule::Eligible,
-                Reason::NodeWithoutLivePod if pods.iter().any(|pod| pod.pod.deleting) => Rule::PodDeleting,
-                Reason::NodeWithoutLivePod => Rule::PodFinished,
-                _ => Rule::Outdated,
-            };
-            return Some((
-                rule,
-                moves::create_message(create, place, pods, self.moves.budget),
-                *rank >= burst,
-            ));
-        }
-        let rank = *self.deletes.get(place.name)?;
+        let create = self
+            .creates
+            .get(&index)
+            .map(|rank| (*rank >= burst, self.creation(*rank, place)));
+        let delete = self
+            .deletes
+            .get(place.name)
+            .map(|rank| (*rank >= burst, self.deletion(*rank)));
+        let first = create.into_iter().chain(delete).min_by_key(|(beyond, _)| *beyond);
+        first.map(|(beyond, (rule, message))| (rule, message, beyond))
+    }
+
+    fn creation(&self, rank: usize, place: &Place<'a>) -> (Rule, String) {
+        let pods = self.survey.picture.pods(place);
+        let create = &self.moves.creates[rank];
+        let rule = match create.reason {
+            Reason::NodeWithoutPod => Rule::Eligible,
+            Reason::NodeWithoutLivePod if pods.iter().any(|pod| pod.pod.deleting) => Rule::PodDeleting,
+            Reason::NodeWithoutLivePod => Rule::PodFinished,
+            _ => Rule::Outdated,
+        };
+        (
+            rule,
+            moves::create_message(create, place, pods, self.moves.budget),
+        )
+    }
+
+    fn deletion(&self, rank: usize) -> (Rule, String) {
         let delete = &self.moves.deletes[rank];
         let rule = match delete.reason {
             Reason::PodFailed | Reason::PodSucceeded => Rule::PodFinished,
             Reason::ExcessPod => Rule::ExcessPod,
             _ => Rule::Outdated,
         };
-        Some((
-            rule,
-            moves::delete_message(delete, self.moves.budget),
-            rank >= burst,
-        ))
+        (rule, moves::delete_message(delete, self.moves.budget))
     }
 
     /// A node that should run a pod and where nothing is to be done now.

@@ -1,0 +1,170 @@
+//! Explanations: what is said about each node.
+
+use std::fmt::Write as _;
+
+use nodewise_planner::{
+    explain::{NodeState, Rule},
+    snapshot::{Expectations, ExpectedCreate, FailedPodBackoff, Selector},
+};
+
+use crate::support::{Cluster, at};
+
+/// One line a node: state, rule, pods, sentence.
+fn told(cluster: &Cluster) -> String {
+    let mut text = String::new();
+    for node in nodewise_planner::explain(&cluster.snapshot(), None) {
+        let pods: Vec<_> = node.pods.iter().map(|pod| pod.pod_name.as_str()).collect();
+        let (name, message) = (&node.node_name, &node.message);
+        writeln!(
+            text,
+            "{name} {:?} {:?} {pods:?}: {message}",
+            node.state, node.rule
+        )
+        .expect("a string takes it");
+    }
+    text
+}
+
+#[test]
+fn a_rollout_within_a_budget() {
+    let mut cluster = Cluster::new(6)
+        .rolling("2", "0")
+        .taint(5, &["dedicated=gpu:NoSchedule"])
+        .with(&[
+            "a@node-0 new ready",
+            "b@node-1 new",
+            "c@node-2 old ready",
+            "d@node-3 old ready",
+            "e@node-4 new ready deleting",
+            "f@lost unbound",
+            "g@gone new ready",
+        ]);
+    cluster.pods.retain(|pod| pod.name != "f");
+    insta::assert_snapshot!(told(&cluster), @r#"
+    gone MustNotRun NodeMissing ["g"]: gone does not exist; its pods are left to the pod garbage collector
+    node-0 Runs Eligible ["a"]: pod a runs and is available
+    node-1 Runs Eligible ["b"]: pod b runs, but is not ready
+    node-2 Waiting MaxUnavailable ["c"]: pod c is outdated; 2 of maxUnavailable 2 in use by node-1 (pod b is not available), node-4 (pod e is being deleted)
+    node-3 Waiting MaxUnavailable ["d"]: pod d is outdated; 2 of maxUnavailable 2 in use by node-1 (pod b is not available), node-4 (pod e is being deleted)
+    node-4 BeingReplaced PodDeleting ["e"]: pod e is being deleted; its replacement comes after it
+    node-5 MustNotRun TaintNoSchedule []: taint dedicated=gpu:NoSchedule is not tolerated
+    "#);
+}
+
+#[test]
+fn placement_comes_first() {
+    let cluster = Cluster::new(6)
+        .rolling("9", "0")
+        .taint(4, &["dedicated=gpu:NoExecute"])
+        .taint(5, &["a:NoSchedule"])
+        .with(&[
+            "a@node-1 t=1",
+            "b@node-1 t=2",
+            "c@node-2 failed",
+            "d@node-3 old ready",
+            "e@node-4 ready",
+            "f@node-5 ready",
+            "g@lost unbound",
+        ]);
+    insta::assert_snapshot!(told(&cluster), @r#"
+    lost MustNotRun NodeMissing ["g"]: g waits for lost, which does not exist
+    node-0 Missing Eligible []: node-0 has no pod of this workload
+    node-1 BeingReplaced ExcessPod ["a", "b"]: node-1 has more pods than it should; a stays
+    node-2 BeingReplaced PodFinished ["c"]: c on node-2 failed
+    node-3 Waiting PlacementFirst ["d"]: pod d is outdated; missing, excess and finished pods come first
+    node-4 MustNotRun TaintNoExecute ["e"]: taint dedicated=gpu:NoExecute is not tolerated; e is on node-4, which must not run this workload
+    node-5 MustNotRun TaintNoSchedule ["f"]: taint a:NoSchedule is not tolerated; pod f, which is there already, may stay
+    "#);
+}
+
+#[test]
+fn surge() {
+    let cluster = Cluster::new(5).rolling("0", "1").with(&[
+        "a@node-0 old ready",
+        "b@node-0 new",
+        "c@node-1 old ready",
+        "d@node-2 old",
+        "e@node-3 new ready",
+        "f@node-4 new ready",
+    ]);
+    insta::assert_snapshot!(told(&cluster), @r#"
+    node-0 BeingReplaced NewPodNotAvailable ["a", "b"]: pod a goes when b is available
+    node-1 Waiting MaxSurge ["c"]: pod c is outdated; 1 of maxSurge 1 in use by node-0 (pod b is not available)
+    node-2 BeingReplaced Outdated ["d"]: node-2: d is outdated and not available
+    node-3 Runs Eligible ["e"]: pod e runs and is available
+    node-4 Runs Eligible ["f"]: pod f runs and is available
+    "#);
+}
+
+#[test]
+fn what_waits() {
+    let mut cluster =
+        Cluster::new(3)
+            .on_delete()
+            .with(&["a@node-0 failed", "b@node-1 old ready", "c@node-2 ready"]);
+    cluster.state.failed_pod_backoffs = vec![FailedPodBackoff {
+        observed_generation: 1,
+        node_name: "node-0".to_owned(),
+        delay: std::time::Duration::from_secs(8),
+        last: at(995),
+    }];
+    insta::assert_snapshot!(told(&cluster), @r#"
+    node-0 Waiting FailedPodBackoff ["a"]: pod a on node-0 failed; it is replaced in 3 s
+    node-1 Waiting OnDelete ["b"]: pod b is outdated; with OnDelete it is replaced when someone deletes it
+    node-2 Runs Eligible ["c"]: pod c runs and is available
+    "#);
+
+    let mut cluster = Cluster::new(3).with(&["a@node-1 t=1", "b@node-1 t=2"]);
+    cluster.state.expectations = Some(Expectations {
+        set_at: at(999),
+        creates: vec![ExpectedCreate {
+            pod_name: "foo-x".to_owned(),
+            node_name: "node-0".to_owned(),
+        }],
+        delete_uids: vec![],
+    });
+    insta::assert_snapshot!(told(&cluster), @r#"
+    node-0 Missing Expectations []: foo-x was created for node-0 and has not been seen yet
+    node-1 Waiting Expectations ["a", "b"]: node-1 has more pods than it should; a stays; waits for creates or deletes of an earlier plan to be seen, at most 300 s
+    node-2 Missing Expectations []: node-2 has no pod of this workload; waits for creates or deletes of an earlier plan to be seen, at most 300 s
+    "#);
+
+    let mut cluster = Cluster::new(3).with(&["a@node-2 t=1", "b@node-2 t=2", "c@node-2 t=3"]);
+    cluster.options.burst = 1;
+    insta::assert_snapshot!(told(&cluster), @r#"
+    node-0 Missing Eligible []: node-0 has no pod of this workload
+    node-1 Missing Burst []: node-1 has no pod of this workload; more than 1 at once are not allowed
+    node-2 BeingReplaced ExcessPod ["a", "b", "c"]: node-2 has more pods than it should; a stays
+    "#);
+}
+
+#[test]
+fn a_workload_that_is_not_acted_for() {
+    let mut cluster = Cluster::new(1).with(&["a@node-0 ready"]);
+    cluster.ds.deleting = true;
+    insta::assert_snapshot!(told(&cluster), @r#"node-0 MustNotRun WorkloadInactive ["a"]: the workload is being deleted; its pods are left to the garbage collector"#);
+    cluster.ds.selector = Some(Selector::default());
+    insta::assert_snapshot!(told(&cluster), @"node-0 Waiting WorkloadInactive []: the workload's selector is empty, so nothing is decided until that is mended");
+}
+
+#[test]
+fn one_node_by_name() {
+    let cluster = Cluster::new(2).with(&["a@lost unbound"]);
+    let one = |name| nodewise_planner::explain(&cluster.snapshot(), Some(name));
+    assert_eq!(one("node-1").len(), 1);
+    assert_eq!(
+        (one("node-1")[0].state, one("node-1")[0].rule),
+        (NodeState::Missing, Rule::Eligible)
+    );
+    assert_eq!(
+        (one("lost")[0].state, one("lost")[0].rule),
+        (NodeState::MustNotRun, Rule::NodeMissing)
+    );
+    let unknown = one("nowhere");
+    assert_eq!((unknown[0].rule, unknown[0].pods.len()), (Rule::NodeMissing, 0));
+    assert_eq!(
+        nodewise_planner::explain(&cluster.snapshot(), None).len(),
+        3,
+        "the missing node is there, too"
+    );
+}

@@ -1,0 +1,627 @@
+//! What happens on each node, and which pods count.
+
+use nodewise_planner::{
+    plan::{ActionKind, PhaseKind, Reason},
+    snapshot::{NodeSelectorTerm, Target},
+};
+
+use crate::support::{Cluster, actions, apply::phases, counts, moves, reasons, status};
+
+/// (numbers, cluster, pods, created for, deleted)
+type Row<'a> = (&'a str, Cluster, &'a [&'a str], &'a [&'a str], &'a [&'a str]);
+
+fn check(table: Vec<Row<'_>>) {
+    for (what, cluster, pods, created, deleted) in table {
+        let plan = cluster.with(pods).plan();
+        assert_eq!(moves(&plan), (created.to_vec(), deleted.to_vec()), "{what}");
+    }
+}
+
+fn surging(nodes: usize) -> Cluster {
+    Cluster::new(nodes).rolling("0", "1")
+}
+
+#[test]
+fn nodes_get_one_pod_each() {
+    check(vec![
+        // D-1, D-2, D-7
+        (
+            "S-1, D-7",
+            Cluster::new(3),
+            &[],
+            &["node-0", "node-1", "node-2"],
+            &[],
+        ),
+        ("S-2", Cluster::new(0), &[], &[], &[]),
+        ("S-31, D-31", Cluster::new(1), &["a@node-0 new ready"], &[], &[]),
+        // What other pods ask for is no input (D-6), so a pod that is pending for want of room changes nothing.
+        (
+            "S-30, D-6",
+            Cluster::new(2),
+            &["a@node-0 new pending unbound"],
+            &["node-1"],
+            &[],
+        ),
+        (
+            "S-32, S-91, D-23, D-31",
+            Cluster::new(5),
+            &[
+                "a@node-1 new",
+                "b@node-2 new t=1",
+                "c@node-2 new t=2",
+                "d@node-3 new t=3",
+                "e@node-3 new t=1",
+                "f@node-3 new t=2",
+                "g@node-3 new t=5",
+                "h@node-3 new t=4",
+                "i@node-4 stray",
+                "j@node-4 stray",
+            ],
+            &["node-0", "node-4"],
+            &["c", "f", "d", "h", "g"],
+        ),
+        (
+            "S-91, D-34: the same with surge",
+            surging(5),
+            &[
+                "a@node-1 new",
+                "b@node-2 new t=1",
+                "c@node-2 new t=2",
+                "d@node-3 new t=3",
+                "e@node-3 new t=1",
+                "f@node-3 new t=2",
+                "g@node-3 new t=5",
+                "h@node-3 new t=4",
+                "i@node-4 stray",
+                "j@node-4 stray",
+            ],
+            &["node-0", "node-4"],
+            &["c", "f", "d", "h", "g"],
+        ),
+        (
+            "S-20, D-8",
+            pinned("node-0"),
+            &["a@node-1 new ready"],
+            &["node-0"],
+            &["a"],
+        ),
+        ("S-21", pinned("node-9"), &[], &[], &[]),
+        ("S-47", Cluster::new(1), &["a@node-0 new"], &[], &[]),
+        (
+            "S-129",
+            Cluster::new(2),
+            &["a@node-0 new ready"],
+            &["node-1"],
+            &[],
+        ),
+    ]);
+}
+
+fn pinned(node: &str) -> Cluster {
+    let mut cluster = Cluster::new(5);
+    node.clone_into(&mut cluster.ds.scheduling.node_name);
+    cluster
+}
+
+#[test]
+fn s_33_and_s_34_nodes_that_the_selector_leaves_out_lose_their_pods() {
+    let mut cluster = Cluster::new(10);
+    let term = NodeSelectorTerm::default();
+    cluster.ds.scheduling.required_terms = Some((5..10).map(|index| named(&term, index)).collect());
+    let s_33 = [
+        "a@node-0 stray",
+        "b@node-0 stray",
+        "c@node-1",
+        "d@node-1",
+        "e@node-1",
+        "f@node-1 stray",
+        "g@node-4",
+    ];
+    assert_eq!(counts(&cluster.clone().with(&s_33).plan()), (5, 4), "S-33");
+    let mut many: Vec<String> = vec![
+        "a@node-0".into(),
+        "b@node-1 stray".into(),
+        "c@node-1 stray".into(),
+        "z@node-9 stray".into(),
+    ];
+    for (node, count) in [(1, 3), (2, 4), (6, 13), (9, 1)] {
+        many.extend((0..count).map(|index| format!("p{node}-{index}@node-{node} new")));
+    }
+    many.extend((0..4).map(|index| format!("s{index}@node-7 stray")));
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    assert_eq!(counts(&cluster.with(&many).plan()), (3, 20), "S-34");
+}
+
+fn named(term: &NodeSelectorTerm, index: usize) -> NodeSelectorTerm {
+    let mut term = term.clone();
+    term.match_fields
+        .push(nodewise_planner::snapshot::NodeSelectorRequirement {
+            key: "metadata.name".to_owned(),
+            operator: "In".to_owned(),
+            values: vec![format!("node-{index}")],
+        });
+    term
+}
+
+#[test]
+fn taints_decide_who_may_start_and_who_may_stay() {
+    let tainted = |taints: &[&str]| Cluster::new(1).taint(0, taints);
+    check(vec![
+        (
+            "S-6, D-20",
+            tainted(&["node.kubernetes.io/not-ready:NoSchedule"]),
+            &[],
+            &[],
+            &[],
+        ),
+        (
+            "S-6, D-35",
+            tainted(&["node.kubernetes.io/not-ready:NoSchedule"]),
+            &["a@node-0"],
+            &[],
+            &[],
+        ),
+        (
+            "S-5, D-18",
+            tainted(&["node.kubernetes.io/unreachable:NoExecute"]),
+            &[],
+            &["node-0"],
+            &[],
+        ),
+        ("S-10", tainted(&["dedicated=user1:NoSchedule"]), &[], &[], &[]),
+        ("S-12", tainted(&[]).tolerate("dedicated"), &[], &["node-0"], &[]),
+        (
+            "S-13, D-35",
+            tainted(&["dedicated=user1:NoSchedule"]),
+            &["a@node-0 new ready"],
+            &[],
+            &[],
+        ),
+        (
+            "S-14",
+            tainted(&["dedicated=user1:NoExecute"]),
+            &["a@node-0 new ready"],
+            &[],
+            &["a"],
+        ),
+        (
+            "D-35: pruned to one, and nothing is created",
+            tainted(&["dedicated=user1:NoSchedule"]),
+            &["a@node-0 t=2", "b@node-0 t=1", "c@node-0 succeeded"],
+            &[],
+            &["c", "a"],
+        ),
+        (
+            "D-35, S-95: surge creates nothing there either",
+            surging(1).taint(0, &["dedicated=user1:NoSchedule"]),
+            &["a@node-0 deleting"],
+            &[],
+            &[],
+        ),
+        (
+            "S-54, D-8: on a node that must not keep it a failed pod goes like any other",
+            tainted(&["dedicated=user1:NoExecute"]),
+            &["a@node-0 failed", "b@node-0 deleting"],
+            &[],
+            &["a"],
+        ),
+        (
+            "S-55",
+            tainted(&["dedicated=user1:NoSchedule"]),
+            &["a@node-0 failed"],
+            &[],
+            &["a"],
+        ),
+    ]);
+    let plan = Cluster::new(1)
+        .taint(0, &["a:NoExecute"])
+        .with(&["a@node-0 failed"])
+        .plan();
+    assert_eq!(
+        phases(&plan),
+        [PhaseKind::Deletes, PhaseKind::Status],
+        "S-54: no event"
+    );
+    assert!(plan.state.failed_pod_backoffs.is_empty(), "S-54: no back-off");
+}
+
+#[test]
+fn s_26_a_required_affinity_without_terms_matches_no_node() {
+    let mut cluster = Cluster::new(2).with(&["a@node-0 new ready", "b@node-1 new ready"]);
+    cluster.ds.scheduling.required_terms = Some(vec![]);
+    assert_eq!(moves(&cluster.plan()), (vec![], vec!["a", "b"]));
+}
+
+#[test]
+fn s_128_labels_and_selectors_that_change() {
+    let mut cluster = Cluster::new(1).with(&["a@node-0 new ready"]);
+    cluster.nodes[0].labels = [("color".to_owned(), "green".to_owned())].into_iter().collect();
+    cluster.ds.scheduling.node_selector = vec![("color".to_owned(), "blue".to_owned())];
+    assert_eq!(cluster.sync(), (0, 1));
+    cluster.ds.scheduling.node_selector[0].1 = "green".to_owned();
+    assert_eq!(cluster.sync(), (1, 0));
+}
+
+#[test]
+fn pods_without_a_live_one_beside_them() {
+    check(vec![
+        (
+            "S-43, D-26",
+            Cluster::new(1),
+            &["a@node-0 succeeded deleting"],
+            &["node-0"],
+            &[],
+        ),
+        (
+            "S-43, D-26",
+            Cluster::new(1),
+            &["a@node-0 failed deleting"],
+            &["node-0"],
+            &[],
+        ),
+        (
+            "S-44, D-30, D-31",
+            Cluster::new(1),
+            &["a@node-0 new ready deleting"],
+            &[],
+            &[],
+        ),
+        (
+            "S-44, D-32",
+            surging(1),
+            &["a@node-0 new ready deleting"],
+            &["node-0"],
+            &[],
+        ),
+        ("S-48, D-31", Cluster::new(1), &["a@node-0 failed"], &[], &["a"]),
+        (
+            "S-53, D-31",
+            Cluster::new(1),
+            &["a@node-0 succeeded"],
+            &[],
+            &["a"],
+        ),
+        (
+            "S-56, D-32, D-100",
+            surging(1),
+            &["a@node-0 failed"],
+            &["node-0"],
+            &["a"],
+        ),
+        (
+            "S-56, D-32",
+            surging(1),
+            &["a@node-0 succeeded"],
+            &["node-0"],
+            &["a"],
+        ),
+        (
+            "D-32, S-90: above the surge limit",
+            surging(2),
+            &["n@node-0 new", "o@node-0 old ready", "a@node-1 deleting"],
+            &["node-1"],
+            &[],
+        ),
+        ("D-33", surging(1), &["a@node-0 new"], &[], &[]),
+        (
+            "D-30: an unknown phase is live",
+            Cluster::new(1),
+            &["a@node-0 pending", "b@node-0 deleting"],
+            &[],
+            &[],
+        ),
+    ]);
+}
+
+#[test]
+fn d_38_which_of_several_stays() {
+    check(vec![
+        (
+            "D-38.1, S-81",
+            Cluster::new(1),
+            &["b@node-0 unbound t=1", "a@node-0 t=2"],
+            &[],
+            &["b"],
+        ),
+        (
+            "D-38.2, S-80, Q-10",
+            Cluster::new(1),
+            &["a@node-0 old t=1", "b@node-0 new ready t=2"],
+            &[],
+            &["b"],
+        ),
+        (
+            "D-38.3",
+            Cluster::new(1),
+            &["b@node-0", "a@node-0", "ab@node-0"],
+            &[],
+            &["ab", "b"],
+        ),
+        (
+            "D-38: a creation time that is missing is the earliest",
+            Cluster::new(1),
+            &["a@node-0 t=1", "b@node-0 t=0"],
+            &[],
+            &["a"],
+        ),
+    ]);
+}
+
+#[test]
+fn d_34_with_surge_one_of_each_kind_stays_while_it_is_needed() {
+    let surge = || surging(1).min_ready(10);
+    check(vec![
+        (
+            "both needed",
+            surge(),
+            &["o@node-0 old ready t=1", "n@node-0 new t=2"],
+            &[],
+            &[],
+        ),
+        (
+            "the new one is not available for long enough",
+            surge(),
+            &["o@node-0 old ready", "n@node-0 new since=991"],
+            &[],
+            &[],
+        ),
+        (
+            "the new one is available",
+            surge(),
+            &["o@node-0 old ready", "n@node-0 new since=990"],
+            &[],
+            &["o"],
+        ),
+        (
+            "the old one is not ready",
+            surge(),
+            &["o@node-0 old", "n@node-0 new"],
+            &[],
+            &["o"],
+        ),
+        (
+            "two new",
+            surge(),
+            &["m@node-0 new t=2", "n@node-0 new t=1"],
+            &[],
+            &["m"],
+        ),
+        (
+            "two old",
+            surge(),
+            &["o@node-0 old ready t=2", "p@node-0 old ready t=1"],
+            &[],
+            &["o"],
+        ),
+        (
+            "D-38 chooses among each kind, and deletes come in its order",
+            surge(),
+            &[
+                "n@node-0 new t=9",
+                "m@node-0 new t=8",
+                "o@node-0 old ready t=7",
+                "p@node-0 old t=6",
+                "q@node-0 old t=5",
+            ],
+            &[],
+            // q stays as the first old one, but it is not ready.
+            &["q", "p", "o", "n"],
+        ),
+        (
+            "S-87",
+            Cluster::new(1).rolling("0", "1"),
+            &[
+                "n@node-0 new t=99",
+                "a@node-0 old ready t=50",
+                "b@node-0 old ready t=60",
+            ],
+            &[],
+            &["b"],
+        ),
+        (
+            "S-88",
+            Cluster::new(1).rolling("0", "1"),
+            &[
+                "n@node-0 new t=99",
+                "a@node-0 old t=50",
+                "b@node-0 old ready t=60",
+            ],
+            &[],
+            &["a", "b"],
+        ),
+        // Only the hash makes a pod new here.
+        (
+            "D-34, Q-3",
+            generation_1(surging(1)),
+            &["g@node-0 by-generation ready", "n@node-0 new ready"],
+            &[],
+            &["g"],
+        ),
+    ]);
+}
+
+fn generation_1(mut cluster: Cluster) -> Cluster {
+    let annotation = (
+        "deprecated.daemonset.template.generation".to_owned(),
+        "1".to_owned(),
+    );
+    cluster.ds.annotations.push(annotation);
+    cluster
+}
+
+#[test]
+fn s_87_to_s_89_five_nodes() {
+    // (numbers, minReadySeconds, pods of node-1, creates, deletes)
+    let table = [
+        (
+            "S-87",
+            0,
+            [
+                "n@node-1 new",
+                "a@node-1 old ready t=50",
+                "b@node-1 old ready t=60",
+            ],
+            (3, 1),
+        ),
+        (
+            "S-88",
+            0,
+            ["n@node-1 new", "a@node-1 old t=50", "b@node-1 old ready t=60"],
+            (3, 2),
+        ),
+        (
+            "S-89",
+            15,
+            [
+                "n@node-1 new since=990",
+                "a@node-1 old ready t=50",
+                "b@node-1 old ready t=60",
+            ],
+            (3, 1),
+        ),
+        (
+            "S-89",
+            15,
+            [
+                "n@node-1 new since=980",
+                "a@node-1 old ready t=50",
+                "b@node-1 old ready t=60",
+            ],
+            (3, 2),
+        ),
+    ];
+    for (what, min_ready, pods, expected) in table {
+        let cluster = surging(5)
+            .min_ready(min_ready)
+            .with(&pods)
+            .with(&["c@node-2 new ready"]);
+        assert_eq!(counts(&cluster.plan()), expected, "{what}");
+    }
+}
+
+#[test]
+fn d_37_what_allows_surge() {
+    // (maxSurge, allowed): D-32 shows it.
+    let table = [
+        ("1", true),
+        ("7", true),
+        ("1%", true),
+        ("100%", true),
+        ("0", false),
+        ("0%", false),
+        ("-", false),
+        ("\"5\"", false),
+        ("x%", false),
+        ("-1", false),
+    ];
+    for (max_surge, allowed) in table {
+        let cluster = Cluster::new(1)
+            .rolling("1", max_surge)
+            .with(&["a@node-0 deleting"]);
+        assert_eq!(counts(&cluster.plan()).0 == 1, allowed, "D-37: {max_surge}");
+    }
+    let on_delete = Cluster::new(1).on_delete().with(&["a@node-0 deleting"]);
+    assert_eq!(counts(&on_delete.plan()), (0, 0), "D-37: OnDelete");
+}
+
+#[test]
+fn d_36_pods_of_missing_nodes() {
+    check(vec![
+        (
+            "S-40, D-29, D-36",
+            Cluster::new(1),
+            &[
+                "a@node-0 new",
+                "b@gone new",
+                "d@lost unbound",
+                "c@lost unbound t=9",
+            ],
+            &[],
+            &["c", "d"],
+        ),
+        (
+            "D-36 comes after the nodes",
+            Cluster::new(1),
+            &["a@a-lost unbound", "b@node-0 t=1", "c@node-0 t=2"],
+            &[],
+            &["c", "a"],
+        ),
+    ]);
+    let plan = Cluster::new(0).with(&["c@lost unbound"]).plan();
+    assert_eq!(reasons(&plan, PhaseKind::Deletes), [Reason::NodeMissing]);
+}
+
+#[test]
+fn d_25_pods_without_a_node_are_left_alone() {
+    // S-41 and S-42: a pod without one named node (D-24) is neither counted nor deleted.
+    let plan = Cluster::new(1).with(&["a@x nowhere"]).plan();
+    assert_eq!(moves(&plan), (vec!["node-0"], vec![]), "S-41, S-42, D-24");
+    assert_eq!(status(&plan).current_number_scheduled, 0);
+    assert_eq!(Target::Nowhere.node(), None);
+    assert_eq!(Target::Meant("n".to_owned()).node(), Some("n"), "D-24");
+}
+
+#[test]
+fn claims_come_before_what_relies_on_them() {
+    // D-3, D-28: an adopted pod counts at once, a released one is gone at once; S-35, S-36, S-37.
+    let pods = [
+        "a@node-0 new orphan ready",
+        "b@node-1 stray",
+        "c@node-2 foreign",
+        "d@node-3 orphan deleting",
+    ];
+    let plan = Cluster::new(4).with(&pods).plan();
+    assert_eq!(
+        moves(&plan).0,
+        ["node-1", "node-2", "node-3"],
+        "S-35, S-36, S-37, D-28"
+    );
+    assert_eq!(
+        phases(&plan),
+        [PhaseKind::Claims, PhaseKind::Creates, PhaseKind::Status]
+    );
+    assert!(
+        PhaseKind::Claims.aborts_on_failure(),
+        "S-38, S-39: a failed adoption ends the plan"
+    );
+    let claims = &plan.phases[0].batches;
+    assert!(
+        matches!(claims[0].actions[..], [ref action] if matches!(action.kind, ActionKind::ReleasePod { .. }))
+    );
+    assert!(
+        matches!(claims[1].actions[..], [ref action] if matches!(action.kind, ActionKind::AdoptPod { .. }))
+    );
+    // D-27: the workload is read live before the first adoption, and only there.
+    assert_eq!(
+        (claims[0].confirm_workload, claims[1].confirm_workload),
+        (false, true)
+    );
+    assert_eq!(status(&plan).current_number_scheduled, 1, "S-35");
+}
+
+#[test]
+fn q_1_orders_and_the_cut() {
+    let mut cluster = Cluster::new(3).with(&[
+        "c@node-2 t=1",
+        "d@node-2 t=2",
+        "a@node-0 t=1",
+        "b@node-0 t=2",
+        "f@node-0 succeeded t=9",
+        "z@lost unbound",
+    ]);
+    assert_eq!(moves(&cluster.plan()).1, ["f", "b", "d", "z"]);
+    // D-75, S-61, S-62 in small: creates and deletes are cut separately.
+    cluster.options.burst = 2;
+    assert_eq!(moves(&cluster.plan()), (vec!["node-1"], vec!["f", "b"]));
+    let messages: Vec<_> = actions(&cluster.plan(), PhaseKind::Deletes)
+        .iter()
+        .map(|a| a.message.clone())
+        .collect();
+    assert_eq!(
+        messages,
+        [
+            "f on node-0 succeeded, but has to run",
+            "node-0 has more pods than it should; a stays"
+        ]
+    );
+}

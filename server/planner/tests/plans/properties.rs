@@ -1,0 +1,268 @@
+//! What holds for every snapshot and under every interleaving.
+
+mod interleavings;
+mod world;
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use nodewise_planner::{
+    explain::NodeState,
+    snapshot::{
+        Deviation, Expectations, ExpectedCreate, FailedPodBackoff, Options, OwnWrite, Snapshot,
+        UpdateStrategy,
+    },
+};
+use proptest::prelude::*;
+
+use crate::support::{Cluster, moves, taint};
+
+/// Words that describe a pod, and nodes some of which do not exist.
+const NODES: [&str; 6] = ["node-0", "node-1", "node-2", "node-3", "gone", "lost"];
+const TEMPLATES: [&str; 4] = ["new", "old", "by-generation", "stray"];
+const OWNERS: [&str; 4] = ["", "", "orphan", "foreign"];
+const TARGETS: [&str; 4] = ["", "", "unbound", "nowhere"];
+const STATES: [&str; 6] = ["ready", "unready", "pending", "failed", "succeeded", "since=995"];
+const LIMITS: [&str; 10] = ["0", "1", "2", "-1", "0%", "30%", "100%", "\"3\"", "x%", "-"];
+const TAINTS: [&str; 4] = [
+    "a:NoSchedule",
+    "a:NoExecute",
+    "a:PreferNoSchedule",
+    "node.kubernetes.io/not-ready:NoExecute",
+];
+
+fn pick(words: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
+    proptest::sample::select(words)
+}
+
+fn pod() -> impl Strategy<Value = String> {
+    (
+        pick(&NODES),
+        pick(&TEMPLATES),
+        pick(&OWNERS),
+        pick(&TARGETS),
+        pick(&STATES),
+        any::<bool>(),
+        0..4_u8,
+    )
+        .prop_map(|(node, template, owner, target, state, deleting, created)| {
+            let deleting = if deleting { "deleting" } else { "" };
+            format!("@{node} {template} {state} t={created} {owner} {target} {deleting}")
+        })
+}
+
+/// Moments, some of them at the ends of time.
+fn moment() -> impl Strategy<Value = Timestamp> {
+    prop_oneof![
+        8 => (900..1_100_i64).prop_map(|seconds| Timestamp::from_second(seconds).expect("in range")),
+        1 => Just(Timestamp::MIN),
+        1 => Just(Timestamp::MAX),
+    ]
+}
+
+fn options() -> impl Strategy<Value = Options> {
+    let deviations = proptest::sample::subsequence(Deviation::ALL.to_vec(), 0..=Deviation::ALL.len());
+    (deviations, 0..6_usize, any::<bool>()).prop_map(|(deviations, burst, operators)| Options {
+        deviations: deviations.into_iter().collect(),
+        toleration_comparison_operators: operators,
+        burst,
+    })
+}
+
+/// Pods, taints, limits, state and clocks of all kinds, sensible or not.
+fn anything() -> impl Strategy<Value = Snapshot> {
+    let objects = (
+        proptest::collection::vec(pod(), 0..12),
+        proptest::collection::vec(proptest::option::of(pick(&TAINTS)), 4),
+        (
+            pick(&LIMITS),
+            pick(&LIMITS),
+            any::<bool>(),
+            prop_oneof![Just(0), Just(10), any::<i32>()],
+        ),
+    );
+    let state = (
+        moment(),
+        proptest::option::of((moment(), pick(&NODES))),
+        proptest::collection::vec(
+            (0..2_i64, pick(&NODES), any::<std::time::Duration>(), moment()),
+            0..4,
+        ),
+        proptest::collection::vec((pick(&NODES), any::<u32>()), 0..3),
+        proptest::collection::vec(("[0-9a]{0,3}", "[0-9a]{0,3}"), 0..2),
+    );
+    (objects, state, options(), any::<bool>()).prop_map(|((pods, taints, limits), state, options, rolled)| {
+        let mut cluster = Cluster::new(4);
+        for (index, text) in pods.iter().enumerate() {
+            cluster.pod(&format!("pod-{index}{text}"));
+        }
+        for (node, key) in cluster.nodes.iter_mut().zip(taints) {
+            node.taints = key.into_iter().map(taint).collect();
+        }
+        let (max_unavailable, max_surge, on_delete, min_ready) = limits;
+        cluster = if on_delete {
+            cluster.on_delete()
+        } else {
+            cluster.rolling(max_unavailable, max_surge)
+        };
+        cluster.ds.min_ready_seconds = min_ready;
+        cluster.ds.annotations.push((
+            "deprecated.daemonset.template.generation".to_owned(),
+            "1".to_owned(),
+        ));
+        if rolled {
+            cluster.change_template("img:2");
+        }
+        cluster.options = options;
+        let (now, expected, backoffs, collisions, writes) = state;
+        cluster.now = now;
+        cluster.state.expectations = expected.map(|(set_at, node)| Expectations {
+            set_at,
+            creates: vec![ExpectedCreate {
+                pod_name: String::new(),
+                node_name: node.to_owned(),
+            }],
+            delete_uids: vec![],
+        });
+        let backoffs = backoffs
+            .into_iter()
+            .map(|(observed_generation, node, delay, last)| FailedPodBackoff {
+                observed_generation,
+                node_name: node.to_owned(),
+                delay,
+                last,
+            });
+        cluster.state.failed_pod_backoffs = backoffs.collect();
+        cluster.state.pod_name_collisions = collisions
+            .into_iter()
+            .map(|(node, count)| (node.to_owned(), count))
+            .collect();
+        let mut snapshot = cluster.snapshot();
+        snapshot.own_writes = writes
+            .into_iter()
+            .map(|(written, observed)| OwnWrite {
+                resource: "pods".to_owned(),
+                written,
+                observed,
+            })
+            .collect();
+        snapshot
+    })
+}
+
+/// The same snapshot with its lists in another order and in other buckets.
+fn shuffled(snapshot: &Snapshot, seed: u64, buckets: usize) -> Snapshot {
+    let mut other = snapshot.clone();
+    other.nodes = divided(
+        snapshot
+            .nodes
+            .iter()
+            .flat_map(|bucket| bucket.iter().cloned())
+            .collect(),
+        seed,
+        buckets,
+    );
+    other.pods = divided(
+        snapshot
+            .pods
+            .iter()
+            .flat_map(|bucket| bucket.iter().cloned())
+            .collect(),
+        seed,
+        buckets,
+    );
+    shuffle(&mut other.revisions, seed);
+    other
+}
+
+fn divided<T: Clone>(mut items: Vec<T>, seed: u64, buckets: usize) -> Vec<Arc<[T]>> {
+    shuffle(&mut items, seed);
+    let mut divided = vec![Vec::new(); buckets];
+    for (index, item) in items.into_iter().enumerate() {
+        divided[index % buckets].push(item);
+    }
+    divided.into_iter().map(Arc::from).collect()
+}
+
+/// Fisher and Yates' shuffle with a small generator: the same seed gives the same order.
+fn shuffle<T>(items: &mut [T], mut seed: u64) {
+    for index in (1..items.len()).rev() {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let other = (seed >> 33) % (index as u64 + 1);
+        items.swap(index, usize::try_from(other).expect("it is an index"));
+    }
+}
+
+proptest! {
+    // what upstream leaves to chance is decided by names.
+    #[test]
+    fn shuffled_input_gives_the_same_plan(snapshot in anything(), seed in any::<u64>(), buckets in 1..5_usize) {
+        let other = shuffled(&snapshot, seed, buckets);
+        let (plan, same) = (nodewise_planner::plan(&snapshot), nodewise_planner::plan(&other));
+        prop_assert_eq!(format!("{plan:?}"), format!("{same:?}"));
+        prop_assert_eq!(nodewise_planner::explain(&snapshot, None), nodewise_planner::explain(&other, None));
+    }
+
+    // D-75, D-71: whatever the snapshot, a plan keeps its form.
+    #[test]
+    fn plans_are_well_formed(snapshot in anything()) {
+        let plan = nodewise_planner::plan(&snapshot);
+        prop_assert!(plan.phases.is_sorted_by(|a, b| a.kind < b.kind), "each phase once and in order");
+        for phase in &plan.phases {
+            prop_assert!(!phase.batches.is_empty() && phase.batches.iter().all(|batch| !batch.actions.is_empty()));
+        }
+        let (creates, deletes) = moves(&plan);
+        let burst = snapshot.options.burst;
+        prop_assert!(creates.len() <= burst && deletes.len() <= burst);
+        prop_assert_eq!(plan.pod_manifest.is_some(), !creates.is_empty());
+        let mut names = creates.clone();
+        names.dedup();
+        prop_assert_eq!(names, creates, "one create a node");
+        for action in plan.phases.iter().flat_map(|phase| &phase.batches).flat_map(|batch| &batch.actions) {
+            prop_assert!(!action.message.is_empty());
+        }
+        prop_assert!(plan.deviations.is_subset(&snapshot.options.deviations));
+        if let Some(requeue) = &plan.requeue {
+            prop_assert!(!requeue.delay.is_zero() && !requeue.reason.is_empty());
+        }
+    }
+
+    // What is said about a node is what a plan does there.
+    #[test]
+    fn explanations_agree_with_the_plan(snapshot in anything()) {
+        let snapshot = Snapshot { own_writes: vec![], ..snapshot };
+        let plan = nodewise_planner::plan(&snapshot);
+        let told = nodewise_planner::explain(&snapshot, None);
+        prop_assert!(told.is_sorted_by(|a, b| a.node_name < b.node_name));
+        let (creates, deletes) = moves(&plan);
+        for node in &told {
+            let created = creates.contains(&node.node_name.as_str());
+            let deleted = node.pods.iter().any(|pod| deletes.contains(&pod.pod_name.as_str()));
+            let changes = matches!(node.state, NodeState::Missing | NodeState::BeingReplaced | NodeState::MustNotRun);
+            prop_assert!(changes || !(created || deleted), "{:?}", node);
+            prop_assert!(node.should_run || !created, "{:?}", node);
+            if matches!(snapshot.daemon_set.strategy, UpdateStrategy::RollingUpdate(_)) && node.state == NodeState::Runs {
+                prop_assert!(node.pods.iter().any(|pod| pod.updated && !pod.deleting), "{:?}", node);
+            }
+        }
+    }
+
+    // D-97, D-95: a plan never forgets a back-off that still runs, and never shortens it.
+    #[test]
+    fn backoffs_only_grow_or_expire(snapshot in anything()) {
+        let after = nodewise_planner::plan(&Snapshot { own_writes: vec![], ..snapshot.clone() }).state;
+        for entry in &snapshot.state.failed_pod_backoffs {
+            let age = snapshot.now.duration_since(entry.last);
+            if age > SignedDuration::from_mins(30) || age.is_negative() {
+                continue;
+            }
+            let kept = after.failed_pod_backoffs.iter().any(|other| {
+                (other.observed_generation, &other.node_name) == (entry.observed_generation, &entry.node_name)
+                    && other.last >= entry.last
+            });
+            prop_assert!(kept, "{:?} is in {:?}", entry, after.failed_pod_backoffs);
+        }
+    }
+}

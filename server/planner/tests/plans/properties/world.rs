@@ -1,0 +1,205 @@
+//! A cluster whose caches lag, whose writes fail and whose pods come and go.
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use nodewise_planner::{
+    plan::{ActionKind, Plan},
+    report::{OutcomeResult, fold},
+    snapshot::{OwnWrite, Pod, PodPhase, Snapshot, TaintEffect},
+};
+
+use crate::support::{Cluster, node, taint};
+
+/// What can happen next.
+#[derive(Debug, Clone)]
+pub(super) enum Event {
+    /// Plan and apply; the bits say, action by action, which creates and deletes go wrong, and whether a create that seems
+    /// to fail was done after all (D-82).
+    Sync {
+        faults: u32,
+        unclear: bool,
+    },
+    /// The caches catch up.
+    Observe,
+    /// Pods that are being deleted are gone.
+    Vanish,
+    /// A pod becomes ready, or stops being so.
+    Ready(usize),
+    Unready(usize),
+    /// A pod fails.
+    Fail(usize),
+    /// Someone deletes a pod.
+    Delete(usize),
+    /// A node is tainted, freed, removed, or added.
+    Taint(usize, &'static str),
+    Free(usize),
+    Remove(usize),
+    Add(usize),
+    /// A new template.
+    Template(u8),
+    /// The executor starts anew: its lists are most recent, and it remembers nothing.
+    Restart,
+    /// Time passes, in seconds.
+    Wait(u8),
+}
+
+/// The cluster as it is, and as the executor sees it.
+#[derive(Debug, Clone)]
+pub(super) struct World {
+    pub(super) live: Cluster,
+    cache: Vec<Pod>,
+    /// The executor uses the own-write gate.
+    gate: bool,
+    wrote: bool,
+}
+
+impl World {
+    pub(super) fn new(live: Cluster, gate: bool) -> Self {
+        Self {
+            cache: live.pods.clone(),
+            live,
+            gate,
+            wrote: false,
+        }
+    }
+
+    /// What the executor asks.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let mut snapshot = self.live.snapshot();
+        snapshot.pods = vec![Arc::from(self.cache.clone())];
+        if self.gate && self.wrote {
+            let (written, observed) = ("2".to_owned(), "1".to_owned());
+            snapshot.own_writes.push(OwnWrite {
+                resource: "pods".to_owned(),
+                written,
+                observed,
+            });
+        }
+        snapshot
+    }
+
+    /// Lets something happen. Returns the question and the answer where there was one.
+    pub(super) fn happen(&mut self, event: &Event) -> Option<(Snapshot, Plan)> {
+        match event {
+            Event::Sync { faults, unclear } => return Some(self.sync(*faults, *unclear)),
+            Event::Observe => self.observe(),
+            Event::Vanish => self.live.pods.retain(|pod| !pod.deleting),
+            Event::Ready(index) => self.pod(*index, |pod, now| {
+                if !pod.phase.is_terminal() && !pod.ready {
+                    (pod.phase, pod.ready, pod.ready_since) = (PodPhase::Running, true, Some(now));
+                }
+            }),
+            Event::Unready(index) => self.pod(*index, |pod, _| pod.ready = false),
+            Event::Fail(index) => self.pod(*index, |pod, _| {
+                (pod.phase, pod.ready) = (PodPhase::Failed, false);
+            }),
+            Event::Delete(index) => self.pod(*index, |pod, _| pod.deleting = true),
+            Event::Taint(index, text) => self.node(*index, |node| node.taints = vec![taint(text)]),
+            Event::Free(index) => self.node(*index, |node| node.taints.clear()),
+            Event::Remove(index) => {
+                if self.live.nodes.len() > 1 {
+                    let index = *index % self.live.nodes.len();
+                    self.live.nodes.remove(index);
+                }
+            }
+            Event::Add(index) => {
+                let name = format!("node-{index}");
+                if self.live.nodes.iter().all(|node| node.name != name) {
+                    self.live.nodes.push(node(&name, &[]));
+                }
+            }
+            Event::Template(version) => {
+                // A create of the former template that no one has seen yet is not this test's subject.
+                self.observe();
+                self.live.change_template(&format!("img:{version}"));
+            }
+            Event::Restart => {
+                self.live.state = nodewise_planner::snapshot::State::default();
+                (self.cache, self.wrote) = (self.live.pods.clone(), false);
+            }
+            Event::Wait(seconds) => self.live.now += SignedDuration::from_secs((*seconds).into()),
+        }
+        None
+    }
+
+    fn pod(&mut self, index: usize, change: impl FnOnce(&mut Pod, jiff::Timestamp)) {
+        let now = self.live.now;
+        let count = self.live.pods.len();
+        if count > 0 {
+            change(&mut self.live.pods[index % count], now);
+        }
+    }
+
+    fn node(&mut self, index: usize, change: impl FnOnce(&mut nodewise_planner::snapshot::Node)) {
+        let count = self.live.nodes.len();
+        change(&mut self.live.nodes[index % count]);
+    }
+
+    /// The caches show what is, and expectations are met by what they show.
+    fn observe(&mut self) {
+        (self.cache, self.wrote) = (self.live.pods.clone(), false);
+        if let Some(pair) = &mut self.live.state.expectations {
+            pair.creates
+                .retain(|create| self.cache.iter().all(|pod| pod.name != create.pod_name));
+            let gone = |uid: &String| self.cache.iter().all(|pod| &pod.uid != uid || pod.deleting);
+            pair.delete_uids.retain(|uid| !gone(uid));
+        }
+    }
+
+    fn sync(&mut self, faults: u32, unclear: bool) -> (Snapshot, Plan) {
+        let snapshot = self.snapshot();
+        let plan = nodewise_planner::plan(&snapshot);
+        let (mut rank, mut lost) = (0, vec![]);
+        let outcomes = self.live.apply_with(&plan, &mut |action| {
+            rank += 1;
+            let fails = faults >> (rank % 32) & 1 == 1;
+            match &action.kind {
+                ActionKind::CreatePod { .. } if fails => {
+                    lost.push(action.clone());
+                    OutcomeResult::Failed
+                }
+                ActionKind::DeletePod { .. } if fails => OutcomeResult::Failed,
+                _ => OutcomeResult::Succeeded,
+            }
+        });
+        if unclear {
+            for action in lost {
+                self.live.create_unless_there(&action);
+            }
+        }
+        self.wrote |= !outcomes.is_empty();
+        self.live.state = fold(&self.live.state, &outcomes, &self.live.options);
+        (snapshot, plan)
+    }
+
+    /// Lets the cluster come to rest: everything works, everything is seen, and time passes.
+    pub(super) fn come_to_rest(&mut self) -> Result<(), String> {
+        for _ in 0..120 {
+            self.live.pods.retain(|pod| {
+                let bound_to_missing = pod
+                    .target
+                    .node()
+                    .is_some_and(|name| !self.live.nodes.iter().any(|node| node.name == name));
+                !pod.deleting && !bound_to_missing
+            });
+            self.live.all_ready();
+            // Longer than expectations, minReadySeconds and the longest back-off.
+            self.live.now += SignedDuration::from_mins(16);
+            self.observe();
+            let (_, plan) = self.sync(0, false);
+            if plan.phases.is_empty() && plan.requeue.is_none() && plan.error.is_none() {
+                return Ok(());
+            }
+        }
+        Err(format!("it does not come to rest: {:?}", self.live.plan()))
+    }
+
+    /// Whether a pod may start, and may stay, on a node: there are no tolerations here.
+    pub(super) fn may(&self, name: &str) -> Option<(bool, bool)> {
+        let node = self.live.nodes.iter().find(|node| node.name == name)?;
+        let has = |effect| node.taints.iter().any(|taint| taint.effect == effect);
+        let keep = !has(TaintEffect::NoExecute);
+        Some((keep && !has(TaintEffect::NoSchedule), keep))
+    }
+}

@@ -1,0 +1,273 @@
+//! What becomes of plans, and what is held afterwards.
+
+use std::time::Duration;
+
+use nodewise_planner::{
+    plan::{Action, ActionKind, PhaseKind},
+    report::{ComeBack, Outcome, OutcomeResult, come_back, fold},
+    snapshot::{Deviation, Options, State},
+};
+
+use crate::support::{Cluster, actions, status};
+
+/// How many creates and deletes are still expected.
+fn expected(state: &State) -> (usize, usize) {
+    state
+        .expectations
+        .as_ref()
+        .map_or((0, 0), |pair| (pair.creates.len(), pair.delete_uids.len()))
+}
+
+fn is_create(action: &Action) -> bool {
+    matches!(action.kind, ActionKind::CreatePod { .. })
+}
+
+fn count(outcomes: &[Outcome], result: OutcomeResult) -> usize {
+    outcomes.iter().filter(|outcome| outcome.result == result).count()
+}
+
+/// Lets creates end in a way, and everything else succeed.
+fn creates_end(result: OutcomeResult) -> impl FnMut(&Action) -> OutcomeResult {
+    move |action| {
+        if is_create(action) {
+            result
+        } else {
+            OutcomeResult::Succeeded
+        }
+    }
+}
+
+#[test]
+fn s_63_a_quota_stops_slow_start() {
+    let mut cluster = Cluster::new(100);
+    let plan = cluster.plan();
+    let mut left = 10;
+    let outcomes = cluster.apply_with(&plan, &mut |action| {
+        if is_create(action) && left == 0 {
+            return OutcomeResult::Failed;
+        }
+        left -= usize::from(is_create(action));
+        OutcomeResult::Succeeded
+    });
+    // D-77, D-78: calls 1 + 2 + 4 + 8; the status is written all the same.
+    assert_eq!(count(&outcomes, OutcomeResult::Failed), 5, "S-63, D-78");
+    assert_eq!(count(&outcomes, OutcomeResult::Skipped), 85, "S-63, D-78");
+    let state = fold(&cluster.state, &outcomes, &cluster.options);
+    // D-73: ten are still to be seen.
+    assert_eq!(expected(&state), (10, 0), "S-63, D-73");
+    assert_eq!(cluster.ds.status.desired_number_scheduled, 100, "S-63");
+    let back = come_back(&outcomes, None, None);
+    assert!(back.backoff, "S-63, D-79");
+    assert_eq!(
+        back.message,
+        "of 101 actions 5 failed and 85 were skipped; action 11: refused"
+    );
+    cluster.state = state;
+    cluster.observe();
+    assert_eq!(
+        cluster.plan().state.expectations.map(|pair| pair.creates.len()),
+        Some(90),
+        "S-63: healed"
+    );
+}
+
+#[test]
+fn s_64_deletes_are_made_though_creates_fail() {
+    let mut cluster = Cluster::new(4).with(&["a@node-0 t=1", "b@node-0 t=2"]);
+    let plan = cluster.plan();
+    let outcomes = cluster.apply_with(&plan, &mut creates_end(OutcomeResult::Failed));
+    // D-79
+    assert_eq!(
+        (
+            count(&outcomes, OutcomeResult::Failed),
+            count(&outcomes, OutcomeResult::Skipped)
+        ),
+        (1, 2),
+        "S-64"
+    );
+    assert!(
+        cluster.pods.iter().any(|pod| pod.name == "b" && pod.deleting),
+        "S-64, D-79"
+    );
+    assert_eq!(cluster.ds.status, status(&plan), "S-64, D-71");
+    assert_eq!(
+        expected(&fold(&cluster.state, &outcomes, &cluster.options)),
+        (0, 1),
+        "S-64, D-73"
+    );
+}
+
+#[test]
+fn s_65_q_20_a_namespace_that_is_terminating() {
+    let mut cluster = Cluster::new(4);
+    let plan = cluster.plan();
+    let outcomes = cluster.apply_with(&plan, &mut creates_end(OutcomeResult::NamespaceTerminating));
+    // D-80: no batch stops and nothing failed.
+    assert_eq!(
+        count(&outcomes, OutcomeResult::NamespaceTerminating),
+        4,
+        "S-65, D-80"
+    );
+    assert!(!come_back(&outcomes, None, None).backoff, "S-65, D-80");
+    assert_eq!(
+        expected(&fold(&cluster.state, &outcomes, &Options::upstream_strict())),
+        (4, 0),
+        "S-65, D-80"
+    );
+    assert!(cluster.options.deviates(Deviation::LowerOnNamespaceTerminating));
+    assert_eq!(
+        expected(&fold(&cluster.state, &outcomes, &cluster.options)),
+        (0, 0),
+        "Q-20"
+    );
+}
+
+#[test]
+fn s_66_deletes_that_find_nothing_or_fail() {
+    // (numbers, result, failed, deletes still expected)
+    let table = [
+        ("S-66, D-81", OutcomeResult::NotFound, false, 0),
+        ("S-66, D-73, D-81", OutcomeResult::Failed, true, 0),
+        ("D-81: lowered by the watch", OutcomeResult::Succeeded, false, 1),
+        ("D-73", OutcomeResult::Skipped, true, 0),
+    ];
+    for (what, result, failed, left) in table {
+        let mut cluster = Cluster::new(0).with(&["a@lost unbound"]);
+        let plan = cluster.plan();
+        let outcomes = cluster.apply_with(&plan, &mut |action| match action.kind {
+            ActionKind::DeletePod { .. } => result,
+            _ => OutcomeResult::Succeeded,
+        });
+        assert_eq!(
+            expected(&fold(&cluster.state, &outcomes, &cluster.options)),
+            (0, left),
+            "{what}"
+        );
+        assert_eq!(come_back(&outcomes, None, None).backoff, failed, "{what}");
+    }
+}
+
+#[test]
+fn d_82_creates_with_other_ends() {
+    // (numbers, result, creates still expected, failed)
+    let table = [
+        ("D-82: unclear", OutcomeResult::Failed, 0, true),
+        ("D-73: seen in the watch", OutcomeResult::Succeeded, 1, false),
+        ("as good as done", OutcomeResult::AlreadyExists, 0, false),
+        (
+            "the next plan derives another name",
+            OutcomeResult::NameTaken,
+            0,
+            true,
+        ),
+    ];
+    for (what, result, left, failed) in table {
+        let mut cluster = Cluster::new(1);
+        let plan = cluster.plan();
+        let outcomes = cluster.apply_with(&plan, &mut creates_end(result));
+        let state = fold(&cluster.state, &outcomes, &cluster.options);
+        assert_eq!(expected(&state), (left, 0), "{what}");
+        assert_eq!(come_back(&outcomes, None, None).backoff, failed, "{what}");
+        let collisions = u32::from(result == OutcomeResult::NameTaken);
+        assert_eq!(
+            state
+                .pod_name_collisions
+                .iter()
+                .map(|(_, count)| count)
+                .sum::<u32>(),
+            collisions,
+            "{what}"
+        );
+    }
+}
+
+#[test]
+fn a_taken_name_is_not_tried_again() {
+    let mut cluster = Cluster::new(1);
+    let mut names = vec![];
+    for _ in 0..3 {
+        let plan = cluster.plan();
+        names.extend(
+            actions(&plan, PhaseKind::Creates)
+                .into_iter()
+                .map(|action| format!("{:?}", action.kind)),
+        );
+        let outcomes = cluster.apply_with(&plan, &mut creates_end(OutcomeResult::NameTaken));
+        cluster.state = fold(&cluster.state, &outcomes, &cluster.options);
+    }
+    names.dedup();
+    assert_eq!(
+        (names.len(), cluster.state.pod_name_collisions.clone()),
+        (3, vec![("node-0".to_owned(), 3)])
+    );
+}
+
+#[test]
+fn s_67_when_to_come_back() {
+    let minute = Some(Duration::from_mins(1));
+    let back = |backoff, after, message: &str| ComeBack {
+        backoff,
+        after,
+        message: message.to_owned(),
+    };
+    assert_eq!(come_back(&[], None, None), back(false, None, ""));
+    assert_eq!(come_back(&[], None, Some("")), back(false, None, ""));
+    assert_eq!(
+        come_back(&[], minute, None),
+        back(false, minute, "the plan asked for it"),
+        "D-92"
+    );
+    // D-71.12: the error of a plan fails the sync as a failed write does.
+    assert_eq!(
+        come_back(&[], minute, Some("no")),
+        back(true, minute, "the plan is not complete: no"),
+        "S-67, D-71"
+    );
+}
+
+#[test]
+fn s_68_a_quota_for_good() {
+    let mut cluster = Cluster::new(5);
+    for _ in 0..4 {
+        let plan = cluster.plan();
+        let room = 2 - cluster.pods.len();
+        let mut left = room;
+        let outcomes = cluster.apply_with(&plan, &mut |action| {
+            if is_create(action) && left == 0 {
+                return OutcomeResult::Failed;
+            }
+            left -= usize::from(is_create(action));
+            OutcomeResult::Succeeded
+        });
+        assert!(come_back(&outcomes, None, None).backoff, "S-68");
+        cluster.state = fold(&cluster.state, &outcomes, &cluster.options);
+        cluster.observe();
+        cluster.all_ready();
+    }
+    assert_eq!(
+        (
+            cluster.ds.status.current_number_scheduled,
+            cluster.ds.status.number_ready
+        ),
+        (2, 2),
+        "S-68"
+    );
+}
+
+#[test]
+fn a_failed_claim_ends_the_plan() {
+    // S-38, S-39, D-27: neither creates nor status.
+    let mut cluster = Cluster::new(5).with(&["a@node-0 orphan"]);
+    let before = cluster.ds.status;
+    let plan = cluster.plan();
+    let outcomes = cluster.apply_with(&plan, &mut |action| match action.kind {
+        ActionKind::AdoptPod { .. } => OutcomeResult::Failed,
+        _ => OutcomeResult::Succeeded,
+    });
+    assert_eq!((cluster.pods.len(), cluster.ds.status), (1, before), "S-38, S-39");
+    assert_eq!(
+        expected(&fold(&cluster.state, &outcomes, &cluster.options)),
+        (0, 0),
+        "D-73"
+    );
+}

@@ -1,0 +1,326 @@
+//! The rolling update without surge, and OnDelete.
+
+use nodewise_planner::{
+    plan::{PhaseKind, Reason, Verdict},
+    snapshot::UpdateStrategy,
+};
+
+use crate::support::{Cluster, actions, counts, moves, reasons};
+
+/// Syncs until nothing happens; what was created and deleted in each.
+fn syncs(cluster: &mut Cluster) -> Vec<(usize, usize)> {
+    let mut done = vec![];
+    loop {
+        match cluster.sync() {
+            (0, 0) => return done,
+            some => done.push(some),
+        }
+        assert!(done.len() < 20, "it never ends: {done:?}");
+    }
+}
+
+/// The same, where everything turns ready after each sync.
+fn ready_syncs(cluster: &mut Cluster) -> Vec<(usize, usize)> {
+    let mut done = vec![];
+    loop {
+        match cluster.sync() {
+            (0, 0) => return done,
+            some => done.push(some),
+        }
+        cluster.all_ready();
+        assert!(done.len() < 30, "it never ends: {done:?}");
+    }
+}
+
+#[test]
+fn s_69_two_at_a_time() {
+    let mut cluster = Cluster::new(5).rolling("2", "0").with_old_pods();
+    // D-42, D-44, D-74: deletes in one plan, creates in the next.
+    assert_eq!(
+        ready_syncs(&mut cluster),
+        [(0, 2), (2, 0), (0, 2), (2, 0), (0, 1), (1, 0)]
+    );
+    assert_eq!(cluster.plan().verdict, Verdict::Noop);
+}
+
+#[test]
+fn s_70_s_71_pods_that_never_turn_ready_stop_a_rollout() {
+    let mut cluster = Cluster::new(5).rolling("3", "0").with_old_pods();
+    assert_eq!(syncs(&mut cluster), [(0, 3), (3, 0)], "S-70");
+    let mut cluster = Cluster::new(5).rolling("2", "0").with_old_pods();
+    assert_eq!(syncs(&mut cluster), [(0, 2), (2, 0)]);
+    cluster.change_template("img:2");
+    assert_eq!(syncs(&mut cluster), [(0, 2), (2, 0)], "S-71: the unready ones");
+    let untouched = cluster
+        .pods
+        .iter()
+        .filter(|pod| pod.name.starts_with("old-"))
+        .count();
+    assert_eq!(untouched, 3, "S-71");
+}
+
+#[test]
+fn s_72_pods_that_are_not_available_go_at_once() {
+    let mut cluster = Cluster::new(5).rolling("3", "0").with_old_pods();
+    cluster.pods.iter_mut().for_each(|pod| pod.ready = false);
+    assert_eq!(
+        reasons(&cluster.plan(), PhaseKind::Deletes),
+        [Reason::RolloutOldUnavailable; 5]
+    );
+    assert_eq!(syncs(&mut cluster), [(0, 5), (5, 0)], "S-72, D-42");
+}
+
+#[test]
+fn s_73_limits_that_change_restart_nothing() {
+    let mut cluster =
+        Cluster::new(3).with(&["a@node-0 new ready", "b@node-1 new ready", "c@node-2 new ready"]);
+    cluster.sync();
+    for (max_unavailable, max_surge) in [("2", "0"), ("0", "1"), ("50%", "0")] {
+        let plan = cluster.clone().rolling(max_unavailable, max_surge).plan();
+        assert_eq!(plan.verdict, Verdict::Noop, "S-73: {max_unavailable} {max_surge}");
+    }
+    assert_eq!(cluster.clone().on_delete().plan().verdict, Verdict::Noop, "S-73");
+}
+
+#[test]
+fn s_74_the_budget_counts_what_is_unavailable_already() {
+    for max_unavailable in 0..=11 {
+        let mut cluster = Cluster::new(20)
+            .rolling(&max_unavailable.to_string(), "0")
+            .with_old_pods();
+        for pod in cluster.pods.iter_mut().take(10) {
+            pod.ready = false;
+        }
+        let plan = cluster.plan();
+        let expected = if max_unavailable <= 10 { 10 } else { 11 };
+        assert_eq!(counts(&plan), (0, expected), "S-74, D-42: {max_unavailable}");
+        let within = reasons(&plan, PhaseKind::Deletes)
+            .iter()
+            .filter(|r| **r == Reason::RolloutWithinBudget)
+            .count();
+        assert_eq!(within, expected - 10);
+    }
+}
+
+#[test]
+fn s_75_a_budget_that_is_exceeded() {
+    let mut cluster = Cluster::new(100).rolling("10", "0");
+    for index in 0..100 {
+        let words = match index {
+            0..88 => "new",
+            88..90 => "old",
+            _ => "old ready",
+        };
+        let text = format!("p{index:02}@node-{index} {words}");
+        cluster.pod(&text);
+    }
+    let plan = cluster.plan();
+    assert_eq!(moves(&plan), (vec![], vec!["p88", "p89"]), "S-75");
+    let rollout = plan.rollout.expect("it is described");
+    assert_eq!(
+        (rollout.unavailable, rollout.max_unavailable, rollout.outdated),
+        (90, 10, 12)
+    );
+}
+
+#[test]
+fn d_40_limits_scale_and_round_up() {
+    // (numbers, nodes, maxUnavailable, maxSurge, scaled to)
+    let table = [
+        ("S-76", 3, "50%", "0", (2, 0)),
+        ("S-76", 2, "50%", "0", (1, 0)),
+        ("S-76", 2, "0", "100%", (0, 2)),
+        ("S-77: both zero", 2, "0", "0", (1, 0)),
+        ("S-77: both zero", 2, "0%", "0%", (1, 0)),
+        ("S-77: nothing desired", 0, "0", "0", (0, 0)),
+        ("D-40: maxSurge missing", 2, "2", "-", (2, 0)),
+        ("D-40", 199, "1%", "0", (2, 0)),
+        ("D-40", 200, "1%", "0", (2, 0)),
+        ("D-40", 3, "7", "0", (7, 0)),
+        ("S-99, D-40", 3, "0", "20%", (0, 1)),
+        ("Q-8: a percentage of nothing", 0, "0", "50%", (0, 0)),
+    ];
+    for (what, nodes, max_unavailable, max_surge, scaled) in table {
+        let plan = Cluster::new(nodes).rolling(max_unavailable, max_surge).plan();
+        let rollout = plan.rollout.expect("it is described");
+        assert_eq!(
+            (rollout.max_unavailable, rollout.max_surge),
+            scaled,
+            "{what}: {max_unavailable} {max_surge}"
+        );
+    }
+    let mut cluster = Cluster::new(2).with_old_pods();
+    cluster.ds.strategy = UpdateStrategy::RollingUpdate(None);
+    assert_eq!(
+        counts(&cluster.plan()),
+        (0, 1),
+        "D-40: rollingUpdate missing acts as 1"
+    );
+}
+
+#[test]
+fn s_83_limits_that_cannot_be_read() {
+    for (max_unavailable, max_surge) in [
+        ("\"5\"", "0"),
+        ("-", "0"),
+        ("1", "\"1\""),
+        ("a%", "0"),
+        ("1", "%"),
+        ("1.5%", "0"),
+    ] {
+        let cluster = Cluster::new(2)
+            .rolling(max_unavailable, max_surge)
+            .with_old_pods();
+        let plan = cluster.plan();
+        assert_eq!(counts(&plan), (0, 0), "S-83, D-40: {max_unavailable} {max_surge}");
+        assert!(
+            plan.error
+                .as_ref()
+                .is_some_and(|error| error.contains("rollingUpdate.max")),
+            "{:?}",
+            plan.error
+        );
+        assert_eq!(plan.verdict, Verdict::Apply);
+        assert_eq!(
+            actions(&plan, PhaseKind::Status).len(),
+            1,
+            "S-83, D-71: the status is written all the same"
+        );
+        // Placement goes on, and the step is not even reached then.
+        let mut cluster = cluster;
+        cluster.pods.pop();
+        let plan = cluster.plan();
+        assert_eq!((counts(&plan), plan.error), ((1, 0), None), "D-39");
+    }
+}
+
+#[test]
+fn d_41_what_uses_the_budget() {
+    // One node with an available old pod, one as described, maxUnavailable 1: the first is replaced unless the other uses it.
+    let table: [(&str, &[&str], bool); 9] = [
+        ("S-78: being deleted", &["a@node-1 new ready deleting"], true),
+        (
+            "two of a kind",
+            &["a@node-1 new ready", "b@node-1 new ready deleting"],
+            false,
+        ),
+        ("available", &["a@node-1 new ready"], false),
+        ("not available", &["a@node-1 new"], true),
+        (
+            "failed, held, and so gone",
+            &["a@node-1 new ready", "b@node-1 failed deleting"],
+            false,
+        ),
+        (
+            "on a missing node, not available (D-43)",
+            &["a@node-1 new ready", "b@gone new"],
+            true,
+        ),
+        (
+            "on a missing node, available (D-43)",
+            &["a@node-1 new ready", "b@gone new ready"],
+            false,
+        ),
+        (
+            "two new on a missing node (D-43)",
+            &["a@node-1 new ready", "b@gone new ready", "c@gone new ready"],
+            true,
+        ),
+        (
+            "one of each on a missing node",
+            &["a@node-1 new ready", "b@gone new ready", "c@gone old ready"],
+            true,
+        ),
+    ];
+    for (what, pods, used) in table {
+        let plan = Cluster::new(2).with(&["o@node-0 old ready"]).with(pods).plan();
+        assert_eq!(counts(&plan), (0, usize::from(!used)), "D-41: {what}");
+        assert_eq!(
+            plan.rollout.expect("it is described").unavailable,
+            u32::from(used),
+            "D-41: {what}"
+        );
+    }
+    // An old pod on a missing node is a candidate like another, and must go when it is not available.
+    let plan = Cluster::new(1)
+        .rolling("2", "0")
+        .with(&["o@gone old", "n@node-0 old ready"])
+        .plan();
+    assert_eq!(moves(&plan).1, ["o", "n"], "D-43");
+}
+
+#[test]
+fn s_79_a_node_that_may_only_keep_its_pod_loses_it() {
+    let cluster = Cluster::new(2).taint(0, &["a:NoSchedule"]);
+    let mut cluster = cluster.with(&["o@node-0 old ready", "n@node-1 new ready"]);
+    //
+    assert_eq!(syncs(&mut cluster), [(0, 1)], "S-79, D-43");
+}
+
+#[test]
+fn s_82_a_rollback_spares_what_was_not_replaced() {
+    let pods = ["a@node-0 new ready", "b@node-1 new ready", "c@node-2 new ready"];
+    let mut cluster = Cluster::new(3).with(&pods);
+    let first = cluster.ds.template.clone();
+    cluster.change_template("img:2");
+    assert_eq!((cluster.sync(), cluster.sync()), ((0, 1), (1, 0)));
+    cluster.all_ready();
+    assert_eq!(
+        cluster
+            .revisions
+            .iter()
+            .map(|revision| revision.number)
+            .collect::<Vec<_>>(),
+        [1, 2],
+        "S-102"
+    );
+    cluster.ds.template = first;
+    cluster.ds.generation += 1;
+    assert_eq!(ready_syncs(&mut cluster), [(0, 1), (1, 0)], "S-82");
+    let survivors = cluster
+        .pods
+        .iter()
+        .filter(|pod| pods.iter().any(|text| text.starts_with(&pod.name)));
+    assert_eq!(survivors.count(), 2, "S-82");
+    assert_eq!(
+        cluster
+            .revisions
+            .iter()
+            .map(|revision| revision.number)
+            .collect::<Vec<_>>(),
+        [3, 2],
+        "S-82, S-102"
+    );
+}
+
+#[test]
+fn s_100_s_101_on_delete_waits_for_someone_to_delete() {
+    let mut cluster = Cluster::new(2)
+        .on_delete()
+        .with(&["a@node-0 new ready", "b@node-1 new ready"]);
+    cluster.change_template("img:2");
+    // D-50
+    assert_eq!(cluster.sync(), (0, 0));
+    assert_eq!(
+        (
+            cluster.revisions.len(),
+            cluster.ds.status.updated_number_scheduled
+        ),
+        (2, 0),
+        "S-100"
+    );
+    cluster.pods.remove(0);
+    assert_eq!(cluster.sync(), (1, 0), "S-101");
+    cluster.all_ready();
+    cluster.sync();
+    assert_eq!(cluster.ds.status.updated_number_scheduled, 1, "S-101");
+}
+
+#[test]
+fn d_74_rolling_waits_for_placement() {
+    let cluster = Cluster::new(3)
+        .rolling("3", "0")
+        .with(&["a@node-0 old ready", "b@node-1 old ready"]);
+    let plan = cluster.plan();
+    assert_eq!(moves(&plan), (vec!["node-2"], vec![]), "D-74");
+}

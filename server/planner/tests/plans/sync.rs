@@ -1,0 +1,373 @@
+//! The order of a plan, gates, expectations and batches.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use nodewise_planner::{
+    plan::{ActionKind, EventType, PhaseKind, Verdict},
+    snapshot::{Expectations, ExpectedCreate, OwnWrite, Selector},
+};
+use serde_json::json;
+
+use crate::support::{Cluster, actions, apply::phases, counts, events, moves, status};
+
+fn expecting(creates: &[&str], deletes: &[&str], age: SignedDuration) -> Cluster {
+    let mut cluster = Cluster::new(2);
+    cluster.state.expectations = Some(Expectations {
+        set_at: cluster.now - age,
+        creates: creates
+            .iter()
+            .map(|node| ExpectedCreate {
+                pod_name: String::new(),
+                node_name: (*node).to_owned(),
+            })
+            .collect(),
+        delete_uids: deletes.iter().map(|uid| (*uid).to_owned()).collect(),
+    });
+    cluster
+}
+
+#[test]
+fn s_1_the_first_plan() {
+    let mut cluster = Cluster::new(5);
+    cluster.revisions.clear();
+    cluster.ds.generation = 4;
+    let plan = cluster.plan();
+    // D-71, D-76: creates before deletes, the status last.
+    assert_eq!(
+        phases(&plan),
+        [PhaseKind::Revisions, PhaseKind::Creates, PhaseKind::Status],
+        "S-1"
+    );
+    let creates = &plan.phases[1].batches;
+    assert_eq!(
+        creates
+            .iter()
+            .map(|batch| batch.actions.len())
+            .collect::<Vec<_>>(),
+        [1, 2, 2],
+        "S-1, D-77"
+    );
+    assert_eq!(
+        (
+            status(&plan).desired_number_scheduled,
+            status(&plan).observed_generation
+        ),
+        (5, 4),
+        "S-1"
+    );
+    assert!(plan.pod_manifest.is_some());
+    // D-72
+    let expected = plan.state.expectations.expect("creates are expected");
+    assert_eq!(
+        (
+            expected.creates.len(),
+            expected.delete_uids.len(),
+            expected.set_at
+        ),
+        (5, 0, cluster.now),
+        "D-72"
+    );
+    let nodes: Vec<_> = expected
+        .creates
+        .iter()
+        .map(|create| create.node_name.as_str())
+        .collect();
+    assert_eq!(nodes, ["node-0", "node-1", "node-2", "node-3", "node-4"]);
+    let rollout = plan.rollout.expect("it is described");
+    assert_eq!((rollout.current_revision, rollout.desired), (1, 5));
+}
+
+#[test]
+fn s_45_an_empty_selector_is_only_reported() {
+    let mut cluster = Cluster::new(2).with(&["a@node-0 old ready orphan", "b@node-1 stray"]);
+    cluster.revisions.clear();
+    cluster.ds.selector = Some(Selector::default());
+    let plan = cluster.plan();
+    let message = "This daemon set is selecting all pods. A non-empty selector is required.";
+    assert_eq!(events(&plan), [("SelectingAll", message)], "S-45, D-71");
+    assert_eq!(
+        (phases(&plan), plan.status),
+        (vec![PhaseKind::Events], None),
+        "S-45, D-120"
+    );
+    assert!(matches!(
+        actions(&plan, PhaseKind::Events)[0].kind,
+        ActionKind::EmitEvent {
+            event_type: EventType::Warning,
+            ..
+        }
+    ));
+    // D-22, D-120: a selector that is missing selects nothing, which is something else.
+    cluster.ds.selector = None;
+    assert_eq!(moves(&cluster.plan()).0, ["node-0", "node-1"], "D-120");
+}
+
+#[test]
+fn s_46_a_workload_that_is_being_deleted_is_left_alone() {
+    let mut cluster = Cluster::new(2).with(&["a@node-0 old", "b@node-1 orphan", "c@node-1 stray"]);
+    cluster.revisions.clear();
+    cluster.ds.deleting = true;
+    let plan = cluster.plan();
+    assert_eq!(
+        (plan.verdict, plan.phases, plan.status),
+        (Verdict::Noop, vec![], None),
+        "S-46, D-71"
+    );
+}
+
+#[test]
+fn d_72_expectations_hold_everything_up_but_the_status() {
+    let five_minutes = SignedDuration::from_mins(5);
+    let tick = SignedDuration::from_nanos(1);
+    // (numbers, cluster, held up)
+    let table = [
+        (
+            "S-59",
+            expecting(&["node-0", "node-1"], &[], SignedDuration::ZERO),
+            true,
+        ),
+        ("D-72", expecting(&[], &["gone"], SignedDuration::ZERO), true),
+        (
+            "D-72: exactly five minutes",
+            expecting(&["node-0"], &[], five_minutes),
+            true,
+        ),
+        (
+            "S-60, D-72: strictly older",
+            expecting(&["node-0"], &[], five_minutes + tick),
+            false,
+        ),
+        (
+            "D-72: none left",
+            expecting(&[], &[], SignedDuration::ZERO),
+            false,
+        ),
+    ];
+    for (what, mut cluster, held) in table {
+        cluster.ds.generation = 2;
+        cluster.pod("a@lost unbound");
+        let plan = cluster.plan();
+        assert_eq!(counts(&plan), if held { (0, 0) } else { (2, 1) }, "{what}");
+        assert_eq!(
+            plan.verdict,
+            if held { Verdict::StatusOnly } else { Verdict::Apply },
+            "{what}"
+        );
+        // D-90
+        assert_eq!(
+            status(&plan).observed_generation,
+            if held { 1 } else { 2 },
+            "{what}"
+        );
+        if held {
+            assert_eq!(plan.state.expectations, cluster.state.expectations, "{what}");
+            assert_eq!(phases(&plan), [PhaseKind::Status], "S-59");
+        }
+    }
+    let plan = expecting(&["node-0"], &[], SignedDuration::from_secs(60)).plan();
+    let delay = plan.requeue.map(|requeue| requeue.delay);
+    assert_eq!(
+        delay,
+        Some(Duration::from_millis(240_001)),
+        "Q-18: when they expire"
+    );
+    // A plan without creates and deletes overwrites what was expected.
+    let settled = expecting(&["node-0"], &[], SignedDuration::from_mins(6));
+    let settled = settled.with(&["a@node-0 ready", "b@node-1 ready"]);
+    assert_eq!(settled.plan().state.expectations, None, "D-72");
+}
+
+#[test]
+fn d_71_revisions_and_claims_precede_the_gate() {
+    let mut cluster = expecting(&["node-0"], &[], SignedDuration::ZERO).with(&["a@node-1 orphan old"]);
+    cluster.change_template("img:2");
+    cluster.ds.revision_history_limit = Some(0);
+    let plan = cluster.plan();
+    assert_eq!(
+        phases(&plan),
+        [PhaseKind::Revisions, PhaseKind::Claims, PhaseKind::Status],
+        "D-71: no clean-up"
+    );
+    assert_eq!(plan.verdict, Verdict::StatusOnly);
+}
+
+#[test]
+fn d_63_clean_up_goes_on_while_pods_are_created() {
+    let mut cluster = Cluster::new(2).with(&["a@node-0 ready"]);
+    cluster.ds.revision_history_limit = Some(0);
+    cluster.change_template("img:2");
+    // S-110: the hash of a pod that is gone but held is still live.
+    let first = cluster.current_hash();
+    cluster.pods.clear();
+    cluster.pod("a@node-0 failed deleting").has_finalizers = true;
+    assert_eq!(
+        cluster.pods[0].labels.get("controller-revision-hash"),
+        Some(first.as_str())
+    );
+    assert_eq!(
+        phases(&cluster.plan()),
+        [PhaseKind::Revisions, PhaseKind::Creates, PhaseKind::Status],
+        "S-110, D-63"
+    );
+    cluster.pods.clear();
+    let plan = cluster.plan();
+    let order = [
+        PhaseKind::Revisions,
+        PhaseKind::Creates,
+        PhaseKind::Cleanup,
+        PhaseKind::Status,
+    ];
+    assert_eq!(phases(&plan), order, "D-63, D-64, D-71");
+    assert!(PhaseKind::Cleanup.requires_success(), "D-71: not after a failure");
+    // D-71: a step that cannot be decided skips the clean-up, too.
+    let mut failing = Cluster::new(1).rolling("\"x\"", "0").with(&["a@node-0 ready"]);
+    failing.ds.revision_history_limit = Some(0);
+    failing.change_template("img:2");
+    failing.pods.clear();
+    failing.pod("a@node-0 new ready");
+    let plan = failing.plan();
+    assert_eq!(
+        (phases(&plan), plan.error.is_some()),
+        (vec![PhaseKind::Revisions, PhaseKind::Status], true)
+    );
+}
+
+#[test]
+fn s_106_a_taken_revision_name_ends_the_plan() {
+    let mut cluster = Cluster::new(1);
+    let mut taken = cluster.revisions[0].clone();
+    (taken.data, taken.read_after_name_collision) = (json!({"other": true}), true);
+    cluster.revisions = vec![taken];
+    let plan = cluster.plan();
+    // D-62
+    assert_eq!(
+        (phases(&plan), plan.error.is_some()),
+        (vec![PhaseKind::Status], true),
+        "S-106, S-107"
+    );
+    let collision = actions(&plan, PhaseKind::Status)
+        .into_iter()
+        .find_map(|action| match &action.kind {
+            ActionKind::UpdateStatus { collision, .. } => *collision,
+            _ => None,
+        });
+    let collision = collision.expect("the count rises");
+    assert_eq!((collision.count, collision.expected), (1, None), "S-106");
+    cluster.ds.collision_count = Some(1);
+    assert_eq!(
+        phases(&cluster.plan()),
+        [PhaseKind::Revisions, PhaseKind::Creates, PhaseKind::Status],
+        "S-106"
+    );
+}
+
+#[test]
+fn s_61_s_62_d_75_the_burst_limits_creates_and_deletes_separately() {
+    let plan = Cluster::new(300).plan();
+    let batches: Vec<_> = plan.phases[0]
+        .batches
+        .iter()
+        .map(|batch| batch.actions.len())
+        .collect();
+    assert_eq!(batches, [1, 2, 4, 8, 16, 32, 64, 123], "S-61, D-75, D-77");
+    assert_eq!(
+        plan.state.expectations.map(|expected| expected.creates.len()),
+        Some(250),
+        "S-61, D-72"
+    );
+
+    let mut cluster = Cluster::new(350);
+    for index in 0..300 {
+        cluster.pod(&format!("a{index}@node-{index} t=1"));
+        cluster.pod(&format!("b{index}@node-{index} t=2"));
+    }
+    let plan = cluster.plan();
+    assert_eq!(counts(&plan), (50, 250), "S-62, D-75");
+    let deletes = plan
+        .phases
+        .iter()
+        .find(|phase| phase.kind == PhaseKind::Deletes)
+        .expect("there are deletes");
+    assert_eq!(deletes.batches.len(), 1, "D-81: all at once");
+    // The rest comes back by itself.
+    cluster.apply(&plan);
+    cluster.observe();
+    assert_eq!(cluster.sync(), (0, 50), "D-75");
+}
+
+#[test]
+fn d_110_own_writes_that_the_snapshot_does_not_show() {
+    let wrote = |resource: &str, written: &str, observed: &str| OwnWrite {
+        resource: resource.to_owned(),
+        written: written.to_owned(),
+        observed: observed.to_owned(),
+    };
+    // (numbers, written, observed, stale)
+    let table = [
+        ("S-127", "10", "5", true),
+        ("S-127", "10", "10", false),
+        ("D-111: the longer is greater", "9", "10", false),
+        ("D-111: the longer is greater", "100", "99", true),
+        ("D-111: bytewise", "21", "12", true),
+        ("D-111: not comparable", "10", "", false),
+        ("D-111: not comparable", "10", "0", false),
+        ("D-111: not comparable", "010", "5", false),
+        ("D-111: not comparable", "1x", "5", false),
+        ("D-111: not comparable", "", "5", false),
+        (
+            "D-111: larger than any integer",
+            "99999999999999999999999999",
+            "99999999999999999999999998",
+            true,
+        ),
+    ];
+    for (what, written, observed, stale) in table {
+        let mut snapshot = Cluster::new(1).snapshot();
+        snapshot.own_writes = vec![wrote("daemonsets", "3", "4"), wrote("pods", written, observed)];
+        let plan = nodewise_planner::plan(&snapshot);
+        assert_eq!(
+            plan.verdict == Verdict::Stale,
+            stale,
+            "{what}: {written} {observed}"
+        );
+        if stale {
+            assert_eq!((plan.phases, plan.state), (vec![], snapshot.state), "D-110");
+            assert!(plan.error.is_some_and(|error| error.contains("pods")), "D-110");
+        }
+    }
+}
+
+#[test]
+fn d_66_pods_without_any_label_are_not_created() {
+    let mut cluster = Cluster::new(2).with(&["a@lost unbound"]);
+    cluster.ds.template["metadata"] = json!({});
+    cluster.revisions[0].data = json!({"spec": {"template": cluster.ds.template.clone()}});
+    cluster.revisions[0].data["spec"]["template"]["$patch"] = json!("replace");
+    assert_eq!(counts(&cluster.plan()), (2, 1), "the hash is a label");
+    cluster.revisions[0].labels = [("app", "foo"), ("controller-revision-hash", "")]
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect();
+    let plan = cluster.plan();
+    assert_eq!((counts(&plan), plan.pod_manifest), ((0, 1), None), "D-66, D-79");
+    assert!(
+        plan.error.is_some_and(|error| error.contains("no labels")),
+        "D-66"
+    );
+}
+
+#[test]
+fn d_5_nothing_but_the_snapshot_matters_and_stopping_gives_no_plan() {
+    let snapshot = Cluster::new(3).with_old_pods().snapshot();
+    assert_eq!(
+        nodewise_planner::plan(&snapshot),
+        nodewise_planner::plan(&snapshot.clone()),
+        "D-5"
+    );
+    assert_eq!(nodewise_planner::plan_until(&snapshot, &|| true), None);
+    assert_eq!(nodewise_planner::explain_until(&snapshot, None, &|| true), None);
+    let asked = std::cell::Cell::new(0);
+    let later = || asked.replace(asked.get() + 1) > 2;
+    assert_eq!(nodewise_planner::plan_until(&snapshot, &later), None);
+}
