@@ -1,0 +1,286 @@
+//! The metric families themselves: their labels, buckets, names and help.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
+    time::Instant,
+};
+
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{
+        counter::Counter,
+        family::Family,
+        gauge::Gauge,
+        histogram::{Histogram, exponential_buckets},
+    },
+    registry::Registry,
+};
+
+use super::QUEUE_NAME;
+use crate::actuator::WRITER;
+
+type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
+type Seconds = Gauge<f64, AtomicU64>;
+
+/// Everything that is counted.
+pub(super) struct Families {
+    pub(super) queue: Queue,
+    pub(super) leader: Family<Name, Gauge>,
+    pub(super) slow_paths: Family<Name, Counter>,
+    pub(super) stale_syncs: Family<GroupResource, Counter>,
+    pub(super) plans: Family<Verdict, Counter>,
+    pub(super) plan_errors: Family<Code, Counter>,
+    pub(super) plan_duration: Histogram,
+    pub(super) plan_request_bytes: Histogram,
+    pub(super) plan_actions: Histogram,
+    pub(super) actions: Family<ActionLabels, Counter>,
+    pub(super) batches: Counter,
+    pub(super) api_calls: Histograms<ApiCall>,
+    pub(super) expectations: Family<OfWorkload, Gauge>,
+    pub(super) rollouts: Family<OfWorkload, Gauge>,
+    pub(super) events: Family<Fate, Counter>,
+}
+
+/// The metrics of the work queue.
+pub(super) struct Queue {
+    pub(super) depth: Family<Name, Gauge>,
+    pub(super) adds: Family<Name, Counter>,
+    pub(super) waited: Histograms<Name>,
+    pub(super) worked: Histograms<Name>,
+    pub(super) unfinished: Family<Name, Seconds>,
+    pub(super) longest: Family<Name, Seconds>,
+    pub(super) retries: Family<Name, Counter>,
+    /// When each piece of work that is under way began.
+    running: Mutex<HashMap<u64, Instant>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Name {
+    name: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct GroupResource {
+    pub(super) group: &'static str,
+    pub(super) resource: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Verdict {
+    pub(super) verdict: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Code {
+    pub(super) code: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Fate {
+    pub(super) fate: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ActionLabels {
+    pub(super) action: &'static str,
+    pub(super) reason: &'static str,
+    pub(super) result: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ApiCall {
+    pub(super) verb: &'static str,
+    pub(super) resource: &'static str,
+    pub(super) code: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct OfWorkload {
+    namespace: String,
+    name: String,
+    state: &'static str,
+}
+
+impl OfWorkload {
+    pub(super) fn new(namespace: &str, name: &str, state: &'static str) -> Self {
+        Self {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            state,
+        }
+    }
+}
+
+pub(super) const QUEUE: Name = Name { name: QUEUE_NAME };
+pub(super) const ELECTION: Name = Name { name: WRITER };
+
+/// Ten buckets from 10 ns, factor 10 (M-42).
+fn queue_buckets() -> Histogram {
+    Histogram::new(exponential_buckets(1e-8, 10.0, 10))
+}
+
+/// From 1 ms to 16 s.
+fn call_buckets() -> Histogram {
+    Histogram::new(exponential_buckets(0.001, 2.0, 15))
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self {
+            depth: Family::default(),
+            adds: Family::default(),
+            waited: Family::new_with_constructor(queue_buckets),
+            worked: Family::new_with_constructor(queue_buckets),
+            unfinished: Family::default(),
+            longest: Family::default(),
+            retries: Family::default(),
+            running: Mutex::default(),
+        }
+    }
+}
+
+impl Default for Families {
+    fn default() -> Self {
+        Self {
+            queue: Queue::default(),
+            leader: Family::default(),
+            slow_paths: Family::default(),
+            stale_syncs: Family::default(),
+            plans: Family::default(),
+            plan_errors: Family::default(),
+            plan_duration: call_buckets(),
+            plan_request_bytes: Histogram::new(exponential_buckets(1_024.0, 4.0, 9)),
+            plan_actions: Histogram::new([
+                0.0, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1_000.0,
+            ]),
+            actions: Family::default(),
+            batches: Counter::default(),
+            api_calls: Family::new_with_constructor(call_buckets),
+            expectations: Family::default(),
+            rollouts: Family::default(),
+            events: Family::default(),
+        }
+    }
+}
+
+impl Families {
+    /// A registry that shows all of them.
+    pub(super) fn register(&self) -> Registry {
+        let mut registry = Registry::default();
+        self.queue
+            .register(registry.sub_registry_with_prefix("workqueue"));
+        registry.register(
+            "leader_election_master_status",
+            "1 while this process leads",
+            self.leader.clone(),
+        );
+        let help = "Renewals that had to read the lease first";
+        registry.register("leader_election_slowpath", help, self.slow_paths.clone());
+        let help = "Reconciles put off because a cache was older than our own writes";
+        registry.register(
+            "daemonset_controller_stale_sync_skips",
+            help,
+            self.stale_syncs.clone(),
+        );
+        let own = registry.sub_registry_with_prefix("nodewise");
+        own.register("plans", "Plans answered, by verdict", self.plans.clone());
+        own.register(
+            "plan_errors",
+            "Failed calls for a plan, by gRPC code",
+            self.plan_errors.clone(),
+        );
+        own.register(
+            "plan_duration_seconds",
+            "Calls for a plan",
+            self.plan_duration.clone(),
+        );
+        own.register(
+            "plan_request_bytes",
+            "Size of a request for a plan",
+            self.plan_request_bytes.clone(),
+        );
+        own.register("plan_actions", "Actions of a plan", self.plan_actions.clone());
+        own.register(
+            "actions",
+            "Actions by kind, reason and result",
+            self.actions.clone(),
+        );
+        own.register("batches", "Batches applied", self.batches.clone());
+        own.register(
+            "api_call_duration_seconds",
+            "Calls to the apiserver",
+            self.api_calls.clone(),
+        );
+        let help = "Creates and deletes of a workload not yet seen in a watch";
+        own.register("expectations", help, self.expectations.clone());
+        own.register(
+            "rollout_nodes",
+            "Nodes of a workload by rollout state",
+            self.rollouts.clone(),
+        );
+        own.register(
+            "events",
+            "Kubernetes Events by what became of them",
+            self.events.clone(),
+        );
+        registry
+    }
+}
+
+impl Queue {
+    fn register(&self, registry: &mut Registry) {
+        registry.register("depth", "Keys that wait", self.depth.clone());
+        registry.register("adds", "Keys added", self.adds.clone());
+        registry.register(
+            "queue_duration_seconds",
+            "How long a key waits",
+            self.waited.clone(),
+        );
+        registry.register(
+            "work_duration_seconds",
+            "How long a key is worked on",
+            self.worked.clone(),
+        );
+        registry.register(
+            "unfinished_work_seconds",
+            "Age of all work under way, summed",
+            self.unfinished.clone(),
+        );
+        let help = "Age of the oldest work under way";
+        registry.register("longest_running_processor_seconds", help, self.longest.clone());
+        registry.register("retries", "Delayed adds", self.retries.clone());
+    }
+
+    /// Notes that work began, and gives it a number.
+    pub(super) fn began(&self, now: Instant) -> u64 {
+        let mut running = self.running();
+        let id = running.keys().max().map_or(0, |last| last + 1);
+        running.insert(id, now);
+        id
+    }
+
+    /// Notes that work ended.
+    pub(super) fn ended(&self, id: u64) {
+        self.running().remove(&id);
+    }
+
+    /// Brings the ages of work under way up to date.
+    pub(super) fn observe_running(&self) {
+        let ages: Vec<f64> = self
+            .running()
+            .values()
+            .map(|began| began.elapsed().as_secs_f64())
+            .collect();
+        self.unfinished
+            .get_or_create(&QUEUE)
+            .set(ages.iter().fold(0.0, |sum, age| sum + age));
+        self.longest
+            .get_or_create(&QUEUE)
+            .set(ages.into_iter().fold(0.0, f64::max));
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<u64, Instant>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

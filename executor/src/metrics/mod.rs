@@ -1,0 +1,306 @@
+//! What Prometheus is told.
+//!
+//! Work-queue and leader-election metrics carry the names and labels that controllers have always had, so that existing
+//! dashboards work; everything of our own starts with `nodewise_`. Durations are in seconds.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use nodewise_proto::v1;
+use prometheus_client::{encoding::text, registry::Registry};
+
+use crate::{
+    apply::{self, Applied},
+    event::Resource,
+};
+
+mod families;
+#[cfg(test)]
+mod tests;
+
+use families::{
+    ActionLabels, ApiCall, Code, ELECTION, Families, Fate, GroupResource, OfWorkload, QUEUE, Verdict,
+};
+
+/// The queue's name in the `workqueue_*` metrics.
+pub const QUEUE_NAME: &str = "daemonset";
+
+const EXPECTATION_STATES: [&str; 2] = ["create", "delete"];
+const ROLLOUT_STATES: [&str; 4] = ["desired", "outdated", "unavailable", "surging"];
+
+/// A handle on all metrics of this executor. Clones share them.
+#[derive(Clone)]
+pub struct Metrics {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    registry: Registry,
+    families: Families,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+impl Metrics {
+    /// All metrics, at zero.
+    #[must_use]
+    pub fn new() -> Self {
+        let families = Families::default();
+        Self {
+            inner: Arc::new(Inner {
+                registry: families.register(),
+                families,
+            }),
+        }
+    }
+
+    fn families(&self) -> &Families {
+        &self.inner.families
+    }
+
+    /// The text that a scrape gets (OpenMetrics 1.0).
+    #[must_use]
+    pub fn encode(&self) -> String {
+        self.families().queue.observe_running();
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = text::encode(&mut text, &self.inner.registry);
+        text
+    }
+
+    /// A key was added to the queue and `depth` keys wait now.
+    pub fn queue_added(&self, depth: usize) {
+        self.families().queue.adds.get_or_create(&QUEUE).inc();
+        self.queue_depth(depth);
+    }
+
+    /// `depth` keys wait now.
+    pub fn queue_depth(&self, depth: usize) {
+        self.families()
+            .queue
+            .depth
+            .get_or_create(&QUEUE)
+            .set(gauge(depth));
+    }
+
+    /// A key will come back after a delay, for whatever reason.
+    pub fn queue_retried(&self) {
+        self.families().queue.retries.get_or_create(&QUEUE).inc();
+    }
+
+    /// A worker took a key that had waited so long. The work ends when the answer is dropped.
+    #[must_use]
+    pub fn work_started(&self, waited: Duration) -> WorkTimer {
+        let queue = &self.families().queue;
+        queue.waited.get_or_create(&QUEUE).observe(waited.as_secs_f64());
+        let began = Instant::now();
+        WorkTimer {
+            metrics: self.clone(),
+            id: queue.began(began),
+            began,
+        }
+    }
+
+    /// Whether this process leads.
+    pub fn set_leader(&self, leads: bool) {
+        self.families().leader.get_or_create(&ELECTION).set(leads.into());
+    }
+
+    /// The lease had to be read before it could be renewed.
+    pub fn lease_slow_path(&self) {
+        self.families().slow_paths.get_or_create(&ELECTION).inc();
+    }
+
+    /// A reconcile was put off because the cache of `resource` is older than our own writes.
+    pub fn stale_sync(&self, resource: Resource) {
+        let labels = GroupResource {
+            group: resource.group(),
+            resource: resource.plural(),
+        };
+        self.families().stale_syncs.get_or_create(&labels).inc();
+    }
+
+    /// The service answered a request of `request_bytes` bytes.
+    pub fn plan_answered(&self, took: Duration, request_bytes: usize, plan: &v1::Plan) {
+        let families = self.families();
+        families.plan_duration.observe(took.as_secs_f64());
+        families.plan_request_bytes.observe(float(request_bytes));
+        families
+            .plans
+            .get_or_create(&Verdict {
+                verdict: verdict_name(plan.verdict()),
+            })
+            .inc();
+        let actions = plan
+            .phases
+            .iter()
+            .flat_map(|phase| &phase.batches)
+            .map(|batch| batch.actions.len())
+            .sum();
+        families.plan_actions.observe(float(actions));
+        if let (Some(workload), Some(rollout)) = (&plan.workload, &plan.rollout) {
+            let counts = [
+                rollout.desired,
+                rollout.outdated,
+                rollout.unavailable,
+                rollout.surging,
+            ];
+            for (state, count) in ROLLOUT_STATES.into_iter().zip(counts) {
+                let labels = OfWorkload::new(&workload.namespace, &workload.name, state);
+                families.rollouts.get_or_create(&labels).set(count.into());
+            }
+        }
+    }
+
+    /// A call for a plan failed on one replica.
+    pub fn plan_failed(&self, took: Duration, code: tonic::Code) {
+        self.families().plan_duration.observe(took.as_secs_f64());
+        self.families()
+            .plan_errors
+            .get_or_create(&Code {
+                code: format!("{code:?}"),
+            })
+            .inc();
+    }
+
+    /// A plan was applied with these outcomes.
+    pub fn applied(&self, plan: &v1::Plan, applied: &Applied) {
+        self.families().batches.inc_by(applied.batches.into());
+        let results: HashMap<u32, v1::Result> = applied
+            .outcomes
+            .iter()
+            .map(|outcome| (outcome.action_id, outcome.result()))
+            .collect();
+        for action in plan
+            .phases
+            .iter()
+            .flat_map(|phase| &phase.batches)
+            .flat_map(|batch| &batch.actions)
+        {
+            let result = results
+                .get(&action.id)
+                .copied()
+                .unwrap_or(v1::Result::Unspecified);
+            let labels = ActionLabels {
+                action: apply::kind_name(action),
+                reason: action.reason().as_str_name().trim_start_matches("REASON_"),
+                result: result.as_str_name().trim_start_matches("RESULT_"),
+            };
+            self.families().actions.get_or_create(&labels).inc();
+        }
+    }
+
+    /// The apiserver answered a call; code 0 when it did not.
+    pub fn api_call(&self, verb: &'static str, resource: &'static str, code: u16, took: Duration) {
+        let labels = ApiCall {
+            verb,
+            resource,
+            code: code.into(),
+        };
+        self.families()
+            .api_calls
+            .get_or_create(&labels)
+            .observe(took.as_secs_f64());
+    }
+
+    /// So many creates and deletes of a workload have not been seen in a watch yet.
+    pub fn expectations(&self, namespace: &str, name: &str, creates: usize, deletes: usize) {
+        for (state, count) in EXPECTATION_STATES.into_iter().zip([creates, deletes]) {
+            let labels = OfWorkload::new(namespace, name, state);
+            self.families()
+                .expectations
+                .get_or_create(&labels)
+                .set(gauge(count));
+        }
+    }
+
+    /// A workload is gone: nothing more is said about it.
+    pub fn forget_workload(&self, namespace: &str, name: &str) {
+        for state in EXPECTATION_STATES {
+            self.families()
+                .expectations
+                .remove(&OfWorkload::new(namespace, name, state));
+        }
+        for state in ROLLOUT_STATES {
+            self.families()
+                .rollouts
+                .remove(&OfWorkload::new(namespace, name, state));
+        }
+    }
+
+    /// What became of a Kubernetes Event: `created`, `patched`, `filtered`, `dropped` or `failed`.
+    pub fn event(&self, fate: &'static str) {
+        self.families().events.get_or_create(&Fate { fate }).inc();
+    }
+
+    /// Plans answered so far.
+    #[must_use]
+    pub fn plans(&self) -> u64 {
+        let plans = &self.families().plans;
+        ALL_VERDICTS
+            .iter()
+            .map(|verdict| plans.get_or_create(&Verdict { verdict }).get())
+            .sum()
+    }
+
+    /// Batches applied so far.
+    #[must_use]
+    pub fn batches(&self) -> u64 {
+        self.families().batches.get()
+    }
+}
+
+/// One piece of work under way; ends when dropped.
+#[derive(Debug)]
+pub struct WorkTimer {
+    metrics: Metrics,
+    id: u64,
+    began: Instant,
+}
+
+impl Drop for WorkTimer {
+    fn drop(&mut self) {
+        let queue = &self.metrics.families().queue;
+        queue.ended(self.id);
+        queue
+            .worked
+            .get_or_create(&QUEUE)
+            .observe(self.began.elapsed().as_secs_f64());
+    }
+}
+
+const ALL_VERDICTS: [&str; 5] = ["apply", "status_only", "stale", "noop", "unknown"];
+
+fn verdict_name(verdict: v1::Verdict) -> &'static str {
+    match verdict {
+        v1::Verdict::Apply => "apply",
+        v1::Verdict::StatusOnly => "status_only",
+        v1::Verdict::Stale => "stale",
+        v1::Verdict::Noop => "noop",
+        v1::Verdict::Unspecified => "unknown",
+    }
+}
+
+fn gauge(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// Counts beyond 2^53 do not occur.
+#[allow(clippy::cast_precision_loss)]
+fn float(count: usize) -> f64 {
+    count as f64
+}

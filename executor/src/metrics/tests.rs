@@ -1,0 +1,120 @@
+use super::*;
+
+fn plan() -> v1::Plan {
+    let action = v1::Action {
+        id: 1,
+        reason: v1::Reason::NodeWithoutPod.into(),
+        kind: Some(v1::action::Kind::CreatePod(v1::CreatePod::default())),
+        ..v1::Action::default()
+    };
+    let batch = v1::Batch {
+        actions: vec![action],
+        confirm_workload: false,
+    };
+    v1::Plan {
+        verdict: v1::Verdict::Apply.into(),
+        workload: Some(v1::WorkloadReference {
+            name: "agent".into(),
+            namespace: "a".into(),
+            ..Default::default()
+        }),
+        phases: vec![v1::Phase {
+            batches: vec![batch],
+            ..v1::Phase::default()
+        }],
+        rollout: Some(v1::Rollout {
+            desired: 7,
+            outdated: 3,
+            ..v1::Rollout::default()
+        }),
+        ..v1::Plan::default()
+    }
+}
+
+// M-42, M-43, D-110: names and labels that dashboards rely on.
+#[test]
+fn well_known_names_are_exposed() {
+    let metrics = Metrics::new();
+    metrics.queue_added(3);
+    metrics.queue_retried();
+    drop(metrics.work_started(Duration::from_millis(5)));
+    metrics.set_leader(true);
+    metrics.lease_slow_path();
+    metrics.stale_sync(Resource::Pods);
+    let text = metrics.encode();
+    for line in [
+        "workqueue_depth{name=\"daemonset\"} 3",
+        "workqueue_adds_total{name=\"daemonset\"} 1",
+        "workqueue_retries_total{name=\"daemonset\"} 1",
+        "workqueue_queue_duration_seconds_count{name=\"daemonset\"} 1",
+        "workqueue_work_duration_seconds_count{name=\"daemonset\"} 1",
+        "workqueue_unfinished_work_seconds{name=\"daemonset\"} 0.0",
+        "workqueue_longest_running_processor_seconds{name=\"daemonset\"} 0.0",
+        "leader_election_master_status{name=\"nodewise-executor\"} 1",
+        "leader_election_slowpath_total{name=\"nodewise-executor\"} 1",
+        "daemonset_controller_stale_sync_skips_total{group=\"\",resource=\"pods\"} 1",
+    ] {
+        assert!(
+            text.lines().any(|found| found == line),
+            "no line {line} in\n{text}"
+        );
+    }
+}
+
+#[test]
+fn work_under_way_ages_until_it_ends() {
+    let metrics = Metrics::new();
+    let (first, second) = (
+        metrics.work_started(Duration::ZERO),
+        metrics.work_started(Duration::ZERO),
+    );
+    assert!(
+        !metrics
+            .encode()
+            .contains("workqueue_unfinished_work_seconds{name=\"daemonset\"} 0.0\n")
+    );
+    drop((first, second));
+    assert!(
+        metrics
+            .encode()
+            .contains("workqueue_unfinished_work_seconds{name=\"daemonset\"} 0.0\n")
+    );
+}
+
+#[test]
+fn plans_and_actions_are_counted_and_forgotten_with_their_workload() {
+    let metrics = Metrics::new();
+    let plan = plan();
+    metrics.plan_answered(Duration::from_millis(3), 2_000, &plan);
+    metrics.plan_failed(Duration::from_millis(3), tonic::Code::Unavailable);
+    let outcome = v1::Outcome {
+        action_id: 1,
+        result: v1::Result::Succeeded.into(),
+        ..v1::Outcome::default()
+    };
+    metrics.applied(
+        &plan,
+        &Applied {
+            outcomes: vec![outcome],
+            batches: 1,
+            ..Applied::default()
+        },
+    );
+    metrics.expectations("a", "agent", 1, 0);
+    let text = metrics.encode();
+    for line in [
+        "nodewise_plans_total{verdict=\"apply\"} 1",
+        "nodewise_plan_errors_total{code=\"Unavailable\"} 1",
+        "nodewise_actions_total{action=\"CreatePod\",reason=\"NODE_WITHOUT_POD\",result=\"SUCCEEDED\"} 1",
+        "nodewise_rollout_nodes{namespace=\"a\",name=\"agent\",state=\"outdated\"} 3",
+        "nodewise_expectations{namespace=\"a\",name=\"agent\",state=\"create\"} 1",
+    ] {
+        assert!(
+            text.lines().any(|found| found == line),
+            "no line {line} in\n{text}"
+        );
+    }
+    assert_eq!((metrics.plans(), metrics.batches()), (1, 1));
+    metrics.forget_workload("a", "agent");
+    assert!(!metrics.encode().contains("agent"));
+}
