@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Tell for each node whether a DaemonSet runs there, and the rule that decides it.
     Explain(ExplainArgs),
+    /// Roll out, surge, break a node and recover on a simulated cluster, in this process and over real gRPC
+    Demo(DemoArgs),
 }
 
 #[derive(Debug, Args)]
@@ -81,6 +83,19 @@ pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
     /// How to print the explanation
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 when every phase converged within its budgets and without duplicate pods, else 1."
+)]
+pub(crate) struct DemoArgs {
+    /// Nodes of the simulated cluster
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) nodes: u32,
+    /// How to print what happened
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }

@@ -54,7 +54,7 @@ pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
             let mut page = Page::new(text::terminal_width());
             match nodes.as_slice() {
                 [node] if args.node.is_some() => {
-                    text::explain::render_node(&mut page, &question.title(), node)
+                    text::explain::render_node(&mut page, &question.title(), node);
                 }
                 nodes => text::explain::render_all(&mut page, &question.title(), nodes),
             }

@@ -2,9 +2,10 @@
 //!
 //! `plan` and `explain` read a picture of a cluster ([`input`]), turn it into the protocol's requests ([`question`]), have
 //! them answered by the planner in this process or by a service ([`engine`]), and print the answer ([`text`]). They decide
-//! nothing themselves.
+//! nothing themselves. `demo` runs the service and the executor on a simulated cluster ([`demo`]).
 
 mod args;
+mod demo;
 mod engine;
 mod explain;
 mod input;
@@ -34,10 +35,22 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             };
         }
     };
+    log_to_stderr();
     run(cli).unwrap_or_else(|error| {
         print::error(&error);
         ExitCode::FAILURE
     })
+}
+
+/// The logs of the service and the executor inside `demo`, and of the Kubernetes client, for whoever asks for them: with
+/// `NODEWISE_LOG=debug` or a filter such as `nodewise_executor=debug`.
+fn log_to_stderr() {
+    if let Ok(filter) = tracing_subscriber::EnvFilter::try_from_env("NODEWISE_LOG") {
+        tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(std::io::stderr)
+            .init();
+    }
 }
 
 /// Under the name kubectl-nodewise it is called as `kubectl nodewise`, and says so in its usage.
@@ -56,6 +69,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         match cli.command {
             Command::Plan(args) => plan::run(&args).await,
             Command::Explain(args) => explain::run(&args).await,
+            Command::Demo(args) => demo::run(&args).await,
         }
     })
 }

@@ -138,12 +138,11 @@ impl Places<'_> {
         if let Some((index, ".object")) = indexed(field, "revisions[") {
             return Some(inside(self.revisions.get(index)?, problem));
         }
-        let (origin, rest) = match indexed(field, "node_buckets[0].data.nodes[") {
-            Some((index, rest)) => (&self.nodes.get(index)?.origin, rest),
-            None => {
-                let (index, rest) = indexed(field, "pod_buckets[0].data.pods[")?;
-                (*self.pods.get(index)?, rest)
-            }
+        let (origin, rest) = if let Some((index, rest)) = indexed(field, "node_buckets[0].data.nodes[") {
+            (&self.nodes.get(index)?.origin, rest)
+        } else {
+            let (index, rest) = indexed(field, "pod_buckets[0].data.pods[")?;
+            (*self.pods.get(index)?, rest)
         };
         Some(format!("{}: {problem}", origin.at(rest)))
     }

@@ -93,8 +93,9 @@ fn every_form_of_input_gives_the_same_plan() {
 
     // JSON is YAML; a leading comment makes it no JSON.
     let yaml = format!("# from a backup\n{list}");
-    let documents: String = items.iter().map(|item| format!("---\n{item}\n")).collect();
-    let lines: String = items.iter().map(|item| format!("{item}\n")).collect();
+    let items_as_text: Vec<String> = items.iter().map(Value::to_string).collect();
+    let documents = format!("---\n{}\n", items_as_text.join("\n---\n"));
+    let lines = items_as_text.join("\n");
     for input in [yaml, documents, lines] {
         let ran = nodewise_with_input(&["plan", "-f", "-", "--now", NOW], &input);
         assert_eq!(ran.ok(), expected, "{input}");

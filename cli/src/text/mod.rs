@@ -103,12 +103,12 @@ fn wrap(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// `1 pod`, `2 pods`.
+/// `1 pod`, `2 pods`, `3 batches`.
 pub(crate) fn count(number: usize, noun: &str) -> String {
-    match (number, noun.strip_suffix('y')) {
-        (1, _) => format!("1 {noun}"),
-        (_, Some(stem)) => format!("{number} {stem}ies"),
-        (_, None) => format!("{number} {noun}s"),
+    match number {
+        1 => format!("1 {noun}"),
+        _ if noun.ends_with("ch") => format!("{number} {noun}es"),
+        _ => format!("{number} {noun}s"),
     }
 }
 
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn nouns_are_counted() {
         assert_eq!(count(0, "pod"), "0 pods");
-        assert_eq!(count(1, "entry"), "1 entry");
-        assert_eq!(count(2, "entry"), "2 entries");
+        assert_eq!(count(1, "batch"), "1 batch");
+        assert_eq!(count(2, "batch"), "2 batches");
     }
 }

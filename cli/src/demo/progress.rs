@@ -1,0 +1,46 @@
+//! The line that moves while a phase is under way. It goes to standard error, and only to a terminal.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use nodewise_executor::{metrics::Metrics, sim::Picture};
+
+/// Redraws a second.
+const RATE: u8 = 15;
+
+/// A phase's line.
+pub(super) struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// `shown` is false where nobody looks. `nodes` is what the line counts up to.
+    pub(super) fn new(shown: bool, title: &str, nodes: usize) -> Self {
+        let target = if shown {
+            ProgressDrawTarget::stderr_with_hz(RATE)
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let style =
+            ProgressStyle::with_template("· {prefix}\n  {bar:30.green/dim} {pos}/{len} updated; {msg}")
+                .expect("the template is constant")
+                .progress_chars("━╸─");
+        let bar = ProgressBar::with_draw_target(Some(nodes as u64), target)
+            .with_style(style)
+            .with_prefix(title.to_owned());
+        Self { bar }
+    }
+
+    /// How things stand.
+    pub(super) fn show(&self, picture: &Picture, metrics: &Metrics) {
+        self.bar.set_position(picture.updated as u64);
+        self.bar.set_message(format!(
+            "{} unavailable; {} plans",
+            picture.nodes.saturating_sub(picture.available),
+            metrics.plans()
+        ));
+    }
+
+    /// Makes room for what comes after.
+    pub(super) fn finish(self) {
+        self.bar.finish_and_clear();
+    }
+}
