@@ -207,6 +207,8 @@ async fn work<A: Actuator, P: PlanService>(
                 tracing::warn!(%key, ?delay, "{reason}; trying again");
                 come_back(&queue, &key, after);
             }
+            // Woken by the event that brings the caches up to date.
+            Ending::Behind(behind) => tracing::debug!(%key, "{behind}"),
             Ending::Unreachable { reason } => {
                 tracing::debug!(%key, "{reason}");
                 queue.add_after(key.clone(), unreachable_delay);

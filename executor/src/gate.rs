@@ -4,7 +4,7 @@
 //! after a start the first lists are quorum reads, which cannot be older than what was written before them.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::event::{Key, Resource};
@@ -13,6 +13,8 @@ use crate::event::{Key, Resource};
 #[derive(Debug, Default)]
 pub struct Gate {
     records: HashMap<Key, Record>,
+    /// Workloads that were refused.
+    waiting: BTreeSet<Key>,
 }
 
 #[derive(Debug)]
@@ -60,14 +62,16 @@ impl Gate {
         }
     }
 
-    /// Passes when every cache has reached our own writes; the record is then forgotten (D-110).
+    /// Passes when every cache has reached our own writes; the record is then forgotten (D-110). Else the workload waits,
+    /// until [`Self::opened`] names it.
     pub fn check<'a>(&mut self, key: &Key, reached: impl Fn(Resource) -> &'a str) -> Result<(), Behind> {
         let Some(record) = self.records.get(key) else {
             return Ok(());
         };
         for (resource, written) in &record.written {
             let reached = reached(*resource);
-            if compare(written, reached) == Some(Ordering::Greater) {
+            if is_behind(written, reached) {
+                self.waiting.insert(key.clone());
                 return Err(Behind {
                     resource: *resource,
                     written: written.clone(),
@@ -76,7 +80,26 @@ impl Gate {
             }
         }
         self.records.remove(key);
+        self.waiting.remove(key);
         Ok(())
+    }
+
+    /// The workloads that waited and need not any more. Asked whenever a cache moved on: that is exact, while retries would
+    /// come too early or, after some, much too late.
+    pub fn opened<'a>(&mut self, reached: impl Fn(Resource) -> &'a str) -> Vec<Key> {
+        let is_open = |key: &Key| {
+            self.records.get(key).is_none_or(|record| {
+                record
+                    .written
+                    .iter()
+                    .all(|(resource, written)| !is_behind(written, reached(*resource)))
+            })
+        };
+        let opened: Vec<_> = self.waiting.iter().filter(|key| is_open(key)).cloned().collect();
+        for key in &opened {
+            self.waiting.remove(key);
+        }
+        opened
     }
 
     /// Clears the record of a workload; with a uid only if it is of that uid (D-112).
@@ -85,6 +108,10 @@ impl Gate {
             self.records.remove(key);
         }
     }
+}
+
+fn is_behind(written: &str, reached: &str) -> bool {
+    compare(written, reached) == Some(Ordering::Greater)
 }
 
 /// Compares two resourceVersions: decimals without leading zero, the longer is greater; anything else cannot be compared
@@ -140,6 +167,21 @@ mod tests {
         assert_eq!(gate.check(&key, |_| "5"), Err(behind));
         assert_eq!(gate.check(&key, |_| "10"), Ok(()));
         assert_eq!(gate.check(&key, |_| "5"), Ok(()), "forgotten once reached");
+    }
+
+    // D-110: whoever was refused is named once, as soon as every cache is there, or its record is gone.
+    #[test]
+    fn tells_who_need_not_wait_any_more() {
+        let (mut gate, key, uid) = setup();
+        gate.record(&key, &uid, Resource::Pods, "10");
+        assert_eq!(gate.opened(|_| "10"), [], "nobody was refused");
+        assert!(gate.check(&key, |_| "5").is_err());
+        assert_eq!(gate.opened(|_| "9"), []);
+        assert_eq!(gate.opened(|_| "11"), [key.clone()]);
+        assert_eq!(gate.opened(|_| "11"), []);
+        assert!(gate.check(&key, |_| "5").is_err());
+        gate.clear(&key, None);
+        assert_eq!(gate.opened(|_| "5"), [key]);
     }
 
     // D-109: the highest per resource, pods and daemonsets apart.

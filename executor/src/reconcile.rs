@@ -12,6 +12,7 @@ use tracing::Instrument as _;
 use crate::actuator::Actuator;
 use crate::apply::{self, Applied};
 use crate::event::{DaemonSet, Key};
+use crate::gate::Behind;
 use crate::metrics::Metrics;
 use crate::project;
 use crate::service::{Digest, PlanService, ServiceError};
@@ -39,6 +40,8 @@ pub enum Ending {
         /// What failed.
         reason: String,
     },
+    /// The caches do not show our own last write yet. The workload is woken when they do.
+    Behind(Behind),
     /// The service is not there: nothing was written. That is no failure of the workload.
     Unreachable {
         /// Who did not answer, and how.
@@ -135,7 +138,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             Ok(()) => Ok(Some(workload)),
             Err(behind) => {
                 self.metrics.stale_sync(behind.resource);
-                Err(Ending::failed(behind.to_string()))
+                Err(Ending::Behind(behind))
             }
         }
     }

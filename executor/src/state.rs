@@ -57,7 +57,8 @@ impl State {
             .iter()
             .flat_map(|transition| handlers::react(&self.store, transition, self.rules))
             .collect();
-        let mut wake_ups = Vec::new();
+        let opened = self.gate.opened(|resource| self.store.reached(resource));
+        let mut wake_ups: Vec<_> = opened.into_iter().map(Reaction::Enqueue).collect();
         for reaction in reactions {
             match reaction {
                 Reaction::Enqueue(_) | Reaction::EnqueueAfter(..) => wake_ups.push(reaction),
