@@ -185,3 +185,6 @@ impl Drop for WatchChecks {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

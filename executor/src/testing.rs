@@ -1,5 +1,7 @@
 //! Stand-ins for tests: a service and an apiserver that follow a script and remember what they were told.
 
+pub(crate) mod api;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

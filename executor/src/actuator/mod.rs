@@ -12,6 +12,8 @@ use crate::event::Resource;
 
 mod api;
 mod observe;
+#[cfg(test)]
+mod tests;
 
 pub use api::KubeActuator;
 pub use observe::ObserveActuator;

@@ -15,6 +15,8 @@ use crate::{
 };
 
 mod correlate;
+#[cfg(test)]
+mod tests;
 
 use correlate::{Correlator, Identity, Verdict};
 

@@ -123,7 +123,10 @@ pub(super) fn micros(time: Timestamp) -> Timestamp {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
+    use crate::testing::api::{apiserver, failure};
 
     #[test]
     fn what_is_written_is_what_is_read() {
@@ -138,6 +141,42 @@ mod tests {
         let json = serde_json::to_string(&spec(&written)).expect("JSON");
         let read = record(serde_json::from_str(&json).expect("a LeaseSpec"));
         assert_eq!(read, written);
+    }
+
+    // M-4, M-6, M-8: created when it is missing, replaced in the version that was read, and a newer version is no failure.
+    #[tokio::test]
+    async fn a_lease_on_an_apiserver() {
+        let taken = AtomicBool::new(false);
+        let (client, requests) = apiserver(move |asked| {
+            Some(match asked.line.split(' ').next() {
+                Some("GET") => failure(404, "NotFound", &[]),
+                Some("PUT") if taken.swap(true, Ordering::Relaxed) => failure(409, "Conflict", &[]),
+                _ => (200, asked.json()),
+            })
+        });
+        let leases = KubeLeases::new(client, "kube-system");
+        assert!(leases.read().await.expect("an answer").is_none());
+        let mut version = leases.write(&Record::default(), None).await.expect("created");
+        version.resource_version = Some("8".to_owned());
+        let version = leases
+            .write(&Record::default(), Some(version))
+            .await
+            .expect("replaced");
+        let refused = leases.write(&Record::default(), Some(version)).await;
+        assert!(matches!(refused, Err(LeaseError::Changed)), "{refused:?}");
+        let requests = requests.lock().expect("lock").clone();
+        let lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+        assert!(
+            requests[1].line.starts_with(&format!("POST {lease}?")),
+            "{}",
+            requests[1].line
+        );
+        assert!(
+            requests[2]
+                .line
+                .starts_with(&format!("PUT {lease}/nodewise-executor?"))
+        );
+        assert_eq!(requests[2].json()["metadata"]["resourceVersion"], "8");
     }
 
     #[test]

@@ -1,0 +1,206 @@
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    events::EventRecorder,
+    metrics::Metrics,
+    testing::api::{Asked, Requests, apiserver, failure},
+};
+
+fn actuator(
+    answer: impl Fn(&Asked) -> Option<(u16, Value)> + Send + Sync + 'static,
+) -> (KubeActuator, Requests, Metrics) {
+    let ((client, requests), metrics) = (apiserver(answer), Metrics::new());
+    let (recorder, _sender) = EventRecorder::new(client.clone(), metrics.clone());
+    (
+        KubeActuator::new(client, Duration::from_secs(5), metrics.clone(), recorder),
+        requests,
+        metrics,
+    )
+}
+
+fn object(name: &str, version: &str) -> (u16, Value) {
+    (
+        200,
+        json!({"metadata": {"name": name, "resourceVersion": version}}),
+    )
+}
+
+fn key(resource: Resource, name: &str) -> ObjectKey {
+    ObjectKey::new(resource, "demo", name)
+}
+
+// D-27, D-62, D-81, D-91: verbs, paths, kinds of patch and bodies, each as it is given.
+#[tokio::test]
+async fn calls_as_the_apiserver_gets_them() {
+    let (actuator, requests, metrics) = actuator(|_| Some(object("agent-1", "42")));
+    let raw = Bytes::from_static(br#"{"metadata":{"name":"agent-1"},"data":{"z":"\u003c","a":1.50}}"#);
+    let written = actuator
+        .create(Resource::Revisions, "demo", raw.clone())
+        .await
+        .expect("created");
+    assert_eq!(
+        written,
+        Written {
+            name: "agent-1".to_owned(),
+            resource_version: "42".to_owned()
+        }
+    );
+    actuator
+        .patch(&key(Resource::Pods, "p"), Patch::Strategic("{\"a\":1}".into()))
+        .await
+        .expect("patched");
+    actuator
+        .patch(&key(Resource::Revisions, "r"), Patch::Merge("{\"b\":2}".into()))
+        .await
+        .expect("patched");
+    actuator
+        .delete(&key(Resource::Pods, "p"), Some("uid-1"))
+        .await
+        .expect("deleted");
+    actuator
+        .delete(&key(Resource::Pods, "p"), None)
+        .await
+        .expect("deleted");
+    actuator
+        .replace_status(&key(Resource::DaemonSets, "agent"), "{}".into())
+        .await
+        .expect("replaced");
+    actuator
+        .read(&key(Resource::DaemonSets, "agent"))
+        .await
+        .expect("read");
+    let requests = requests.lock().expect("lock").clone();
+    let lines: Vec<_> = requests
+        .iter()
+        .map(|asked| (asked.line.as_str(), asked.content_type.as_str()))
+        .collect();
+    let writer = "fieldManager=nodewise-executor";
+    assert_eq!(
+        lines,
+        [
+            (
+                &*format!("POST /apis/apps/v1/namespaces/demo/controllerrevisions?{writer}"),
+                "application/json"
+            ),
+            (
+                &format!("PATCH /api/v1/namespaces/demo/pods/p?{writer}"),
+                "application/strategic-merge-patch+json"
+            ),
+            (
+                &format!("PATCH /apis/apps/v1/namespaces/demo/controllerrevisions/r?{writer}"),
+                "application/merge-patch+json"
+            ),
+            ("DELETE /api/v1/namespaces/demo/pods/p", "application/json"),
+            ("DELETE /api/v1/namespaces/demo/pods/p", ""),
+            (
+                &format!("PUT /apis/apps/v1/namespaces/demo/daemonsets/agent/status?{writer}"),
+                "application/json"
+            ),
+            ("GET /apis/apps/v1/namespaces/demo/daemonsets/agent", ""),
+        ]
+    );
+    assert_eq!(requests[0].body, raw, "D-59: not a byte is changed");
+    assert_eq!(requests[3].json()["preconditions"], json!({"uid": "uid-1"}));
+    assert!(requests[4].body.is_empty());
+    assert!(requests.iter().all(|asked| asked.user_agent == WRITER));
+    assert!(requests[0].accept.contains("PartialObjectMetadata") && !requests[6].accept.contains("Partial"));
+    let counted =
+        "nodewise_api_call_duration_seconds_count{verb=\"delete\",resource=\"pods\",code=\"200\"} 2";
+    assert!(metrics.encode().contains(counted));
+}
+
+// D-23, D-62, D-80, D-81: what the apiserver's refusals mean, and that its words are kept.
+#[tokio::test]
+async fn refusals() {
+    for (answer, refusal) in [
+        (failure(409, "AlreadyExists", &[]), Refusal::AlreadyExists),
+        (failure(409, "Conflict", &[]), Refusal::Conflict),
+        (failure(404, "NotFound", &[]), Refusal::NotFound),
+        (failure(422, "Invalid", &["FieldValueInvalid"]), Refusal::Invalid),
+        (
+            failure(403, "Forbidden", &["NamespaceTerminating"]),
+            Refusal::NamespaceTerminating,
+        ),
+        (failure(403, "Forbidden", &[]), Refusal::Other),
+        (failure(504, "Timeout", &[]), Refusal::Other),
+    ] {
+        let code = answer.0;
+        let expected = answer.1["message"].as_str().expect("text").to_owned();
+        let (actuator, ..) = actuator(move |_| Some(answer.clone()));
+        let error = actuator
+            .create(Resource::Pods, "demo", "{}".into())
+            .await
+            .expect_err("refused");
+        assert_eq!(
+            (error.refusal, error.http_status, error.message),
+            (refusal, code, expected)
+        );
+    }
+}
+
+// D-82: no answer is an unclear one, and comes in time.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_hangs_is_given_up() {
+    let (actuator, _, metrics) = actuator(|_| None);
+    let error = actuator
+        .create(Resource::Pods, "demo", "{}".into())
+        .await
+        .expect_err("no answer");
+    assert_eq!((error.refusal, error.http_status), (Refusal::Other, 0));
+    assert!(
+        metrics
+            .encode()
+            .contains("{verb=\"create\",resource=\"pods\",code=\"0\"} 1")
+    );
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_object_is_unclear() {
+    let (actuator, ..) = actuator(|_| Some((200, json!("ok"))));
+    let error = actuator
+        .create(Resource::Pods, "demo", "{}".into())
+        .await
+        .expect_err("no object");
+    assert_eq!((error.refusal, error.http_status), (Refusal::Other, 0));
+}
+
+#[tokio::test]
+async fn an_observer_reads_and_never_writes() {
+    let (actuator, requests, _) = actuator(|_| Some(object("agent", "42")));
+    let observer = ObserveActuator::new(actuator);
+    assert!(!observer.writes());
+    let manifest = Bytes::from(json!({"metadata": {"generateName": "agent-"}}).to_string());
+    let written = observer
+        .create(Resource::Pods, "demo", manifest)
+        .await
+        .expect("as if");
+    assert_eq!(
+        written,
+        Written {
+            name: "agent-".to_owned(),
+            resource_version: String::new()
+        }
+    );
+    let pod = key(Resource::Pods, "p");
+    observer
+        .patch(&pod, Patch::Merge("{}".into()))
+        .await
+        .expect("as if");
+    observer.delete(&pod, Some("uid")).await.expect("as if");
+    observer
+        .replace_status(&key(Resource::DaemonSets, "agent"), "{}".into())
+        .await
+        .expect("as if");
+    observer.emit(WorkloadEvent {
+        workload: v1::WorkloadReference::default(),
+        kind: "Normal".to_owned(),
+        reason: "SuccessfulCreate".to_owned(),
+        message: "Created pod: p".to_owned(),
+    });
+    assert!(requests.lock().expect("lock").is_empty());
+    observer.read(&pod).await.expect("read");
+    assert_eq!(requests.lock().expect("lock").len(), 1);
+}

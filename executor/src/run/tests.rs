@@ -1,0 +1,181 @@
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    task::JoinHandle,
+};
+
+use super::*;
+use crate::{
+    config::Election,
+    lead::Timing,
+    testing::api::{Asked, Requests, apiserver, failure},
+};
+
+/// One DaemonSet without a pod on one node; watches never end.
+fn answer(asked: &Asked) -> Option<(u16, Value)> {
+    let (method, target) = asked.line.split_once(' ').unwrap_or_default();
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let items = match path.rsplit('/').next() {
+        Some("daemonsets") => json!([{
+            "metadata": {"name": "agent", "namespace": "demo", "uid": "uid-agent", "resourceVersion": "3"},
+            "spec": {"selector": {"matchLabels": {"app": "agent"}}, "template": {"metadata": {}}},
+        }]),
+        Some("nodes") => json!([{"metadata": {"name": "node-0", "uid": "uid-node", "resourceVersion": "2"}}]),
+        Some("leases") => return Some((201, asked.json())),
+        Some("nodewise-executor") if method == "GET" => return Some(failure(404, "NotFound", &[])),
+        Some("nodewise-executor") => return Some((200, asked.json())),
+        _ => json!([]),
+    };
+    (!query.contains("watch=true"))
+        .then(|| (200, json!({"metadata": {"resourceVersion": "5"}, "items": items})))
+}
+
+struct Running {
+    address: std::net::SocketAddr,
+    requests: Requests,
+    shutdown: CancellationToken,
+    task: JoinHandle<Result<(), RunError>>,
+}
+
+/// Starts an executor whose service is at a port that nobody listens on.
+async fn start(mode: Mode, elect: bool) -> Running {
+    let nobody = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let server = format!("http://{}", nobody.local_addr().expect("an address"));
+    drop(nobody);
+    let config = Config {
+        servers: vec![server.parse().expect("a URL")],
+        mode,
+        election: elect.then(|| Election {
+            namespace: "kube-system".to_owned(),
+            identity: "host_1".to_owned(),
+            timing: Timing::default(),
+        }),
+        namespace: None,
+        concurrent_syncs: 2,
+        concurrent_writes: 4,
+        options: nodewise_proto::v1::PlanOptions::default(),
+        buckets: 4,
+        plan_timeout: Duration::from_secs(5),
+        api_timeout: Duration::from_secs(5),
+        drain_timeout: Duration::from_secs(20),
+    };
+    let (client, requests) = apiserver(answer);
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    let shutdown = CancellationToken::new();
+    let task = tokio::spawn(run(config, client, listener, shutdown.clone()));
+    Running {
+        address,
+        requests,
+        shutdown,
+        task,
+    }
+}
+
+impl Running {
+    async fn get(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(self.address).await.expect("it listens");
+        let request = format!("GET {path} HTTP/1.0\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("an answer");
+        answer
+    }
+
+    /// Asks until the answer fits.
+    async fn until(&self, path: &str, fits: impl Fn(&str) -> bool) {
+        let waited = tokio::time::timeout(Duration::from_secs(30), async {
+            while !fits(&self.get(path).await) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        });
+        assert!(
+            waited.await.is_ok(),
+            "{path} still says: {}",
+            self.get(path).await
+        );
+    }
+
+    /// Methods and paths of everything that would change the cluster.
+    fn writes(&self) -> Vec<String> {
+        let requests = self.requests.lock().expect("lock");
+        let lines = requests.iter().map(|asked| asked.line.clone());
+        lines
+            .filter(|line| !line.starts_with("GET"))
+            .map(|line| line.split('?').next().unwrap_or("").to_owned())
+            .collect()
+    }
+
+    async fn stop(self) {
+        self.shutdown.cancel();
+        self.task.await.expect("no panic").expect("a clean end");
+    }
+}
+
+// Service unreachable: nothing is written, readiness says why, liveness is not touched.
+#[tokio::test]
+async fn without_the_service_nothing_is_written() {
+    for mode in [Mode::Own, Mode::Observe] {
+        let running = start(mode, false).await;
+        let ready_but_for_the_service = |answer: &str| {
+            answer.contains("[-]plan-service failed: no replica") && answer.matches("[+]watch-").count() == 4
+        };
+        running.until("/readyz", ready_but_for_the_service).await;
+        // The DaemonSet is in the queue and was asked about, without an answer.
+        running
+            .until("/metrics", |text| {
+                text.contains("nodewise_plan_errors_total{code=\"Unavailable\"}")
+            })
+            .await;
+        assert!(running.get("/healthz").await.ends_with("ok"));
+        assert_eq!(running.writes(), Vec::<String>::new());
+        running.stop().await;
+    }
+}
+
+// M-3, M-38, M-11: health is served beside the election, which is a live check; the lease is taken first and given back last.
+#[tokio::test]
+async fn leads_and_hands_over() {
+    let running = start(Mode::Own, true).await;
+    running
+        .until("/metrics", |text| {
+            text.contains("leader_election_master_status{name=\"nodewise-executor\"} 1")
+        })
+        .await;
+    running
+        .until("/healthz?verbose", |text| text.contains("[+]leaderElection ok"))
+        .await;
+    running
+        .until("/readyz", |text| text.contains("[+]watch-pods ok"))
+        .await;
+    let requests = Arc::clone(&running.requests);
+    running.stop().await;
+    let requests = requests.lock().expect("lock");
+    let holders: Vec<_> = requests
+        .iter()
+        .filter(|asked| asked.line.contains("/leases") && !asked.line.starts_with("GET"))
+        .map(|asked| {
+            asked.json()["spec"]["holderIdentity"]
+                .as_str()
+                .unwrap_or("none")
+                .to_owned()
+        })
+        .collect();
+    assert_eq!(
+        (
+            holders.first().map(String::as_str),
+            holders.last().map(String::as_str)
+        ),
+        (Some("host_1"), Some(""))
+    );
+    let first_list = requests
+        .iter()
+        .position(|asked| asked.line.contains("/pods"))
+        .expect("a list");
+    let first_lease = requests
+        .iter()
+        .position(|asked| asked.line.starts_with("POST"))
+        .expect("a lease");
+    assert!(first_lease < first_list, "nobody watches before leading");
+}
