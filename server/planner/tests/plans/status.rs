@@ -72,6 +72,12 @@ fn counts_are_of_nodes() {
             [1, 1, 0, 1, 1, 1, 0],
         ),
         (
+            "D-26: what is gone does not come first",
+            Cluster::new(1),
+            &["a@node-0 ready t=5", "b@node-0 failed deleting t=1"],
+            [1, 1, 0, 1, 1, 1, 0],
+        ),
+        (
             "D-26, D-83: but not when it is gone",
             Cluster::new(1),
             &["a@node-0 ready failed deleting"],

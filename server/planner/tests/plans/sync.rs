@@ -339,6 +339,34 @@ fn d_110_own_writes_that_the_snapshot_does_not_show() {
 }
 
 #[test]
+fn d_113_deletes_are_guarded_by_expectations_and_creates_by_both() {
+    // Own writes are all seen, and the pod that was deleted is not gone in the picture yet.
+    let mut cluster = Cluster::new(2).rolling("1", "0").with_old_pods();
+    let plan = cluster.plan();
+    let before = cluster.pods.clone();
+    cluster.apply(&plan);
+    cluster.pods = before;
+    // The pods that the plan did not choose look like others that may go.
+    cluster.pods.remove(0);
+    cluster.pod("z@node-0 new ready");
+    assert_eq!(cluster.plan().verdict, Verdict::StatusOnly, "D-113");
+    cluster.state.expectations = None;
+    assert_eq!(
+        counts(&cluster.plan()),
+        (0, 1),
+        "D-113: nothing else guards deletes"
+    );
+    let mut snapshot = cluster.snapshot();
+    let (written, observed) = ("2".to_owned(), "1".to_owned());
+    snapshot.own_writes = vec![OwnWrite {
+        resource: "pods".to_owned(),
+        written,
+        observed,
+    }];
+    assert_eq!(nodewise_planner::plan(&snapshot).verdict, Verdict::Stale, "D-113");
+}
+
+#[test]
 fn d_66_pods_without_any_label_are_not_created() {
     let mut cluster = Cluster::new(2).with(&["a@lost unbound"]);
     cluster.ds.template["metadata"] = json!({});

@@ -27,7 +27,8 @@ fn anything_at_all() -> impl Strategy<Value = Event> {
     let index = || 0..16_usize;
     prop_oneof![
         8 => sync(),
-        6 => Just(Event::Observe),
+        4 => Just(Event::Observe),
+        4 => (1..4_usize).prop_map(Event::ObserveSome),
         4 => Just(Event::Vanish),
         6 => index().prop_map(Event::Ready),
         2 => index().prop_map(Event::Unready),
@@ -48,7 +49,8 @@ fn anything_at_all() -> impl Strategy<Value = Event> {
 fn no_losses() -> impl Strategy<Value = Event> {
     prop_oneof![
         8 => sync(),
-        6 => Just(Event::Observe),
+        4 => Just(Event::Observe),
+        4 => (1..4_usize).prop_map(Event::ObserveSome),
         4 => Just(Event::Vanish),
         6 => (0..16_usize).prop_map(Event::Ready),
         1 => Just(Event::Restart),
@@ -283,9 +285,13 @@ proptest! {
         (max_unavailable, max_surge) in limits(),
         min_ready in prop_oneof![Just(0), Just(10)],
         gate in any::<bool>(),
+        rolling in any::<bool>(),
         events in proptest::collection::vec(anything_at_all(), 0..60),
     ) {
-        let cluster = Cluster::new(nodes).rolling(max_unavailable, max_surge).min_ready(min_ready);
+        let mut cluster = Cluster::new(nodes).rolling(max_unavailable, max_surge).min_ready(min_ready);
+        if rolling {
+            cluster = cluster.with_old_pods();
+        }
         let mut world = World::new(cluster, gate);
         for event in &events {
             if let Some((snapshot, plan)) = world.happen(event) {
@@ -315,7 +321,9 @@ proptest! {
             0
         };
         for event in &events {
-            world.happen(event);
+            if let Some((snapshot, plan)) = world.happen(event) {
+                holds_budgets(&snapshot, &plan)?;
+            }
             let available = world.live.nodes.iter().filter(|node| {
                 world.live.pods.iter().any(|pod| {
                     pod.target.node() == Some(&node.name)

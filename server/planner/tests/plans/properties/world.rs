@@ -1,6 +1,6 @@
 //! A cluster whose caches lag, whose writes fail and whose pods come and go.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use jiff::SignedDuration;
 use nodewise_planner::{
@@ -22,6 +22,8 @@ pub(super) enum Event {
     },
     /// The caches catch up.
     Observe,
+    /// The caches catch up a little: with so many of the changes that they lag behind.
+    ObserveSome(usize),
     /// Pods that are being deleted are gone.
     Vanish,
     /// A pod becomes ready, or stops being so.
@@ -49,6 +51,8 @@ pub(super) enum Event {
 pub(super) struct World {
     pub(super) live: Cluster,
     cache: Vec<Pod>,
+    /// What the caches are still to show, in order.
+    behind: VecDeque<Vec<Pod>>,
     /// The executor uses the own-write gate.
     gate: bool,
     wrote: bool,
@@ -58,6 +62,7 @@ impl World {
     pub(super) fn new(live: Cluster, gate: bool) -> Self {
         Self {
             cache: live.pods.clone(),
+            behind: VecDeque::new(),
             live,
             gate,
             wrote: false,
@@ -81,9 +86,23 @@ impl World {
 
     /// Lets something happen. Returns the question and the answer where there was one.
     pub(super) fn happen(&mut self, event: &Event) -> Option<(Snapshot, Plan)> {
+        let asked = self.change(event);
+        if self.behind.back().unwrap_or(&self.cache) != &self.live.pods {
+            self.behind.push_back(self.live.pods.clone());
+        }
+        asked
+    }
+
+    fn change(&mut self, event: &Event) -> Option<(Snapshot, Plan)> {
         match event {
             Event::Sync { faults, unclear } => return Some(self.sync(*faults, *unclear)),
             Event::Observe => self.observe(),
+            Event::ObserveSome(count) => {
+                if let Some(seen) = self.behind.drain(..self.behind.len().min(*count)).next_back() {
+                    self.cache = seen;
+                }
+                self.settle_expectations();
+            }
             Event::Vanish => self.live.pods.retain(|pod| !pod.deleting),
             Event::Ready(index) => self.pod(*index, |pod, now| {
                 if !pod.phase.is_terminal() && !pod.ready {
@@ -116,7 +135,7 @@ impl World {
             }
             Event::Restart => {
                 self.live.state = nodewise_planner::snapshot::State::default();
-                (self.cache, self.wrote) = (self.live.pods.clone(), false);
+                self.catch_up();
             }
             Event::Wait(seconds) => self.live.now += SignedDuration::from_secs((*seconds).into()),
         }
@@ -138,7 +157,16 @@ impl World {
 
     /// The caches show what is, and expectations are met by what they show.
     fn observe(&mut self) {
+        self.catch_up();
+        self.settle_expectations();
+    }
+
+    fn catch_up(&mut self) {
         (self.cache, self.wrote) = (self.live.pods.clone(), false);
+        self.behind.clear();
+    }
+
+    fn settle_expectations(&mut self) {
         if let Some(pair) = &mut self.live.state.expectations {
             pair.creates
                 .retain(|create| self.cache.iter().all(|pod| pod.name != create.pod_name));
