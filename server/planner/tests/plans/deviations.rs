@@ -81,6 +81,10 @@ fn idempotent_creates() {
     held.pod("a@node-0 new");
     held.state.pod_name_collisions = vec![("node-0".to_owned(), 1)];
     assert_eq!(held.plan().state.pod_name_collisions, []);
+    // Neither does one that may not start a pod.
+    held.pods.clear();
+    let held = held.taint(0, &["a:NoSchedule"]);
+    assert_eq!(held.plan().state.pod_name_collisions, []);
 }
 
 #[test]
