@@ -300,7 +300,17 @@ fn is_transient(status: &Status) -> bool {
 }
 
 fn failure(replica: &Replica, status: &Status) -> String {
-    format!("{}: {:?}: {}", replica.url(), status.code(), status.message())
+    // Without its causes "tcp connect error" leaves open whether nobody listens or nobody could be found.
+    let mut text = format!("{}: {:?}: {}", replica.url(), status.code(), status.message());
+    let mut cause = std::error::Error::source(status);
+    while let Some(error) = cause {
+        let reason = error.to_string();
+        if !text.contains(&reason) {
+            text = format!("{text}: {reason}");
+        }
+        cause = error.source();
+    }
+    text
 }
 
 /// The weight of a replica for a workload: the replica with the least is asked first.

@@ -179,7 +179,11 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 ServiceError::Unreachable(_) => Ending::Unreachable {
                     reason: error.to_string(),
                 },
-                ServiceError::Refused(_) => Ending::failed(error.to_string()),
+                ServiceError::Refused(_) => {
+                    // Perhaps for the sake of an old report, and those are dispensable.
+                    self.state.lock().reports_delivered(key);
+                    Ending::failed(error.to_string())
+                }
             })?;
         Ok(Planned {
             plan,
@@ -261,6 +265,10 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                     },
                     _ => Ending::Settled { after },
                 }
+            }
+            Err(error @ ServiceError::Refused(_)) => {
+                // It would be refused again with the next plan, and the plan with it.
+                ending(after, Some(reason.unwrap_or(error.to_string())))
             }
             Err(error) => {
                 // Ask again soon: what the report would settle must not be waited for.

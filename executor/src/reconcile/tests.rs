@@ -434,3 +434,68 @@ async fn a_replaced_workload_does_not_inherit() {
         Some(v1::ReconcileState::default())
     );
 }
+
+// A report that is refused would make every later plan be refused too: it is dropped, wherever that comes to light.
+#[tokio::test]
+async fn a_refused_report_is_not_sent_again() {
+    let refused = || ServiceError::Refused("outcomes[0].action_id: unknown".into());
+    let at_once = ScriptedService::default()
+        .then_plan(creating(&[("a", "n1")]))
+        .then_answer_report(Err(refused()));
+    let later = ScriptedService::default()
+        .then_plan(creating(&[("a", "n1")]))
+        .then_answer_report(Err(ServiceError::Unreachable("gone".into())))
+        .then_fail(refused());
+    for (service, riding) in [(at_once, vec![0, 0]), (later, vec![1, 0])] {
+        let fixture = with(service);
+        assert!(matches!(fixture.reconcile().await, Ending::Failed { .. }));
+        fixture.watch(ClusterEvent::Bookmark(Resource::Pods, "100".into()));
+        for expected in riding {
+            fixture.reconcile().await;
+            let requests = fixture.service.requests.lock().expect("no panic");
+            let last = requests.last().expect("a request");
+            assert_eq!(last.undelivered_reports.len(), expected);
+        }
+    }
+}
+
+// D-113: a delete leaves no own-write record; it is its expectation that holds the next plan back.
+#[tokio::test]
+async fn deletes_are_guarded_by_expectations() {
+    let delete = v1::DeletePod {
+        pod: Some(v1::ObjectReference {
+            name: "a".into(),
+            uid: "uid-a".into(),
+        }),
+        node_name: "n1".into(),
+        uid_precondition: true,
+    };
+    let expected = v1::ReconcileState {
+        expectations: Some(v1::Expectations {
+            set_at: Some(Timestamp { seconds: 1, nanos: 0 }),
+            creates: Vec::new(),
+            delete_uids: vec!["uid-a".into()],
+        }),
+        ..Default::default()
+    };
+    let plan = v1::Plan {
+        state: Some(expected.clone()),
+        ..with_actions(v1::PhaseKind::Deletes, vec![v1::action::Kind::DeletePod(delete)])
+    };
+    let answer = v1::ReportResponse {
+        state: Some(expected.clone()),
+        ..Default::default()
+    };
+    let fixture = with(
+        ScriptedService::default()
+            .then_plan(plan)
+            .then_answer_report(Ok(answer)),
+    );
+    fixture.watch(ClusterEvent::Pods(Delta::Applied(pod("a", "11"))));
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    assert_eq!(fixture.actuator.calls(), ["delete pods ns/a"]);
+    assert_eq!(fixture.reconcile().await, SETTLED, "no own write to wait for");
+    assert_eq!(fixture.service.snapshot(1).state, Some(expected));
+    fixture.watch(ClusterEvent::Pods(Delta::Deleted(pod("a", "12"))));
+    assert_eq!(fixture.outstanding(), (0, 0));
+}
