@@ -1225,7 +1225,7 @@ pub enum Verdict {
     Unspecified = 0,
     /// Apply the phases.
     Apply = 1,
-    /// Expectations are outstanding: only revisions, clean-up and status are in the plan.
+    /// Expectations are outstanding: only revisions, claims and status are in the plan.
     StatusOnly = 2,
     /// The snapshot is older than the executor's own writes. Retry with back-off.
     Stale = 3,

@@ -174,7 +174,6 @@ impl Rig {
     /// Waits until every node that should has an available pod of the present template, and gives the status.
     pub async fn rolled_out(&self, name: &str) -> Result<DaemonSetStatus> {
         eventually(DEADLINE, format!("the rollout of {name}"), async || {
-            self.executor.check_running()?;
             let status = self.observed_status(name).await?;
             let desired = status.desired_number_scheduled;
             let (updated, available) = (status.updated_number_scheduled, status.number_available);

@@ -77,7 +77,11 @@ async fn a_killed_server_stops_all_writes_until_it_is_back() -> Result<()> {
         "the executor to say that it is not ready, and why",
         async || {
             let (status, body) = rig.executor_get("/readyz").await?;
-            ensure!(status == 503 && body.contains("service"), "{status}: {body}");
+            // 500, as every Kubernetes component answers when a check fails (M-37).
+            ensure!(
+                status == 500 && body.contains("no replica of the planning service answers"),
+                "{status}: {body}"
+            );
             Ok(())
         },
     )

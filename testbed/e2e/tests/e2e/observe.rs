@@ -13,7 +13,7 @@ async fn observe_mode_writes_nothing() -> Result<()> {
         let (_, metrics) = rig.executor_get("/metrics").await?;
         let line = metrics
             .lines()
-            .find(|line| line.starts_with("nodewise_actions_total") && line.contains("create_pod"));
+            .find(|line| line.starts_with("nodewise_actions_total{action=\"CreatePod\""));
         ensure!(line.is_some(), "no create in its metrics");
         Ok(())
     })

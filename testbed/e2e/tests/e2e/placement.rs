@@ -6,11 +6,12 @@ use kube::{
     Api,
     api::{DeleteParams, Patch, PatchParams},
 };
-use nodewise_e2e::{DEADLINE, Rig, RigOptions, daemon_set, node_of};
+use nodewise_e2e::{DEADLINE, EXECUTOR_USER, Rig, RigOptions, daemon_set, node_of};
 use nodewise_testbed::eventually;
 use serde_json::{Value, json};
 
-/// S-1, S-3, D-6, D-69: 200 nodes, 200 pods, one each, bound by the scheduler and not by us.
+/// S-1, S-3, D-6, D-69: 200 nodes, 200 pods, one each, bound by the scheduler and not by us; and D-108: with the rights of
+/// upstream's controller, of which none is missing.
 #[tokio::test(flavor = "multi_thread")]
 async fn creates_one_pod_on_each_of_200_nodes() -> Result<()> {
     let rig = Rig::start(RigOptions::nodes(200)).await?;
@@ -28,6 +29,10 @@ async fn creates_one_pod_on_each_of_200_nodes() -> Result<()> {
     rig.expect_one_pod_per_node("agent").await?;
     assert_eq!(watch.seen().created.len(), 200, "no pod was made in vain");
     assert_eq!(watch.seen().most_live.0, 1);
+    let refused = rig
+        .audit(|event| event.user == EXECUTOR_USER && event.code == 403)
+        .await?;
+    ensure!(refused.is_empty(), "the executor lacks a right: {refused:?}");
     Ok(())
 }
 
