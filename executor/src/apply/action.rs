@@ -6,9 +6,9 @@ use bytes::Bytes;
 use nodewise_proto::v1::{self, action::Kind, outcome::Subject};
 use serde_json::Value;
 
-use super::{OwnWrite, manifest, manifest::PodManifest, status};
+use super::{OwnWrite, manifest, manifest::PodManifest, patching::Patching, status};
 use crate::{
-    actuator::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written},
+    actuator::{Actuator, ActuatorError, ObjectKey, Refusal, WorkloadEvent, Written},
     event::Resource,
 };
 
@@ -148,72 +148,33 @@ impl<'a, A: Actuator> Context<'a, A> {
     pub(super) async fn run(&self, action: &v1::Action) -> Done {
         match &action.kind {
             Some(Kind::CreateRevision(create)) => self.create_revision(action, create).await,
-            Some(Kind::UpdateRevision(update)) => {
-                self.patch(
-                    action,
-                    Resource::Revisions,
-                    update.revision.as_ref(),
-                    Patch::Merge(update.patch.clone()),
-                    &[],
-                )
-                .await
-            }
             Some(Kind::DeleteRevision(delete)) => {
                 self.delete(action, Resource::Revisions, delete.revision.as_ref(), true)
                     .await
             }
-            Some(Kind::AdoptRevision(adopt)) => {
-                let patch = Patch::Strategic(adopt.patch.clone());
-                self.patch(action, Resource::Revisions, adopt.revision.as_ref(), patch, ADOPT)
-                    .await
-            }
-            Some(Kind::ReleaseRevision(release)) => {
-                let patch = Patch::Strategic(release.patch.clone());
-                self.patch(
-                    action,
-                    Resource::Revisions,
-                    release.revision.as_ref(),
-                    patch,
-                    RELEASE,
-                )
-                .await
-            }
-            Some(Kind::AdoptPod(adopt)) => {
-                let patch = Patch::Strategic(adopt.patch.clone());
-                self.patch(action, Resource::Pods, adopt.pod.as_ref(), patch, ADOPT)
-                    .await
-            }
-            Some(Kind::ReleasePod(release)) => {
-                let patch = Patch::Strategic(release.patch.clone());
-                self.patch(action, Resource::Pods, release.pod.as_ref(), patch, RELEASE)
-                    .await
-            }
-            Some(Kind::RelabelPod(relabel)) => {
-                self.patch(
-                    action,
-                    Resource::Pods,
-                    relabel.pod.as_ref(),
-                    Patch::Merge(relabel.patch.clone()),
-                    &[],
-                )
-                .await
-            }
             Some(Kind::CreatePod(create)) => self.create_pod(action, create).await,
             Some(Kind::DeletePod(delete)) => self.delete_pod(action, delete).await,
-            Some(Kind::UpdateStatus(update)) => match status::write(self, update).await {
-                // The write of a collision count is not remembered (D-109).
-                Ok(_) if update.collision_count.is_some() => Done::succeeded(action),
-                Ok(written) => Done::recorded(action, Resource::DaemonSets, written),
-                Err(error) => Done::failed(action, &error),
-            },
+            Some(Kind::UpdateStatus(update)) => self.update_status(action, update).await,
             Some(Kind::EmitEvent(event)) => {
                 self.emit(&event.r#type, &event.reason, event.message.clone());
                 Done::succeeded(action)
             }
-            None => Done::failed(
-                action,
-                &ActuatorError::unclear("this executor does not know this kind of action"),
-            ),
+            other => match other.as_ref().and_then(Patching::of) {
+                Some(patching) => self.patch(action, patching).await,
+                None => {
+                    let error = ActuatorError::unclear("this executor does not know this kind of action");
+                    Done::failed(action, &error)
+                }
+            },
+        }
+    }
+
+    async fn update_status(&self, action: &v1::Action, update: &v1::UpdateStatus) -> Done {
+        match status::write(self, update).await {
+            // The write of a collision count is not remembered (D-109).
+            Ok(_) if update.collision_count.is_some() => Done::succeeded(action),
+            Ok(written) => Done::recorded(action, Resource::DaemonSets, written),
+            Err(error) => Done::failed(action, &error),
         }
     }
 
@@ -243,21 +204,19 @@ impl<'a, A: Actuator> Context<'a, A> {
         }
     }
 
-    /// Patches an object. Refusals listed in `gone` mean that it is not the planned object any more, which is no failure.
-    async fn patch(
-        &self,
-        action: &v1::Action,
-        resource: Resource,
-        reference: Option<&v1::ObjectReference>,
-        patch: Patch,
-        gone: &[Refusal],
-    ) -> Done {
-        let Some(reference) = reference else {
+    async fn patch(&self, action: &v1::Action, patching: Patching<'_>) -> Done {
+        let Patching {
+            resource,
+            object: Some(object),
+            patch,
+            gone,
+        } = patching
+        else {
             return Done::failed(action, &ActuatorError::unclear("the action names no object"));
         };
         match self
             .actuator
-            .patch(&self.key(resource, &reference.name), patch)
+            .patch(&self.key(resource, &object.name), patch)
             .await
         {
             Ok(written) if matches!(action.kind, Some(Kind::AdoptPod(_))) => {
@@ -402,11 +361,6 @@ impl<'a, A: Actuator> Context<'a, A> {
         });
     }
 }
-
-/// Refusals of an adoption that mean: not ours, no error (D-23).
-const ADOPT: &[Refusal] = &[Refusal::NotFound];
-/// Refusals of a release that mean: not ours, no error (D-23). A wrong uid is answered with 422.
-const RELEASE: &[Refusal] = &[Refusal::NotFound, Refusal::Invalid];
 
 /// Reads what the apiserver sent as an object.
 pub(super) fn parse(key: &ObjectKey, json: &[u8]) -> Result<Value, ActuatorError> {

@@ -12,6 +12,7 @@ use crate::{actuator::Actuator, event::Resource};
 
 mod action;
 mod manifest;
+mod patching;
 mod status;
 
 use action::{Context, Done};
