@@ -1,8 +1,8 @@
 //! The `nodewise` command as a library, so that the binary stays three lines.
 //!
-//! `plan` and `explain` read a picture of a cluster ([`input`]), turn it into the protocol's requests ([`question`]), have
-//! them answered by the planner in this process or by a service ([`engine`]), and print the answer ([`text`]). They decide
-//! nothing themselves. `demo` runs the service and the executor on a simulated cluster ([`demo`]).
+//! `plan` and `explain` read a picture of a cluster (`input`), turn it into the protocol's requests (`question`), have
+//! them answered by the planner in this process or by a service (`engine`), and print the answer (`text`). They decide
+//! nothing themselves. `demo` runs the service and the executor on a simulated cluster (`demo`).
 
 mod args;
 mod demo;
