@@ -159,13 +159,14 @@ impl<'a, A: Actuator> Context<'a, A> {
                 self.emit(&event.r#type, &event.reason, event.message.clone());
                 Done::succeeded(action)
             }
-            other => match other.as_ref().and_then(Patching::of) {
-                Some(patching) => self.patch(action, patching).await,
-                None => {
+            other => {
+                if let Some(patching) = other.as_ref().and_then(Patching::of) {
+                    self.patch(action, patching).await
+                } else {
                     let error = ActuatorError::unclear("this executor does not know this kind of action");
                     Done::failed(action, &error)
                 }
-            },
+            }
         }
     }
 

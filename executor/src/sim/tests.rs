@@ -119,7 +119,11 @@ async fn the_most_surging_nodes_are_remembered() {
     cluster.actuator().delete(&b, None).await.expect("accepted");
     assert_eq!(cluster.picture(&key).max_surging, 2);
     cluster.reset_counts();
-    assert_eq!(cluster.picture(&key).max_surging, 1, "the one on its way out counts no more");
+    assert_eq!(
+        cluster.picture(&key).max_surging,
+        1,
+        "the one on its way out counts no more"
+    );
 }
 
 #[tokio::test]
