@@ -155,11 +155,8 @@ fn text_bytes(text: &str) -> usize {
 }
 
 fn label_bytes(labels: &Labels) -> usize {
-    let entries: usize = labels
-        .iter()
-        .map(|(key, value)| size_of::<(String, String)>() + text_bytes(key) + text_bytes(value))
-        .sum();
-    entries + ALLOCATION_BYTES
+    let text: usize = labels.iter().map(|(key, value)| key.len() + value.len()).sum();
+    text + labels.len() * size_of::<(usize, usize)>() + 2 * ALLOCATION_BYTES
 }
 
 fn node_bytes(node: &Node) -> u64 {

@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::sync::LazyLock;
+
 use bytes::Bytes;
 use nodewise_proto::v1;
 use nodewise_server::never;
@@ -11,7 +13,7 @@ use serde_json::Value;
 use support::{Cluster, Form, engine};
 
 /// A right request with a bit of everything, as bytes.
-fn right() -> Vec<u8> {
+static RIGHT: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut cluster = Cluster::settled(6);
     cluster.pods.truncate(4);
     cluster.pods[1].phase = v1::PodPhase::Failed.into();
@@ -24,7 +26,10 @@ fn right() -> Vec<u8> {
     let plan = engine().plan(request.clone(), &never).unwrap().plan.unwrap();
     request.snapshot.as_mut().unwrap().state = plan.state;
     request.encode_to_vec()
-}
+});
+
+/// A settled cluster.
+static SETTLED: LazyLock<Cluster> = LazyLock::new(|| Cluster::settled(2));
 
 /// Replaces, inserts or removes bytes here and there.
 fn spoil(mut bytes: Vec<u8>, edits: &[(usize, u8, u8)]) -> Vec<u8> {
@@ -113,11 +118,11 @@ fn put(target: &mut Value, place: &mut usize, value: &Value) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn spoiled_requests(edits in edits()) {
-        let bytes = spoil(right(), &edits);
+        let bytes = spoil(RIGHT.clone(), &edits);
         if let Ok(request) = v1::PlanRequest::decode(&bytes[..]) {
             let _ = engine().plan(request, &never);
         }
@@ -128,7 +133,7 @@ proptest! {
 
     #[test]
     fn spoiled_buckets(node_edits in edits(), pod_edits in edits(), random in prop::collection::vec(any::<u8>(), 0..64)) {
-        let mut request = v1::PlanRequest::decode(&right()[..]).unwrap();
+        let mut request = v1::PlanRequest::decode(&RIGHT[..]).unwrap();
         let snapshot = request.snapshot.as_mut().unwrap();
         for (buckets, edits) in [(&mut snapshot.node_buckets, node_edits), (&mut snapshot.pod_buckets, pod_edits)] {
             let data = buckets[0].data.take().unwrap_or_default();
@@ -140,7 +145,7 @@ proptest! {
 
     #[test]
     fn spoiled_workloads(values in prop::collection::vec((0_usize..60, json()), 1..4)) {
-        let mut cluster = Cluster::settled(2);
+        let mut cluster = SETTLED.clone();
         for (place, value) in &values {
             put(&mut cluster.daemon_set, &mut place.clone(), value);
             put(&mut cluster.revisions[0], &mut place.clone(), value);
@@ -163,7 +168,7 @@ proptest! {
             subject: Some(v1::outcome::Subject::DeletedPodUid("uid".into())),
             ..Default::default()
         };
-        let state = v1::PlanRequest::decode(&right()[..]).unwrap().snapshot.unwrap().state;
+        let state = v1::PlanRequest::decode(&RIGHT[..]).unwrap().snapshot.unwrap().state;
         let report = v1::ReportRequest {
             workload: Some(v1::WorkloadReference { uid: "uid".into(), ..Default::default() }),
             plan_id: "plan".into(),

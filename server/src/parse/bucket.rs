@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use bytes::Buf as _;
 use nodewise_proto::{bucket as placement, v1};
-use prost::{
-    DecodeError, Message as _,
-    encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field},
-};
 use sha2::{Digest as _, Sha256};
 
-use super::{Context, Path, items::Item};
+use super::{
+    Context, Path,
+    items::Item,
+    wire::{self, Elements},
+};
 use crate::{
     cache::{Decoded, Digest, Place},
     limits::Limits,
@@ -21,8 +20,6 @@ use crate::{
 const ITEMS_PER_LOOK: usize = 512;
 /// Bytes hashed between two looks at the deadline.
 const BYTES_PER_LOOK: usize = 1 << 20;
-/// The tag of the list in NodeBucket and in PodBucket.
-const LIST_TAG: u32 = 1;
 
 /// All buckets of a kind.
 pub(super) struct Buckets<T> {
@@ -195,6 +192,7 @@ fn decode<T: Item>(
     }
     let mut items: Vec<T> = Vec::with_capacity(count);
     let mut right = true;
+    let mut labels = Vec::new();
     for (index, element) in Elements(data).flatten().enumerate() {
         if index % ITEMS_PER_LOOK == 0 {
             context.look()?;
@@ -209,14 +207,15 @@ fn decode<T: Item>(
             right = false;
             continue;
         }
-        match T::Message::decode(element) {
+        labels.clear();
+        match wire::decode::<T::Message>(element, &mut labels) {
             Ok(message) => {
-                let item = T::parse(message, &at, &mut context.problems);
+                let item = T::parse(message, &mut labels, &at, &mut context.problems);
                 right &= belongs(&item, place, &at, context);
                 items.push(item);
             }
             Err(error) => {
-                context.problems.add(&at, error.to_string());
+                context.problems.add(&at, error);
                 right = false;
             }
         }
@@ -264,42 +263,4 @@ fn sha256(data: &[u8], context: &Context<'_>) -> Result<Digest, Refusal> {
         hasher.update(chunk);
     }
     Ok(hasher.finalize().into())
-}
-
-/// The serialized elements of the list in a NodeBucket or PodBucket; fields that are not known are skipped.
-struct Elements<'a>(&'a [u8]);
-
-impl<'a> Elements<'a> {
-    fn advance(&mut self) -> Result<Option<&'a [u8]>, String> {
-        let wrong = |error: DecodeError| error.to_string();
-        while !self.0.is_empty() {
-            let (tag, wire_type) = decode_key(&mut self.0).map_err(wrong)?;
-            if tag != LIST_TAG || wire_type != WireType::LengthDelimited {
-                skip_field(wire_type, tag, &mut self.0, DecodeContext::default()).map_err(wrong)?;
-                continue;
-            }
-            let length = decode_varint(&mut self.0).map_err(wrong)?;
-            let element = usize::try_from(length)
-                .ok()
-                .and_then(|length| self.0.get(..length));
-            let Some(element) = element else {
-                return Err(format!("ends within an element of {length} bytes"));
-            };
-            self.0.advance(element.len());
-            return Ok(Some(element));
-        }
-        Ok(None)
-    }
-}
-
-impl<'a> Iterator for Elements<'a> {
-    type Item = Result<&'a [u8], String>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let next = self.advance();
-        if next.is_err() {
-            self.0 = &[];
-        }
-        next.transpose()
-    }
 }

@@ -9,15 +9,20 @@ use super::{
 };
 use crate::cache::Cacheable;
 
-/// What a bucket holds: parsed from its message by moving, never by copying.
+/// What a bucket holds: its strings are moved from its message, and its labels are copied once.
 pub(super) trait Item: Cacheable {
     /// The name of the bucket's list.
     const LIST: &'static str;
     /// The message.
     type Message: prost::Message + Default;
 
-    /// The item, or what is wrong with it.
-    fn parse(message: Self::Message, at: &Path<'_>, problems: &mut Problems) -> Self;
+    /// The item; what is wrong with it is noted. Its labels come apart from the message.
+    fn parse(
+        message: Self::Message,
+        labels: &mut [(&str, &str)],
+        at: &Path<'_>,
+        problems: &mut Problems,
+    ) -> Self;
 
     /// The name whose hash says which bucket the item belongs to.
     fn bucket_name(&self) -> &str;
@@ -27,10 +32,10 @@ impl Item for Node {
     const LIST: &'static str = "nodes";
     type Message = v1::Node;
 
-    fn parse(message: v1::Node, at: &Path<'_>, problems: &mut Problems) -> Self {
+    fn parse(message: v1::Node, labels: &mut [(&str, &str)], at: &Path<'_>, problems: &mut Problems) -> Self {
         problems.require(&at.field("name"), &message.name);
         Self {
-            labels: labels(message.labels, &at.field("labels"), problems),
+            labels: unique(labels, &at.field("labels"), problems),
             taints: message
                 .taints
                 .into_iter()
@@ -52,13 +57,13 @@ impl Item for Pod {
     const LIST: &'static str = "pods";
     type Message = v1::Pod;
 
-    fn parse(message: v1::Pod, at: &Path<'_>, problems: &mut Problems) -> Self {
+    fn parse(message: v1::Pod, labels: &mut [(&str, &str)], at: &Path<'_>, problems: &mut Problems) -> Self {
         problems.require(&at.field("name"), &message.name);
         problems.require(&at.field("uid"), &message.uid);
         // Checked like the others, though only its presence counts.
         time::optional(message.deletion_time, &at.field("deletion_time"), problems);
         Self {
-            labels: labels(message.labels, &at.field("labels"), problems),
+            labels: unique(labels, &at.field("labels"), problems),
             controller: message
                 .controller
                 .map(|message| controller(message, &at.field("controller"), problems)),
@@ -89,25 +94,12 @@ impl Item for Pod {
     }
 }
 
-fn labels(messages: Vec<v1::Label>, at: &Path<'_>, problems: &mut Problems) -> Labels {
-    let given = messages.len();
-    // Collected in place: a pair of strings is laid out like the message.
-    let entries: Vec<_> = messages
-        .into_iter()
-        .map(|label| (label.key, label.value))
-        .collect();
-    if entries.is_sorted_by(|a, b| a.0 < b.0) {
-        // Strictly ascending, so the empty key can only be the first.
-        if entries.first().is_some_and(|(key, _)| key.is_empty()) {
-            problems.add(&at.index(0).field("key"), "is required");
-        }
-        return Labels::new(entries);
-    }
+fn unique(entries: &mut [(&str, &str)], at: &Path<'_>, problems: &mut Problems) -> Labels {
     for (index, (key, _)) in entries.iter().enumerate() {
         problems.require(&at.index(index).field("key"), key);
     }
-    let labels = Labels::new(entries);
-    if labels.iter().count() != given {
+    let labels = Labels::of(entries);
+    if labels.len() != entries.len() {
         problems.add(at, "has a key twice");
     }
     labels

@@ -13,6 +13,7 @@ mod selector;
 mod snapshot;
 mod state;
 mod time;
+mod wire;
 mod workload;
 
 use crate::{cache::Cache, limits::Limits, refusal::Refusal};

@@ -1,0 +1,147 @@
+//! The serialized form of buckets and of what is in them.
+//!
+//! The generated code would make one string for every key and every value of every label, which is most of the time that a
+//! whole call takes. So labels are read here, as slices of the message; everything else is left to the generated code.
+
+use bytes::Buf as _;
+use prost::{
+    DecodeError, Message,
+    encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field},
+};
+
+/// The tag of the list in NodeBucket and in PodBucket.
+const LIST_TAG: u32 = 1;
+/// The tag of the labels in Node and in Pod.
+const LABELS_TAG: u32 = 3;
+/// The tags in Label.
+const KEY_TAG: u32 = 1;
+const VALUE_TAG: u32 = 2;
+
+/// The serialized elements of the list in a NodeBucket or PodBucket; fields that are not known are skipped.
+pub(super) struct Elements<'a>(pub(super) &'a [u8]);
+
+impl<'a> Elements<'a> {
+    fn advance(&mut self) -> Result<Option<&'a [u8]>, String> {
+        while !self.0.is_empty() {
+            let (tag, wire_type) = decode_key(&mut self.0).map_err(text)?;
+            if tag == LIST_TAG && wire_type == WireType::LengthDelimited {
+                return delimited(&mut self.0).map(Some);
+            }
+            skip(wire_type, tag, &mut self.0)?;
+        }
+        Ok(None)
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Result<&'a [u8], String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.advance();
+        if next.is_err() {
+            self.0 = &[];
+        }
+        next.transpose()
+    }
+}
+
+/// Decodes a Node or a Pod; its labels go to `labels` and not into the message.
+pub(super) fn decode<'a, M: Message + Default>(
+    mut bytes: &'a [u8],
+    labels: &mut Vec<(&'a str, &'a str)>,
+) -> Result<M, String> {
+    let mut message = M::default();
+    while !bytes.is_empty() {
+        let (tag, wire_type) = decode_key(&mut bytes).map_err(text)?;
+        if tag == LABELS_TAG && wire_type == WireType::LengthDelimited {
+            let entry = label(delimited(&mut bytes)?)
+                .map_err(|error| format!("labels[{}]: {error}", labels.len()))?;
+            labels.push(entry);
+        } else {
+            message
+                .merge_field(tag, wire_type, &mut bytes, DecodeContext::default())
+                .map_err(text)?;
+        }
+    }
+    Ok(message)
+}
+
+fn label(mut bytes: &[u8]) -> Result<(&str, &str), String> {
+    let (mut key, mut value) = ("", "");
+    while !bytes.is_empty() {
+        let (tag, wire_type) = decode_key(&mut bytes).map_err(text)?;
+        let place = match (tag, wire_type) {
+            (KEY_TAG, WireType::LengthDelimited) => &mut key,
+            (VALUE_TAG, WireType::LengthDelimited) => &mut value,
+            _ => {
+                skip(wire_type, tag, &mut bytes)?;
+                continue;
+            }
+        };
+        *place = std::str::from_utf8(delimited(&mut bytes)?).map_err(|error| error.to_string())?;
+    }
+    Ok((key, value))
+}
+
+/// Takes a length and so many bytes.
+fn delimited<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8], String> {
+    let length = decode_varint(bytes).map_err(text)?;
+    let element = usize::try_from(length)
+        .ok()
+        .and_then(|length| bytes.get(..length));
+    let element = element.ok_or_else(|| format!("ends within an element of {length} bytes"))?;
+    bytes.advance(element.len());
+    Ok(element)
+}
+
+fn skip(wire_type: WireType, tag: u32, bytes: &mut &[u8]) -> Result<(), String> {
+    skip_field(wire_type, tag, bytes, DecodeContext::default()).map_err(text)
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "for map_err")]
+fn text(error: DecodeError) -> String {
+    error.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use nodewise_proto::v1;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// What is read here is what the generated code reads, for every message that there is.
+        #[test]
+        fn labels_are_read_as_the_generated_code_reads_them(
+            entries in prop::collection::vec((".{0,12}", ".{0,12}"), 0..6), name in ".{0,8}", unschedulable: bool,
+        ) {
+            let labels = entries.into_iter().map(|(key, value)| v1::Label { key, value }).collect();
+            let node = v1::Node { name, labels, unschedulable, ..Default::default() };
+            let bytes = node.encode_to_vec();
+            let mut labels = Vec::new();
+            let rest: v1::Node = decode(&bytes, &mut labels).unwrap();
+            let labels: Vec<_> =
+                labels.into_iter().map(|(key, value)| v1::Label { key: key.into(), value: value.into() }).collect();
+            prop_assert_eq!(v1::Node { labels, ..rest }, node);
+        }
+
+        /// And what one refuses the other refuses too.
+        #[test]
+        fn wrong_bytes_are_refused_as_the_generated_code_refuses_them(
+            mut bytes in prop::collection::vec(any::<u8>(), 0..24), labelled: bool,
+        ) {
+            if labelled {
+                // Make it look like a label, so that the part that is read here is reached.
+                bytes.splice(0..0, [0x1a, u8::try_from(bytes.len()).unwrap()]);
+            }
+            let mut labels = Vec::new();
+            let here: Result<v1::Pod, _> = decode(&bytes, &mut labels);
+            let generated = v1::Pod::decode(&bytes[..]);
+            prop_assert!(
+                here.is_ok() == generated.is_ok() || generated.is_err_and(|error| error.to_string().contains("wire type")),
+                "{here:?} of {bytes:?}"
+            );
+        }
+    }
+}
