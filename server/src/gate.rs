@@ -104,6 +104,7 @@ where
         if let Some(deadline) = deadline {
             request.extensions_mut().insert(Deadline(deadline));
         }
+        let (path, start) = (request.uri().path().to_owned(), Instant::now());
         let response = self.inner.call(request);
         Box::pin(async move {
             let response = match deadline {
@@ -113,7 +114,14 @@ where
                 },
                 None => response.await?,
             };
-            Ok(as_the_contract_says(response))
+            let response = as_the_contract_says(response);
+            // An error that is known before the first answer is in the headers; without one the call went well so far.
+            let code = response
+                .headers()
+                .get(Status::GRPC_STATUS)
+                .map_or(Code::Ok, |status| Code::from_bytes(status.as_bytes()));
+            tracing::debug!(path, ?code, took = ?start.elapsed(), "answered");
+            Ok(response)
         })
     }
 }

@@ -17,6 +17,8 @@ impl Limits {
     /// Bytes of one serialized node or pod. The apiserver stores no object beyond 1.5 MiB, and a projection is a fraction of
     /// its object.
     pub const ITEM_BYTES: usize = 1 << 20;
+    /// Bytes of one object that travels as JSON: more than the apiserver takes in a request.
+    pub const OBJECT_BYTES: usize = 4 << 20;
 }
 
 impl Default for Limits {

@@ -344,6 +344,12 @@ fn the_workload_names_its_fields_inside_the_json() {
     };
     let table: Vec<(v1::PlanRequest, String)> = vec![
         (raw(b""), at("is required")),
+        (
+            with_daemon_set(|d| {
+                d["metadata"]["annotations"] = json!({"a": "x".repeat(Limits::OBJECT_BYTES)});
+            }),
+            at("has 4"),
+        ),
         (raw(b"{"), at("EOF")),
         (raw(b"[]"), at("invalid length 0")),
         (raw(b"\xff"), at("expected value")),

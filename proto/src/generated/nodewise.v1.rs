@@ -61,14 +61,15 @@ pub mod workload {
 /// DaemonSet is an apps/v1 DaemonSet as the apiserver served it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DaemonSet {
-    /// The object as JSON (UTF-8), untouched, so that fields newer than this schema survive. Required.
+    /// The object as JSON (UTF-8), untouched, so that fields newer than this schema survive. Required;
+    /// at most 4 MiB.
     #[prost(bytes = "bytes", tag = "1")]
     pub object: ::prost::bytes::Bytes,
 }
 /// ControllerRevision is an apps/v1 ControllerRevision as the apiserver served it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ControllerRevision {
-    /// The object as JSON (UTF-8), untouched. Required.
+    /// The object as JSON (UTF-8), untouched. Required; at most 4 MiB.
     #[prost(bytes = "bytes", tag = "1")]
     pub object: ::prost::bytes::Bytes,
     /// True when the executor read this object live because a CreateRevision ended in ALREADY_EXISTS. Such a revision

@@ -5,11 +5,17 @@ use nodewise_planner::snapshot::ControllerRef;
 use serde::de::DeserializeOwned;
 
 use super::problems::{Path, Problems};
+use crate::limits::Limits;
 
 /// Reads an object; what is wrong with it begins with the path inside the object.
 pub(super) fn read<T: DeserializeOwned>(json: &[u8], at: &Path<'_>, problems: &mut Problems) -> Option<T> {
     if json.is_empty() {
         problems.add(at, "is required");
+        return None;
+    }
+    if json.len() > Limits::OBJECT_BYTES {
+        let most = Limits::OBJECT_BYTES;
+        problems.add(at, format!("has {} bytes; at most {most} are taken", json.len()));
         return None;
     }
     let mut reader = serde_json::Deserializer::from_slice(json);

@@ -9,9 +9,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    json,
+    Context, json,
     problems::{Path, Problems},
 };
+use crate::refusal::Refusal;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -30,13 +31,16 @@ struct Object {
 pub(super) fn all(
     messages: Vec<v1::ControllerRevision>,
     at: &Path<'_>,
-    problems: &mut Problems,
-) -> Vec<Revision> {
-    let revisions: Vec<_> = messages
-        .into_iter()
-        .enumerate()
-        .filter_map(|(index, message)| Some((index, one(&message, &at.index(index), problems)?)))
-        .collect();
+    context: &mut Context<'_>,
+) -> Result<Vec<Revision>, Refusal> {
+    let mut revisions = Vec::with_capacity(messages.len());
+    for (index, message) in messages.into_iter().enumerate() {
+        // Each may take milliseconds.
+        context.look()?;
+        revisions
+            .extend(one(&message, &at.index(index), &mut context.problems).map(|revision| (index, revision)));
+    }
+    let problems = &mut context.problems;
     let (mut names, mut uids) = (HashSet::new(), HashSet::new());
     for (index, revision) in &revisions {
         let at = at.index(*index);
@@ -53,7 +57,7 @@ pub(super) fn all(
             );
         }
     }
-    revisions.into_iter().map(|(_, revision)| revision).collect()
+    Ok(revisions.into_iter().map(|(_, revision)| revision).collect())
 }
 
 fn one(message: &v1::ControllerRevision, at: &Path<'_>, problems: &mut Problems) -> Option<Revision> {

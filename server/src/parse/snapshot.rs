@@ -32,7 +32,8 @@ pub(crate) fn snapshot(
     let problems = &mut context.problems;
     let now = time::required(message.now, &at.field("now"), problems);
     let daemon_set = workload::daemon_set(message.workload, &at.field("workload"), problems);
-    let revisions = revision::all(message.revisions, &at.field("revisions"), problems);
+    let revisions = revision::all(message.revisions, &at.field("revisions"), &mut context)?;
+    let problems = &mut context.problems;
     let state = state::state(message.state, &at.field("state"), problems);
     let own_writes = state::own_writes(message.own_writes, &at.field("own_writes"), problems);
     if message.bucket_count == 0 {
