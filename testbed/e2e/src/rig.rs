@@ -1,6 +1,11 @@
 //! A control plane with the real server and executor on it.
 
-use std::{collections::BTreeSet, net::SocketAddr, process::Command, time::Duration};
+use std::{
+    collections::BTreeSet,
+    net::SocketAddr,
+    process::{Command, Output, Stdio},
+    time::Duration,
+};
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::{
@@ -118,6 +123,23 @@ impl Rig {
     /// Runs kubectl in namespace `default` and gives its standard output.
     pub async fn kubectl(&self, args: &[&str]) -> Result<String> {
         self.plane.kubectl(args).await
+    }
+
+    /// Runs `nodewise` as the administrator: exit status and all it printed.
+    pub async fn nodewise(&self, args: &[&str]) -> Result<Output> {
+        let mut command = tokio::process::Command::new(&binaries()?.cli);
+        command
+            .args(args)
+            .arg("--kubeconfig")
+            .arg(self.plane.kubeconfig());
+        command.stdin(Stdio::null()).kill_on_drop(true);
+        command.output().await.context("running nodewise")
+    }
+
+    /// The address of the server, as a URL.
+    #[must_use]
+    pub fn server_url(&self) -> String {
+        format!("http://{}", self.server_address)
     }
 
     /// Starts watching the pods with label `app: name`.

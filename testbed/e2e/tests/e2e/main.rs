@@ -3,6 +3,7 @@
 
 mod apiserver;
 mod claims;
+mod cli;
 mod crashes;
 mod failures;
 mod observe;
