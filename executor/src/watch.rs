@@ -4,7 +4,6 @@
 //! is why the loop is our own. First lists are most-recent (quorum) reads: an executor that was killed must not see less
 //! than it had written. Objects are projected as they arrive and the rest of them is never kept.
 
-use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -15,30 +14,40 @@ use kube::Client;
 use kube::api::{ListParams, WatchParams};
 use kube::core::{Request, WatchEvent};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::event::{ClusterEvent, DaemonSet, Delta, Node, Pod, Resource, Revision};
 use crate::http::Checks;
-use crate::project::{NodeObject, PodObject, ProjectError};
-use crate::store::KIND;
+use crate::project::ProjectError;
+
+mod kinds;
+
+use kinds::Watched;
 
 /// Objects per page of a list.
 const PAGE_SIZE: u32 = 1_000;
 /// After this the apiserver ends a watch, in seconds.
 const WATCH_SECONDS: u32 = 290;
-/// Silence after which a watch is taken for dead: its end would have come.
-const IDLE_LIMIT: Duration = Duration::from_secs(295);
+/// Silence after which a watch is taken for dead, as the other end of a broken connection is: the apiserver sends a
+/// bookmark every minute.
+const IDLE_LIMIT: Duration = Duration::from_secs(90);
+/// Time for one page of a list; the apiserver itself gives up after a minute.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(65);
+/// Time until a watch begins.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
+/// A watch that ends sooner than this and showed nothing has failed.
+const SHORT_WATCH: Duration = Duration::from_secs(5);
 /// Events that may wait for the controller before the watches wait too.
 const CHANNEL_SIZE: usize = 1_024;
 
-/// A stream of everything that changes; dropping it ends the watches.
+/// A stream of everything that changes; dropping it ends the watches. It ends when any of them does, which none should: a
+/// cache that is followed no more must not be planned from.
 #[derive(Debug)]
 pub struct Watches {
     events: mpsc::Receiver<ClusterEvent>,
-    _tasks: JoinSet<()>,
+    tasks: JoinSet<()>,
 }
 
 impl Watches {
@@ -52,10 +61,7 @@ impl Watches {
         tasks.spawn(Follower::<Pod>::new(client, namespace, &sender, checks).run());
         tasks.spawn(Follower::<Node>::new(client, namespace, &sender, checks).run());
         tasks.spawn(Follower::<Revision>::new(client, namespace, &sender, checks).run());
-        Self {
-            events,
-            _tasks: tasks,
-        }
+        Self { events, tasks }
     }
 }
 
@@ -63,103 +69,11 @@ impl Stream for Watches {
     type Item = ClusterEvent;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<ClusterEvent>> {
+        if let Poll::Ready(ended) = self.tasks.poll_join_next(context) {
+            tracing::error!(?ended, "a watch has ended");
+            return Poll::Ready(None);
+        }
         self.events.poll_recv(context)
-    }
-}
-
-/// A kind of object as it is watched.
-trait Watched: Sized + Send + 'static {
-    const RESOURCE: Resource;
-    /// The path of its API group.
-    const API: &'static str;
-    /// What is read off the wire.
-    type Wire: Clone + fmt::Debug + DeserializeOwned + Send + 'static;
-
-    fn read(wire: Self::Wire) -> Result<Self, ProjectError>;
-    fn version(&self) -> &str;
-    fn event(delta: Delta<Self>) -> ClusterEvent;
-    /// Whether it is worth keeping in a list.
-    fn matters(&self) -> bool {
-        true
-    }
-}
-
-/// Lists leave out what every item of theirs is; the object is completed so that it looks the same from everywhere.
-fn complete(mut object: Value, kind: &str) -> Value {
-    if let Some(fields) = object.as_object_mut() {
-        fields.entry("apiVersion").or_insert_with(|| "apps/v1".into());
-        fields.entry("kind").or_insert_with(|| kind.into());
-    }
-    object
-}
-
-impl Watched for DaemonSet {
-    const RESOURCE: Resource = Resource::DaemonSets;
-    const API: &'static str = "/apis/apps/v1";
-    type Wire = Value;
-
-    fn read(wire: Value) -> Result<Self, ProjectError> {
-        Self::from_json(&complete(wire, KIND))
-    }
-    fn version(&self) -> &str {
-        &self.resource_version
-    }
-    fn event(delta: Delta<Self>) -> ClusterEvent {
-        ClusterEvent::DaemonSets(delta)
-    }
-}
-
-impl Watched for Revision {
-    const RESOURCE: Resource = Resource::Revisions;
-    const API: &'static str = "/apis/apps/v1";
-    type Wire = Value;
-
-    fn read(wire: Value) -> Result<Self, ProjectError> {
-        Self::from_json(&complete(wire, "ControllerRevision"))
-    }
-    fn version(&self) -> &str {
-        &self.resource_version
-    }
-    fn event(delta: Delta<Self>) -> ClusterEvent {
-        ClusterEvent::Revisions(delta)
-    }
-}
-
-impl Watched for Pod {
-    const RESOURCE: Resource = Resource::Pods;
-    const API: &'static str = "/api/v1";
-    type Wire = PodObject;
-
-    fn read(wire: PodObject) -> Result<Self, ProjectError> {
-        wire.try_into()
-    }
-    fn version(&self) -> &str {
-        &self.resource_version
-    }
-    fn event(delta: Delta<Self>) -> ClusterEvent {
-        ClusterEvent::Pods(delta)
-    }
-    fn matters(&self) -> bool {
-        self.projection
-            .controller
-            .as_ref()
-            .is_none_or(|controller| controller.kind == KIND)
-    }
-}
-
-impl Watched for Node {
-    const RESOURCE: Resource = Resource::Nodes;
-    const API: &'static str = "/api/v1";
-    type Wire = NodeObject;
-
-    fn read(wire: NodeObject) -> Result<Self, ProjectError> {
-        wire.try_into()
-    }
-    fn version(&self) -> &str {
-        &self.resource_version
-    }
-    fn event(delta: Delta<Self>) -> ClusterEvent {
-        ClusterEvent::Nodes(delta)
     }
 }
 
@@ -192,6 +106,12 @@ enum WatchError {
     /// What happened since the version is not known any more: a new list is needed.
     #[error("the watch of {0} fell too far behind")]
     Gone(Resource),
+    /// The connection may be broken without either side having been told.
+    #[error("no answer about {0} within {1:?}")]
+    Silent(Resource, Duration),
+    /// To begin at once again would be a storm.
+    #[error("the watch of {0} ended as soon as it had begun")]
+    Short(Resource),
     /// Nobody listens any more.
     #[error("stopped")]
     Stopped,
@@ -283,22 +203,30 @@ impl<T: Watched> Follower<T> {
                 Ok(()) => {}
                 Err(WatchError::Stopped) => return,
                 Err(WatchError::Gone(resource)) => {
-                    tracing::info!(%resource, "the watch fell too far behind; listing again");
+                    let delay = self.delays.next();
+                    tracing::info!(%resource, ?delay, "the watch fell too far behind; listing again");
                     self.version = None;
+                    sleep(delay).await;
                 }
                 Err(error) => {
                     let (reason, delay) = (error.describe(), self.delays.next());
                     tracing::warn!(resource = %T::RESOURCE, ?delay, "{reason}; trying again");
                     self.checks.set(&self.check, Err(reason));
-                    tokio::time::sleep(delay).await;
+                    sleep(delay).await;
                 }
             }
         }
     }
 
-    fn works(&mut self) {
-        self.delays = Delays::new();
+    /// The delays go on until the watch has shown something: what can be begun but not kept up has not recovered.
+    fn works(&self) {
         self.checks.set(&self.check, Ok(()));
+    }
+
+    /// Gives up on a call that nobody answers.
+    async fn bounded<R>(&self, limit: Duration, call: impl Future<Output = R>) -> Result<R, WatchError> {
+        let answer = timeout(limit, call).await;
+        answer.map_err(|_| WatchError::Silent(T::RESOURCE, limit))
     }
 
     async fn send(&self, event: ClusterEvent) -> Result<(), WatchError> {
@@ -313,7 +241,7 @@ impl<T: Watched> Follower<T> {
             let request = Request::new(self.path.as_str())
                 .list(&params)
                 .map_err(|error| WatchError::List(T::RESOURCE, kube::Error::BuildRequest(error)))?;
-            let page: Page<T::Wire> = match self.client.request(request).await {
+            let page: Page<T::Wire> = match self.bounded(PAGE_TIMEOUT, self.client.request(request)).await? {
                 Ok(page) => page,
                 Err(kube::Error::Api(status)) if status.code == 410 => {
                     return Err(WatchError::Gone(T::RESOURCE));
@@ -354,18 +282,23 @@ impl<T: Watched> Follower<T> {
         let request = Request::new(self.path.as_str())
             .watch(&params, version)
             .map_err(|error| failed(kube::Error::BuildRequest(error)))?;
-        let stream = self
-            .client
-            .request_events::<T::Wire>(request)
-            .await
-            .map_err(failed)?;
+        let open = self.client.request_events::<T::Wire>(request);
+        let stream = self.bounded(OPEN_TIMEOUT, open).await?.map_err(failed)?;
         self.works();
+        let (began, mut shown) = (Instant::now(), false);
         let mut stream = std::pin::pin!(stream);
-        while let Ok(next) = tokio::time::timeout(IDLE_LIMIT, stream.try_next()).await {
+        while let Ok(next) = timeout(IDLE_LIMIT, stream.try_next()).await {
             let Some(event) = next.map_err(failed)? else {
-                return Ok(());
+                let short = !shown && began.elapsed() < SHORT_WATCH;
+                return if short {
+                    Err(WatchError::Short(T::RESOURCE))
+                } else {
+                    Ok(())
+                };
             };
             self.take(event).await?;
+            shown = true;
+            self.delays = Delays::new();
         }
         tracing::debug!(resource = %T::RESOURCE, "the watch is silent for too long; watching anew");
         Ok(())

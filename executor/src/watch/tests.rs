@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use futures::StreamExt as _;
 use kube::client::Body;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -160,6 +160,75 @@ async fn lists_again_after_a_gap() {
     for list in [0, 2, 4] {
         assert!(!requests[list].contains("resourceVersion"), "{requests:?}");
     }
+}
+
+// A page or a watch that nobody answers, as over a half-open connection, is given up, named, and asked for again.
+#[tokio::test(start_paused = true)]
+async fn silence_is_no_answer() {
+    let hangs = Arc::new(Mutex::new(VecDeque::from([
+        None,
+        Some(page(&["a"], "7", "")),
+        None,
+        Some(events(&[("ADDED", pod("b", "8", "DaemonSet"))])),
+    ])));
+    let service = tower::service_fn(move |_: http::Request<Body>| {
+        let answer = hangs.lock().expect("no panic").pop_front().flatten();
+        async move {
+            match answer {
+                Some(answer) => Ok::<_, Infallible>(answer),
+                None => std::future::pending().await,
+            }
+        }
+    });
+    let checks = Checks::new();
+    let (sender, mut receiver) = mpsc::channel(16);
+    let client = Client::new(service, "default");
+    let mut tasks = JoinSet::new();
+    tasks.spawn(Follower::<Pod>::new(&client, None, &sender, &checks).run());
+    tokio::time::sleep(PAGE_TIMEOUT + Duration::from_millis(1)).await;
+    let reason = &checks.failing()[0].1;
+    assert!(reason.contains("no answer about pods"), "{reason}");
+    let mut seen = Vec::new();
+    while seen.len() < 2 {
+        let event = timeout(2 * PAGE_TIMEOUT, receiver.recv()).await;
+        seen.push(describe(&event.expect("in time").expect("it goes on")));
+    }
+    assert_eq!(seen, ["listed a at 7", "applied b@8"]);
+}
+
+// What can be begun but not kept up, by a list or a watch, is tried ever more rarely: a storm would not mend it.
+#[tokio::test(start_paused = true)]
+async fn what_breaks_at_once_is_not_tried_in_a_storm() {
+    let list = || page(&["a"], "7", "");
+    let empty: Vec<_> = std::iter::once(list())
+        .chain(std::iter::repeat_with(|| events(&[])).take(1000))
+        .collect();
+    let gone = std::iter::repeat_with(|| [list(), events(&[("ERROR", status(410))])]);
+    for answers in [empty, gone.take(500).flatten().collect()] {
+        let (client, requests) = apiserver(answers);
+        let (sender, mut receiver) = mpsc::channel(16);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(Follower::<Pod>::new(&client, None, &sender, &Checks::new()).run());
+        tasks.spawn(async move { while receiver.recv().await.is_some() {} });
+        tokio::time::sleep(Duration::from_mins(5)).await;
+        let asked = requests.lock().expect("no panic").len();
+        assert!((10..60).contains(&asked), "{asked} requests in five minutes");
+    }
+}
+
+// A watch that panics must not leave a cache that nobody follows.
+#[tokio::test(start_paused = true)]
+async fn the_stream_ends_with_any_of_the_watches() {
+    let (sender, events) = mpsc::channel(1);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async { panic!("on purpose") });
+    tasks.spawn(async move {
+        let _kept = sender;
+        std::future::pending().await
+    });
+    let mut watches = Watches { events, tasks };
+    let end = timeout(Duration::from_secs(1), watches.next()).await;
+    assert!(matches!(end, Ok(None)), "{end:?}");
 }
 
 // A failure shows in the check with its reason and is tried again, without a new list where a watch failed.
