@@ -25,7 +25,11 @@ fn the_readme_shows_true_output() {
     assert!(shown.len() >= 2, "it shows plan and explain");
     for (line, output) in shown {
         let args: Vec<&str> = line.split(' ').collect();
-        let ran = command(&args).current_dir(&root).output().map(Ran::from).expect("nodewise runs");
+        let ran = command(&args)
+            .current_dir(&root)
+            .output()
+            .map(Ran::from)
+            .expect("nodewise runs");
         assert_eq!(ran.ok().trim_end(), output.trim_end(), "of: nodewise {line}");
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     event::Resource,
     events::EventRecorder,
     http::{self, Checks, Health},
-    lead::{Elector, KubeLeases},
+    lead::{Elector, Fenced, KubeLeases},
     watch::Watches,
 };
 
@@ -134,6 +134,7 @@ impl Parts {
         )
         .with_events(self.recorder.clone());
         let (pulse, timing) = (elector.pulse(), election.timing);
+        let actuator = Arc::new(Fenced::new(actuator, pulse.clone(), timing));
         self.health
             .live
             .add("leaderElection", move || pulse.check(timing, Instant::now()));

@@ -9,7 +9,9 @@ const PRIME: u64 = 0x0000_0100_0000_01b3;
 /// When `bucket_count` is 0.
 #[must_use]
 pub fn of(node_name: &str, bucket_count: u32) -> u32 {
-    let hash = node_name.bytes().fold(OFFSET_BASIS, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
+    let hash = node_name.bytes().fold(OFFSET_BASIS, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(PRIME)
+    });
     u32::try_from(hash % u64::from(bucket_count)).expect("a remainder of a u32 fits a u32")
 }
 

@@ -12,8 +12,10 @@ use prost_types::FileDescriptorSet;
 use protox::prost::Message as _;
 
 fn compile(proto: &Path) -> FileDescriptorSet {
-    let mut files: Vec<PathBuf> =
-        fs::read_dir(proto.join("nodewise/v1")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> = fs::read_dir(proto.join("nodewise/v1"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     files.sort();
     protox::compile(files, [proto]).expect("the contract compiles")
 }
@@ -22,7 +24,10 @@ fn generate(proto: &Path, out: &Path) {
     let descriptors = compile(proto);
     let config = {
         let mut config = tonic_prost_build::Config::new();
-        config.bytes(["."]).compile_well_known_types().extern_path(".google.protobuf", "::pbjson_types");
+        config
+            .bytes(["."])
+            .compile_well_known_types()
+            .extern_path(".google.protobuf", "::pbjson_types");
         config
     };
     tonic_prost_build::configure()

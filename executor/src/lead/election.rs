@@ -78,6 +78,13 @@ impl Timing {
         self.retry_period + self.retry_period.mul_f64(JITTER * random)
     }
 
+    /// How long after the last renewal the leader may still write: the renew deadline, and half of what is then left of the
+    /// lease for the end of what is under way. The other half keeps leaders apart.
+    #[must_use]
+    pub fn write_limit(&self) -> Duration {
+        self.renew_deadline + self.lease_duration.saturating_sub(self.renew_deadline) / 2
+    }
+
     /// Most time for one call about the lease, so that one that hangs does not cost it (M-9).
     #[must_use]
     pub fn call_timeout(&self) -> Duration {
@@ -146,6 +153,12 @@ impl Election {
         self.observed.as_ref().map_or("", |(record, _)| &record.holder)
     }
 
+    /// Whether the lease, as last seen, is held by another candidate, be it fresh or not.
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        !self.holds() && !self.holder().is_empty()
+    }
+
     /// Whether this candidate holds the lease and it has not expired: then it may renew without reading first (M-8).
     #[must_use]
     pub fn may_renew_blindly(&self, now: Instant) -> bool {
@@ -167,7 +180,10 @@ impl Election {
     /// The record that makes this candidate the holder, or keeps it.
     #[must_use]
     pub fn claim(&self, clock: Timestamp) -> Record {
-        let duration_seconds = u32::try_from(self.timing.lease_duration.as_secs()).unwrap_or(u32::MAX);
+        // Rounded up: others must not respect it for less time than we go on.
+        let duration = self.timing.lease_duration;
+        let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
+        let duration_seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
         let (acquired, transitions) = match &self.observed {
             Some((record, _)) if record.holder == self.identity => (record.acquired, record.transitions),
             Some((record, _)) => (Some(clock), record.transitions.saturating_add(1)),
@@ -296,6 +312,19 @@ mod tests {
             (renewed.transitions, renewed.acquired, renewed.renewed),
             (5, Some(clock), Some(later))
         );
+    }
+
+    // M-5: a Lease counts whole seconds, and must not promise others less than the leader takes.
+    #[test]
+    fn a_lease_is_rounded_up() {
+        let timing = Timing {
+            lease_duration: Duration::from_millis(10_600),
+            ..Timing::default()
+        };
+        let timing = timing.validate().expect("longer than the renew deadline");
+        let claimed = Election::new("me".to_owned(), timing).claim(Timestamp::UNIX_EPOCH);
+        assert_eq!(claimed.duration_seconds, 11);
+        assert_eq!(timing.write_limit(), Duration::from_millis(10_300));
     }
 
     // M-11, T-10: a released lease has no holder.

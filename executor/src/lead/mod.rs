@@ -11,7 +11,7 @@ use std::{
 
 use jiff::Timestamp;
 use nodewise_proto::v1;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -21,17 +21,17 @@ use crate::{
 };
 
 mod election;
+mod fence;
 mod lease;
 
 pub use election::{Election, Record, Timing, TimingError};
+pub use fence::Fenced;
 pub use lease::{KubeLeases, LeaseError, Leases, Version};
 
 /// The name of the Lease.
 pub const LEASE_NAME: &str = WRITER;
 /// How long after the lease has run out the health check gives a leader that did not notice (M-38).
 const HEALTH_GRACE: Duration = Duration::from_secs(20);
-/// What is left between the renew deadline and the end of the lease is for stopping; this much at least.
-const STOP_AT_LEAST: Duration = Duration::from_millis(100);
 
 /// A name that differs between two processes on one host (M-4).
 #[must_use]
@@ -59,12 +59,23 @@ pub struct Pulse(Arc<Mutex<Option<Instant>>>);
 impl Pulse {
     /// Fails when this process leads and did not renew for the lease's duration and 20 s more (M-38).
     pub fn check(&self, timing: Timing, now: Instant) -> Result<(), String> {
-        match *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+        match self.renewed() {
             Some(renewed) if now.duration_since(renewed) > timing.lease_duration + HEALTH_GRACE => Err(
                 format!("the lease was not renewed for {:?}", now.duration_since(renewed)),
             ),
             _ => Ok(()),
         }
+    }
+
+    /// Whether this process leads for certain: it renewed lately enough to write.
+    #[must_use]
+    pub fn leads(&self, timing: Timing, now: Instant) -> bool {
+        self.renewed()
+            .is_some_and(|renewed| now < renewed + timing.write_limit())
+    }
+
+    fn renewed(&self) -> Option<Instant> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn set(&self, renewed: Option<Instant>) {
@@ -106,7 +117,7 @@ impl<L: Leases> Elector<L> {
 
     /// Leads whenever possible, until `shutdown` is cancelled: each term calls `lead` anew with a token that is cancelled
     /// when the term ends. At shutdown the lease is kept until `lead` has returned, and then released; when
-    /// the lease is lost, `lead` has what is left of its duration to return and is then dropped.
+    /// the lease is lost, `lead` has part of what is left of its duration to return and is then dropped.
     pub async fn run<F, Fut>(mut self, shutdown: CancellationToken, mut lead: F)
     where
         F: FnMut(CancellationToken) -> Fut,
@@ -151,16 +162,13 @@ impl<L: Leases> Elector<L> {
         }
         tracing::error!(identity = self.identity, "lost the lease: stopping all work");
         term.cancel();
-        let rest = (self
-            .timing
-            .lease_duration
-            .saturating_sub(self.timing.renew_deadline)
-            / 2)
-        .max(STOP_AT_LEAST);
-        if timeout(rest, work).await.is_err() {
+        if timeout_at(self.last_renewal() + self.timing.write_limit(), work)
+            .await
+            .is_err()
+        {
             tracing::error!(
                 identity = self.identity,
-                "work had not stopped {rest:?} after the lease was lost: dropped"
+                "work had not stopped when the lease came to its end: dropped"
             );
         }
         false
@@ -185,15 +193,26 @@ impl<L: Leases> Elector<L> {
         }
     }
 
-    /// Renews within the renew deadline. False when the lease is lost.
+    /// Renews within the renew deadline, counted from the last renewal. False when the lease is lost.
     async fn renew(&mut self) -> bool {
-        let (deadline, pause) = (self.timing.renew_deadline, self.timing.retry_period);
-        let renewed = timeout(deadline, async {
+        let (deadline, pause) = (
+            self.last_renewal() + self.timing.renew_deadline,
+            self.timing.retry_period,
+        );
+        let renewed = timeout_at(deadline, async {
             while !self.try_hold().await {
+                if self.election.is_taken() {
+                    return false;
+                }
                 sleep(pause).await;
             }
+            true
         });
-        renewed.await.is_ok()
+        renewed.await.unwrap_or(false)
+    }
+
+    fn last_renewal(&self) -> Instant {
+        self.pulse.renewed().unwrap_or_else(Instant::now)
     }
 
     /// One try to acquire or renew.

@@ -27,6 +27,8 @@ impl Shared {
 struct Line {
     shared: Shared,
     cut: Arc<AtomicBool>,
+    /// How many milliseconds every answer takes.
+    slow: Arc<AtomicUsize>,
 }
 
 impl Line {
@@ -34,7 +36,12 @@ impl Line {
         Self {
             shared: shared.clone(),
             cut: Arc::default(),
+            slow: Arc::default(),
         }
+    }
+
+    async fn come_back(&self) {
+        sleep(Duration::from_millis(self.slow.load(Ordering::Relaxed) as u64)).await;
     }
 
     async fn pass(&self) {
@@ -64,13 +71,17 @@ impl Leases for Line {
         if self.shared.broken.load(Ordering::Relaxed) {
             return Err(LeaseError::Changed);
         }
-        let mut lease = self.shared.lease.lock().expect("lock");
-        let present = lease.as_ref().map(|(_, number)| version(*number));
-        if present != found {
-            return Err(LeaseError::Changed);
-        }
-        let number = lease.as_ref().map_or(1, |(_, number)| number + 1);
-        *lease = Some((record.clone(), number));
+        let number = {
+            let mut lease = self.shared.lease.lock().expect("lock");
+            let present = lease.as_ref().map(|(_, number)| version(*number));
+            if present != found {
+                return Err(LeaseError::Changed);
+            }
+            let number = lease.as_ref().map_or(1, |(_, number)| number + 1);
+            *lease = Some((record.clone(), number));
+            number
+        };
+        self.come_back().await;
         Ok(version(number))
     }
 }
@@ -231,6 +242,50 @@ async fn a_leader_that_is_cut_off_stops_first() {
         let _ = first.task.await;
         shared.lease.lock().expect("lock").take();
     }
+}
+
+// M-10: however slow the last answer about the lease was, work ends before the lease does: both are counted from when the
+// renewal set out.
+#[tokio::test(start_paused = true)]
+async fn a_slow_answer_does_not_prolong_the_lease() {
+    let shared = Shared::default();
+    let mut first = start("a", &shared, None);
+    first.until(true).await;
+    first.line.slow.store(4_900, Ordering::Relaxed);
+    let renewed = |shared: &Shared| {
+        shared
+            .lease
+            .lock()
+            .expect("lock")
+            .clone()
+            .map(|(_, number)| number)
+    };
+    let before = renewed(&shared);
+    while renewed(&shared) == before {
+        sleep(Duration::from_millis(1)).await;
+    }
+    let written = Instant::now();
+    sleep(Duration::from_secs(4)).await;
+    first.line.cut.store(true, Ordering::Relaxed);
+    first.until(false).await;
+    let gone_on = written.elapsed();
+    assert!(gone_on < Duration::from_secs(15), "{gone_on:?}");
+}
+
+// M-12: a leader that was stopped for long finds the lease taken, and stops at once instead of after the renew deadline.
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_finds_another_stops_at_once() {
+    let shared = Shared::default();
+    let mut first = start("a", &shared, Some(Duration::ZERO));
+    first.until(true).await;
+    {
+        let mut lease = shared.lease.lock().expect("lock");
+        let (record, number) = lease.as_mut().expect("a lease");
+        record.holder = "b".to_owned();
+        *number += 1;
+    }
+    let waited = first.until(false).await;
+    assert!(waited <= Duration::from_secs(3), "{waited:?}");
 }
 
 // M-8, M-43: one refused renewal costs a read, not the lease.

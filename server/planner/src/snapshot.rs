@@ -337,7 +337,10 @@ pub struct Labels {
 impl Labels {
     /// Sorts; of entries with equal keys the last one stays.
     #[must_use]
-    #[allow(clippy::needless_pass_by_value, reason = "who has a list of labels is done with it")]
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "who has a list of labels is done with it"
+    )]
     pub fn new(entries: Vec<(String, String)>) -> Self {
         let mut entries: Vec<_> = entries
             .iter()
@@ -597,9 +600,22 @@ mod tests {
 
     #[test]
     fn labels_are_sorted_and_of_equal_keys_the_last_stays() {
-        let labels = of(&[("b", "1"), ("a", ""), ("b", "2"), ("ab", "x"), ("b", "3"), ("a", "y")]);
-        assert_eq!(labels.iter().collect::<Vec<_>>(), [("a", "y"), ("ab", "x"), ("b", "3")]);
-        assert_eq!((labels.len(), labels.get("ab"), labels.get("x")), (3, Some("x"), None));
+        let labels = of(&[
+            ("b", "1"),
+            ("a", ""),
+            ("b", "2"),
+            ("ab", "x"),
+            ("b", "3"),
+            ("a", "y"),
+        ]);
+        assert_eq!(
+            labels.iter().collect::<Vec<_>>(),
+            [("a", "y"), ("ab", "x"), ("b", "3")]
+        );
+        assert_eq!(
+            (labels.len(), labels.get("ab"), labels.get("x")),
+            (3, Some("x"), None)
+        );
         assert_eq!(format!("{labels:?}"), r#"{"a": "y", "ab": "x", "b": "3"}"#);
         assert!(of(&[]).is_empty());
     }
