@@ -118,7 +118,8 @@ pub struct Args {
           value_parser = humantime::parse_duration)]
     pub api_timeout: Duration,
 
-    /// Most calls to the apiserver per second [default: no limit, the apiserver's own fairness decides]
+    /// Most calls to the apiserver per second for plans; watches and the lease are not slowed down [default: no limit, the
+    /// apiserver's own fairness decides]
     #[arg(long, env = "NODEWISE_CLIENT_QPS", value_name = "N")]
     pub client_qps: Option<std::num::NonZeroU64>,
 
@@ -197,6 +198,7 @@ impl Args {
             namespace: self.namespace.clone(),
             concurrent_syncs: self.concurrent_syncs.get(),
             concurrent_writes: self.concurrent_writes.get(),
+            calls_per_second: self.client_qps,
             options: self.plan_options(),
             buckets: self.buckets,
             plan_timeout: self.plan_timeout,

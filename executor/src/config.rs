@@ -1,6 +1,6 @@
 //! What an executor is told, after flags and environment have been read.
 
-use std::time::Duration;
+use std::{num::NonZeroU64, time::Duration};
 
 use nodewise_proto::v1;
 use tonic::transport::Uri;
@@ -22,6 +22,8 @@ pub struct Config {
     pub concurrent_syncs: usize,
     /// Writes of one workload under way at the same time.
     pub concurrent_writes: usize,
+    /// Most calls per second that plans may cause; `None`: no limit.
+    pub calls_per_second: Option<NonZeroU64>,
     /// How the service is asked to plan.
     pub options: v1::PlanOptions,
     /// Buckets that nodes and pods are divided into.

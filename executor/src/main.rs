@@ -6,7 +6,6 @@ use anyhow::Context as _;
 use clap::Parser as _;
 use kube::{
     Client,
-    client::ClientBuilder,
     config::{KubeConfigOptions, Kubeconfig},
 };
 use nodewise_executor::{args::Args, logs, run};
@@ -15,7 +14,6 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 use tokio_util::sync::CancellationToken;
-use tower::limit::RateLimitLayer;
 
 /// How long tasks that nobody waits for any more may hold up the end.
 const LAST_TASKS: Duration = Duration::from_millis(200);
@@ -74,13 +72,7 @@ async fn client(args: &Args) -> anyhow::Result<Client> {
             .context("finding the cluster; name it with --kubeconfig")?,
     };
     config.default_retry = false;
-    let builder = ClientBuilder::try_from(config).context("connecting to the cluster")?;
-    Ok(match args.client_qps {
-        Some(calls) => builder
-            .with_layer(&RateLimitLayer::new(calls.get(), Duration::from_secs(1)))
-            .build(),
-        None => builder.build(),
-    })
+    Client::try_from(config).context("connecting to the cluster")
 }
 
 /// The name of this machine or pod, for people who look at the Lease.

@@ -74,7 +74,8 @@ pub async fn run(
         config.api_timeout,
         health.metrics.clone(),
         recorder.clone(),
-    );
+    )
+    .with_most_calls_per_second(config.calls_per_second);
     let parts = Parts {
         client,
         service,

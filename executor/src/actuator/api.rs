@@ -1,12 +1,16 @@
 //! Writes to a real apiserver.
 
-use std::time::Duration;
+use std::{
+    num::NonZeroU64,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{Method, Request, header};
 use kube::Client;
 use serde::Deserialize;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use tracing::Instrument as _;
 
 use super::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WRITER, WorkloadEvent, Written};
@@ -17,8 +21,28 @@ use crate::{event::Resource, events::EventRecorder, metrics::Metrics};
 pub struct KubeActuator {
     client: Client,
     call_timeout: Duration,
+    pace: Option<Arc<Pace>>,
     metrics: Metrics,
     recorder: EventRecorder,
+}
+
+/// Lets one call pass per interval. Only what plans cause is slowed down: watches must not be late, nor renewals of the lease.
+#[derive(Debug)]
+struct Pace {
+    interval: Duration,
+    next: Mutex<Instant>,
+}
+
+impl Pace {
+    async fn keep(&self) {
+        let turn = {
+            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+            let turn = (*next).max(Instant::now());
+            *next = turn + self.interval;
+            turn
+        };
+        sleep_until(turn).await;
+    }
 }
 
 impl KubeActuator {
@@ -30,12 +54,28 @@ impl KubeActuator {
         Self {
             client,
             call_timeout,
+            pace: None,
             metrics,
             recorder,
         }
     }
 
+    /// Makes at most so many calls per second. What waits for its turn is not yet under way: it does not time out.
+    #[must_use]
+    pub fn with_most_calls_per_second(self, most: Option<NonZeroU64>) -> Self {
+        let pace = most.map(|calls| {
+            Arc::new(Pace {
+                interval: Duration::from_nanos(1_000_000_000 / calls),
+                next: Mutex::new(Instant::now()),
+            })
+        });
+        Self { pace, ..self }
+    }
+
     async fn call(&self, call: Call) -> Result<String, ActuatorError> {
+        if let Some(pace) = &self.pace {
+            pace.keep().await;
+        }
         let (verb, resource) = (call.verb, call.resource.plural());
         let span = tracing::debug_span!("api_call", verb, resource, path = call.path);
         let started = Instant::now();

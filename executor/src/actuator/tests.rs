@@ -204,3 +204,21 @@ async fn an_observer_reads_and_never_writes() {
     observer.read(&pod).await.expect("read");
     assert_eq!(requests.lock().expect("lock").len(), 1);
 }
+
+// A limit spreads the calls out, and waiting for a turn is no missing answer.
+#[tokio::test(start_paused = true)]
+async fn calls_keep_their_pace() {
+    let (actuator, requests, _) = actuator(|_| Some(object("p", "1")));
+    let actuator = actuator.with_most_calls_per_second(std::num::NonZeroU64::new(2));
+    let started = tokio::time::Instant::now();
+    let target = key(Resource::Pods, "p");
+    let calls = (0..41).map(|_| actuator.delete(&target, None));
+    let answers = futures::future::join_all(calls).await;
+    assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+    assert_eq!(
+        started.elapsed(),
+        Duration::from_secs(20),
+        "longer than a call may take"
+    );
+    assert_eq!(requests.lock().expect("lock").len(), 41);
+}

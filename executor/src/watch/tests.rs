@@ -224,7 +224,7 @@ async fn the_stream_ends_with_any_of_the_watches() {
     tasks.spawn(async { panic!("on purpose") });
     tasks.spawn(async move {
         let _kept = sender;
-        std::future::pending().await
+        std::future::pending::<()>().await;
     });
     let mut watches = Watches { events, tasks };
     let end = timeout(Duration::from_secs(1), watches.next()).await;
