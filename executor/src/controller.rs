@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::{Stream, StreamExt as _};
 use nodewise_proto::v1;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, interval_at};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
@@ -18,6 +19,11 @@ use crate::queue::{RateLimits, Taken, WorkQueue};
 use crate::reconcile::{Clock, Ending, Reconciler};
 use crate::service::PlanService;
 use crate::state::{Shared, State};
+
+/// The shortest time between two looks at everything.
+const RESYNC: Duration = Duration::from_hours(12);
+/// When expectations have expired for certain: five minutes, as the contract says, and one second.
+const EXPECTATIONS_EXPIRED: Duration = Duration::from_secs(301);
 
 /// How the controller works.
 #[derive(Clone)]
@@ -34,6 +40,8 @@ pub struct Config {
     pub limits: RateLimits,
     /// When a workload is tried again after the service could not be reached.
     pub unreachable_delay: Duration,
+    /// After this time every workload is looked at though nothing happened, and so on: whatever was missed is then found.
+    pub resync: Duration,
     /// How long workers may go on with what they have in hand once they are told to stop.
     pub drain_timeout: Duration,
     /// The time that snapshots carry.
@@ -49,6 +57,8 @@ impl Default for Config {
             apply_concurrency: apply::DEFAULT_CONCURRENCY,
             limits: RateLimits::default(),
             unreachable_delay: Duration::from_secs(5),
+            // Upstream's 12 to 24 hours, at random so that several controllers do not do it together (D-107).
+            resync: RESYNC.mul_f64(rand::random_range(1.0..2.0)),
             drain_timeout: Duration::from_secs(10),
             clock: Arc::new(jiff::Timestamp::now),
         }
@@ -106,11 +116,13 @@ where
     });
     let mut workers = JoinSet::new();
     let mut started = false;
+    let mut resync = interval_at(Instant::now() + config.resync, config.resync);
     loop {
         tokio::select! {
             biased;
             () = stop.cancelled() => break,
             finished = workers.join_next(), if started => propagate_panic(finished),
+            _ = resync.tick() => state.lock().every_workload().into_iter().for_each(|key| queue.add(key)),
             event = events.next() => {
                 let event = event.ok_or(ControllerError::WatchesEnded)?;
                 take_in(&state, &queue, event, &metrics);
@@ -213,6 +225,10 @@ async fn work<A: Actuator, P: PlanService>(
                 tracing::debug!(%key, "{reason}");
                 queue.add_after(key.clone(), unreachable_delay);
             }
+        }
+        if reconciler.waits_for_watches(&key) {
+            // Should what is expected never show, no event would tell.
+            queue.add_after(key.clone(), EXPECTATIONS_EXPIRED);
         }
         queue.done(&key);
         drop(timer);

@@ -24,6 +24,8 @@ pub struct Rules {
 pub enum Reaction {
     /// Look at this workload.
     Enqueue(Key),
+    /// Look at every workload. One reaction for all of them: a first list of many nodes would make millions.
+    EnqueueAll,
     /// Look at it again after this time.
     EnqueueAfter(Key, Duration),
     /// A pod of it, for this node, was created.
@@ -59,7 +61,7 @@ pub fn react(store: &Store, transition: &Transition, rules: Rules) -> Vec<Reacti
     match transition {
         Transition::DaemonSet(change) => daemon_set(change, rules),
         Transition::Pod(namespace, change) => pod(store, namespace, change),
-        Transition::Node(change) => node(store, change, rules),
+        Transition::Node(change) => node(change, rules),
         Transition::Revision(change) => revision(store, change),
     }
 }
@@ -90,6 +92,16 @@ fn daemon_set(change: &Change<Arc<DaemonSet>>, rules: Rules) -> Vec<Reaction> {
 
 fn pod(store: &Store, namespace: &str, change: &Change<v1::Pod>) -> Vec<Reaction> {
     match (&change.old, &change.new) {
+        // Another pod of that name: its predecessor went while nobody watched, and whoever waits for that must hear of it.
+        (Some(old), Some(new)) if old.uid != new.uid => {
+            let mut reactions = pod_going(store, namespace, old);
+            let came = Change {
+                old: None,
+                new: Some(new.clone()),
+            };
+            reactions.extend(pod(store, namespace, &came));
+            reactions
+        }
         (_, Some(new)) if new.deletion_time.is_some() => pod_going(store, namespace, new),
         (None, Some(new)) => pod_added(store, namespace, new),
         (Some(old), Some(new)) => pod_updated(store, namespace, old, new),
@@ -177,19 +189,14 @@ fn revision_gone(store: &Store, revision: &Revision) -> Vec<Reaction> {
 
 /// Nodes wake every DaemonSet: the service decides which of them care. That is more than upstream wakes (D-105), and costs
 /// a plan that says so.
-fn node(store: &Store, change: &Change<v1::Node>, rules: Rules) -> Vec<Reaction> {
+fn node(change: &Change<v1::Node>, rules: Rules) -> Vec<Reaction> {
     let wake = match (&change.old, &change.new) {
         (None, Some(_)) => true,
         (Some(old), Some(new)) => old.labels != new.labels || old.taints != new.taints,
         (Some(_), None) => rules.wake_on_node_delete,
         (None, None) => false,
     };
-    if !wake {
-        return Vec::new();
-    }
-    let mut keys: Vec<_> = store.keys().cloned().collect();
-    keys.sort_unstable();
-    keys.into_iter().map(Reaction::Enqueue).collect()
+    wake.then_some(Reaction::EnqueueAll).into_iter().collect()
 }
 
 fn former_owner(

@@ -99,6 +99,12 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         }
     }
 
+    /// Whether creates or deletes of a workload are still to be seen.
+    #[must_use]
+    pub fn waits_for_watches(&self, key: &Key) -> bool {
+        self.state.lock().holdings.outstanding(key) != (0, 0)
+    }
+
     async fn try_reconcile(&self, key: &Key) -> Result<Ending, Ending> {
         let mut colliding = Vec::new();
         for _ in 0..MAX_PLANS {

@@ -50,41 +50,60 @@ impl State {
         }
     }
 
-    /// Takes in what a watch showed, and answers which workloads are to be looked at, and when.
+    /// Takes in what a watch showed, and answers which workloads are to be looked at, and when: with
+    /// [`Reaction::Enqueue`] and [`Reaction::EnqueueAfter`] only.
     pub fn take_in(&mut self, event: ClusterEvent, metrics: &Metrics) -> Vec<Reaction> {
         let transitions = self.store.apply(event);
-        let reactions: Vec<_> = transitions
-            .iter()
-            .flat_map(|transition| handlers::react(&self.store, transition, self.rules))
-            .collect();
         let opened = self.gate.opened(|resource| self.store.reached(resource));
         let mut wake_ups: Vec<_> = opened.into_iter().map(Reaction::Enqueue).collect();
-        for reaction in reactions {
-            match reaction {
-                Reaction::Enqueue(_) | Reaction::EnqueueAfter(..) => wake_ups.push(reaction),
-                Reaction::ObserveCreate {
-                    key,
-                    pod_name,
-                    node_name,
-                } => {
-                    self.holdings.observe_create(&key, &pod_name, &node_name);
-                    self.tell(&key, metrics);
-                }
-                Reaction::ObserveDeletion {
-                    key,
-                    pod_name,
-                    pod_uid,
-                } => {
-                    self.holdings.observe_deletion(&key, &pod_name, &pod_uid);
-                    self.tell(&key, metrics);
-                }
-                Reaction::Forget { key, own_writes_of } => {
-                    self.gate.clear(&key, Some(&own_writes_of));
-                    self.drop_held(&key, metrics);
+        let mut wake_all = false;
+        for transition in &transitions {
+            for reaction in handlers::react(&self.store, transition, self.rules) {
+                match reaction {
+                    Reaction::EnqueueAll => wake_all = true,
+                    Reaction::Enqueue(_) | Reaction::EnqueueAfter(..) => wake_ups.push(reaction),
+                    reaction => self.observe(reaction, metrics),
                 }
             }
         }
+        if wake_all {
+            wake_ups.extend(self.every_workload().into_iter().map(Reaction::Enqueue));
+        }
         wake_ups
+    }
+
+    /// The keys of all workloads, in order.
+    #[must_use]
+    pub fn every_workload(&self) -> Vec<Key> {
+        let mut keys: Vec<_> = self.store.keys().cloned().collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    fn observe(&mut self, reaction: Reaction, metrics: &Metrics) {
+        match reaction {
+            Reaction::ObserveCreate {
+                key,
+                pod_name,
+                node_name,
+            } => {
+                self.holdings.observe_create(&key, &pod_name, &node_name);
+                self.tell(&key, metrics);
+            }
+            Reaction::ObserveDeletion {
+                key,
+                pod_name,
+                pod_uid,
+            } => {
+                self.holdings.observe_deletion(&key, &pod_name, &pod_uid);
+                self.tell(&key, metrics);
+            }
+            Reaction::Forget { key, own_writes_of } => {
+                self.gate.clear(&key, Some(&own_writes_of));
+                self.drop_held(&key, metrics);
+            }
+            Reaction::Enqueue(_) | Reaction::EnqueueAll | Reaction::EnqueueAfter(..) => {}
+        }
     }
 
     /// The workload is gone: nothing about it is kept.
@@ -182,6 +201,23 @@ mod tests {
         ] {
             assert_eq!(is_enabled(&options, deviation), expected, "{options:?}");
         }
+    }
+
+    // D-105: however many nodes an event brings, each workload is woken once for all of them.
+    #[test]
+    fn many_nodes_wake_each_workload_once() {
+        let mut state = State::new(1, &v1::PlanOptions::default());
+        for event in crate::testing::first_lists() {
+            state.take_in(event, &Metrics::new());
+        }
+        let node = |index: usize| {
+            let object =
+                serde_json::json!({"metadata": {"name": format!("n{index}"), "resourceVersion": "11"}});
+            crate::event::Node::from_json(&object).expect("a node")
+        };
+        let list = crate::testing::listed((0..1_000).map(node).collect());
+        let woken = state.take_in(ClusterEvent::Nodes(list), &Metrics::new());
+        assert_eq!(woken, [Reaction::Enqueue(Key::new("ns", "foo"))]);
     }
 
     #[test]

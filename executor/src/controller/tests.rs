@@ -189,6 +189,39 @@ async fn comes_back_when_the_plan_says() {
     running.end().await.expect("a clean end");
 }
 
+// Expectations that no watch ever meets expire after five minutes; somebody must look then, though no event comes.
+#[tokio::test(start_paused = true)]
+async fn comes_back_when_expectations_have_expired() {
+    let service = ScriptedService::default().then_plan(creating(&[("a", "n1")]));
+    let running = start(service, ScriptedActuator::default(), Config::default());
+    running.send(first_lists());
+    running.until_asked(1).await;
+    running.send([ClusterEvent::Bookmark(Resource::Pods, "100".into())]);
+    let waited = running.until_asked(2).await;
+    assert!(waited >= 300 * SECOND && waited <= 302 * SECOND, "{waited:?}");
+    running.end().await.expect("a clean end");
+}
+
+// D-107: every workload is looked at after 12 to 24 hours at the latest.
+#[tokio::test(start_paused = true)]
+async fn looks_at_everything_now_and_then() {
+    let (least, most) = (Duration::from_hours(12), Duration::from_hours(24));
+    let drawn = Config::default().resync;
+    assert!(drawn >= least && drawn < most, "{drawn:?}");
+    let config = Config {
+        resync: 10 * SECOND,
+        ..Config::default()
+    };
+    let running = start(ScriptedService::default(), ScriptedActuator::default(), config);
+    running.send(first_lists());
+    running.until_asked(1).await;
+    for asked in 2..5 {
+        let waited = running.until_asked(asked).await;
+        assert!(waited >= 9 * SECOND && waited <= 11 * SECOND, "{waited:?}");
+    }
+    running.end().await.expect("a clean end");
+}
+
 // T-7, M-33: told to stop in the middle of a batch, it finishes the batch and the report, and only then ends.
 #[tokio::test(start_paused = true)]
 async fn stopping_lets_work_in_hand_finish() {

@@ -404,12 +404,12 @@ fn node(labels: &Value, taints: &Value, capacity: &str) -> Node {
 // D-105, S-124, S-125: nodes wake every DaemonSet, but only when labels or taints change.
 #[test]
 fn node_events() {
-    let all = ["ds1", "ds2", "ds3"];
+    let all = || vec![Reaction::EnqueueAll];
     let a = json!({"key": "a", "effect": "NoSchedule"});
     let b = json!({"key": "b", "effect": "NoSchedule"});
     let mut store = cluster();
     let first = ClusterEvent::Nodes(Delta::Applied(node(&json!({}), &json!([a]), "1")));
-    assert_eq!(take(&mut store, first, MENDED), enqueue(&all), "added");
+    assert_eq!(take(&mut store, first, MENDED), all(), "added");
     for (case, new, expected) in [
         (
             "allocatable only",
@@ -417,20 +417,12 @@ fn node_events() {
             enqueue(&[]),
         ),
         ("nil is empty", node(&json!(null), &json!([a]), "2"), enqueue(&[])),
-        (
-            "labels",
-            node(&json!({"zone": "1"}), &json!([a]), "2"),
-            enqueue(&all),
-        ),
-        (
-            "taints",
-            node(&json!({"zone": "1"}), &json!([a, b]), "2"),
-            enqueue(&all),
-        ),
+        ("labels", node(&json!({"zone": "1"}), &json!([a]), "2"), all()),
+        ("taints", node(&json!({"zone": "1"}), &json!([a, b]), "2"), all()),
         (
             "order of taints",
             node(&json!({"zone": "1"}), &json!([b, a]), "2"),
-            enqueue(&all),
+            all(),
         ),
     ] {
         assert_eq!(
@@ -444,7 +436,7 @@ fn node_events() {
 // a deleted node wakes the DaemonSets, upstream's do not hear of it.
 #[test]
 fn node_delete() {
-    for (rules, expected) in [(MENDED, enqueue(&["ds1", "ds2", "ds3"])), (STRICT, vec![])] {
+    for (rules, expected) in [(MENDED, vec![Reaction::EnqueueAll]), (STRICT, vec![])] {
         let mut store = cluster();
         let gone = node(&json!({}), &json!([]), "1");
         take(
@@ -457,4 +449,27 @@ fn node_delete() {
             expected
         );
     }
+}
+
+// M-25: a pod that was replaced under its name during a gap in the watch is one that went and one that came.
+#[test]
+fn pod_replaced_in_a_gap() {
+    let mut store = cluster();
+    apply_pod(&mut store, &on(object("p", 2, "x", DS1), "n1"));
+    let mut other = on(object("p", 9, "x", DS1), "n1");
+    other["metadata"]["uid"] = json!("uid-other");
+    let list = Delta::Listed {
+        objects: vec![pod(&other)],
+        resource_version: "10".into(),
+    };
+    let expected = [
+        vec![deleted("ds1", "p")],
+        enqueue(&["ds1"]),
+        vec![created("ds1", "p", "n1")],
+        enqueue(&["ds1"]),
+    ];
+    assert_eq!(
+        take(&mut store, ClusterEvent::Pods(list), MENDED),
+        expected.concat()
+    );
 }
