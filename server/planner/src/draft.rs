@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use crate::{
     backoff::Backoffs,
     batches, expectations, manifest,
-    moves::{self, Delete, Moves},
+    moves::{self, Delete, Moves, Naming},
     placement,
     plan::{Batch, Phase, PhaseKind, Plan, PodManifest, Reason, Rollout, Verdict},
     pods::OwnPod,
@@ -102,7 +102,8 @@ impl<'d, 'a> Draft<'d, 'a> {
             self.error = Some("unable to create pods, no labels".to_owned());
             moves.creates.clear();
         }
-        let creates = moves.create_actions(snapshot, &self.survey.picture, hash);
+        let mut naming = Naming::new(snapshot, hash);
+        let creates = moves.create_actions(&self.survey.picture, &mut naming);
         let deletes = moves.delete_actions(options.deviates(Deviation::DeleteWithUid));
         for (deviation, used) in [
             (Deviation::IdempotentCreates, !creates.is_empty()),
@@ -118,7 +119,7 @@ impl<'d, 'a> Draft<'d, 'a> {
             .map(|delete| delete.pod.uid.clone())
             .collect();
         self.state.expectations = expectations::set(snapshot.now, moves::expected_creates(&creates), uids);
-        self.keep_name_collisions();
+        self.keep_name_collisions(naming.into_collisions());
         if !creates.is_empty() {
             self.pod_manifest = Some(manifest::pod_manifest(&snapshot.daemon_set, hash, options));
         }
@@ -152,10 +153,10 @@ impl<'d, 'a> Draft<'d, 'a> {
         self.phase(PhaseKind::Events, batches::at_once(events));
     }
 
-    /// Forgets the collisions of nodes that have what they should have: the next name there has other parts anyway.
-    fn keep_name_collisions(&mut self) {
+    /// Holds collisions of names, but for nodes that have what they should have: no create is under way there.
+    fn keep_name_collisions(&mut self, mut collisions: Vec<(String, u32)>) {
         let picture = &self.survey.picture;
-        self.state.pod_name_collisions.retain(|(node, _)| {
+        collisions.retain(|(node, _)| {
             let is_new = |pod: &OwnPod<'_>| pod.updated && pod.is_live();
             let place = picture.places.binary_search_by(|place| place.name.cmp(node));
             place.is_ok_and(|index| {
@@ -163,6 +164,7 @@ impl<'d, 'a> Draft<'d, 'a> {
                 place.fit.run && !picture.pods(place).iter().any(is_new)
             })
         });
+        self.state.pod_name_collisions = collisions;
     }
 
     /// Deletes revisions beyond the history limit, except those that pods still carry (D-63).

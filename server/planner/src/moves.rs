@@ -100,20 +100,18 @@ impl<'a> Moves<'a> {
     }
 
     /// The actions that create.
-    pub(crate) fn create_actions(
+    pub(crate) fn create_actions<'n>(
         &self,
-        snapshot: &Snapshot,
-        picture: &Picture<'_>,
-        hash: &str,
+        picture: &'n Picture<'_>,
+        naming: &mut Naming<'n>,
     ) -> Vec<Action> {
-        let mut naming = Naming::new(snapshot, hash);
         let action = |create: &Create| {
             let place = &picture.places[create.place];
             Action {
                 reason: create.reason,
                 message: create_message(create, place, picture.pods(place), self.budget),
                 kind: ActionKind::CreatePod {
-                    pod_name: naming.name(place, picture.all_pods(place)),
+                    pod_name: naming.name(place.name),
                     node_name: place.name.to_owned(),
                 },
             }
@@ -160,8 +158,8 @@ pub(crate) fn lack_labels(ds: &DaemonSet, hash: &str) -> bool {
     hash.is_empty() && manifest::template_labels(ds).is_empty() && manifest::template_generation(ds).is_none()
 }
 
-/// Names pods so that the same decision twice gives the same name.
-struct Naming<'a> {
+/// Names pods so that the same decision twice gives the same name, whatever else of the node the caches show meanwhile.
+pub(crate) struct Naming<'a> {
     snapshot: &'a Snapshot,
     hash: &'a str,
     derived: bool,
@@ -172,7 +170,8 @@ struct Naming<'a> {
 }
 
 impl<'a> Naming<'a> {
-    fn new(snapshot: &'a Snapshot, hash: &'a str) -> Self {
+    /// Names pods of the revision with this hash.
+    pub(crate) fn new(snapshot: &'a Snapshot, hash: &'a str) -> Self {
         let derived = snapshot.options.deviates(Deviation::IdempotentCreates);
         let collisions = snapshot.state.pod_name_collisions.iter();
         let collisions = collisions.map(|(node, count)| (node.as_str(), *count)).collect();
@@ -185,27 +184,33 @@ impl<'a> Naming<'a> {
         }
     }
 
-    /// The name of the next pod at a place; empty when the apiserver chooses. `pods` are all that are there: one that is
-    /// gone but held by a finalizer still has its name.
-    fn name(&mut self, place: &Place<'_>, pods: &[OwnPod<'_>]) -> String {
+    /// The name of the next pod on a node; empty when the apiserver chooses.
+    fn name(&mut self, node: &'a str) -> String {
         if !self.derived {
             return String::new();
         }
-        let mut uids: Vec<&str> = pods.iter().map(|pod| pod.pod.uid.as_str()).collect();
-        uids.sort_unstable();
         let snapshot = self.snapshot;
         let taken = self.taken.get_or_insert_with(|| {
             let pods = snapshot.pods.iter().flat_map(|bucket| bucket.iter());
             pods.map(|pod| pod.name.as_str()).collect()
         });
-        let mut salt = self.collisions.get(place.name).copied().unwrap_or(0);
+        let mut salt = self.collisions.get(node).copied().unwrap_or(0);
         loop {
-            let name = names::pod_name(&snapshot.daemon_set, place.name, self.hash, &uids, salt);
+            let name = names::pod_name(&snapshot.daemon_set, node, self.hash, salt);
             if !taken.contains(name.as_str()) {
-                return name;
+                break name;
             }
+            // Remembered: when the pod that has the name is gone, the next plan must not go back to it while the pod that
+            // this one names may be there unseen.
             salt = salt.wrapping_add(1);
+            self.collisions.insert(node, salt);
         }
+    }
+
+    /// How many names were found taken, by node, in this plan and before.
+    pub(crate) fn into_collisions(self) -> Vec<(String, u32)> {
+        let collisions = self.collisions.into_iter();
+        collisions.map(|(node, count)| (node.to_owned(), count)).collect()
     }
 }
 
