@@ -40,8 +40,9 @@ impl Timers {
             sooner(&mut self.upstream, whole, reason);
         }
         let min_ready = SignedDuration::from_secs(ds.min_ready_seconds.into());
-        for pod in picture.every_pod() {
-            if pod.available || !pod.pod.ready || pod.pod.deleting {
+        // One that is being deleted counts in the status, too (D-87).
+        for pod in picture.places.iter().flat_map(|place| picture.pods(place)) {
+            if pod.available || !pod.pod.ready {
                 continue;
             }
             // A pod that is ready since no one knows when never becomes available by waiting.

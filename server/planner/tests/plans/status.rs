@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nodewise_planner::{
     plan::{ActionKind, PhaseKind, Reason},
-    snapshot::{Deviation, Status},
+    snapshot::{Deviation, PodPhase, Status},
 };
 
 use crate::support::{Cluster, actions, at, reasons, status};
@@ -57,6 +57,12 @@ fn counts_are_of_nodes() {
             "S-115, D-86",
             Cluster::new(1).min_ready(10),
             &["a@node-0 since=990"],
+            [1, 1, 0, 1, 1, 1, 0],
+        ),
+        (
+            "D-120: a negative minReadySeconds is not none",
+            Cluster::new(1).min_ready(-1),
+            &["a@node-0 ready"],
             [1, 1, 0, 1, 1, 1, 0],
         ),
         (
@@ -167,6 +173,19 @@ fn d_92_pods_that_become_available_by_waiting() {
         Some(Duration::from_secs(10)),
         "S-115, D-92: the whole period"
     );
+    // The status counts a pod that is being deleted, too (D-87), but not one that is finished besides (D-26).
+    let mut leaving = cluster.clone();
+    leaving.pods.iter_mut().for_each(|pod| pod.deleting = true);
+    assert_eq!(delay(&leaving), Some(Duration::from_secs(5)), "Q-18, D-87");
+    leaving
+        .pods
+        .iter_mut()
+        .for_each(|pod| pod.phase = PodPhase::Failed);
+    assert_eq!(
+        (delay(&leaving), delay(&leaving.strict())),
+        (None, None),
+        "Q-18, D-26"
+    );
     let mut later = cluster.clone();
     later.now = at(1_009);
     assert_eq!(delay(&later), None, "D-92");
@@ -176,6 +195,7 @@ fn d_92_pods_that_become_available_by_waiting() {
     let mut unknown = cluster;
     unknown.pods.iter_mut().for_each(|pod| pod.ready_since = None);
     assert_eq!(counts(&unknown)[3..6], [2, 2, 0]);
+    assert_eq!(counts(&unknown.clone().min_ready(-1))[5], 0, "D-120");
     assert_eq!(delay(&unknown), None, "Q-18");
     assert_eq!(delay(&unknown.strict()), Some(Duration::from_secs(10)), "D-92");
 }
