@@ -322,6 +322,11 @@ mod tests {
                 vec![not_ready.clone()],
             ),
             (
+                "another value",
+                json!([with("value", json!("x"))]),
+                vec![with("value", json!("x")), not_ready.clone()],
+            ),
+            (
                 "another effect",
                 json!([with("effect", json!("NoSchedule"))]),
                 vec![with("effect", json!("NoSchedule")), not_ready.clone()],

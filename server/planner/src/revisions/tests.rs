@@ -301,6 +301,9 @@ fn d_52_s_109_a_revision_without_hash_label_is_given_its_name() {
     // D-63: the old one's hash is the label that it is given, too.
     let deleted = cleanup(&resolution, &BTreeSet::from(["b"]), Some(0));
     assert_eq!(deleted.iter().map(line).collect::<Vec<_>>(), ["delete c (1)"]);
+    // An empty hash label keeps nothing alive.
+    let deleted = cleanup(&resolution, &BTreeSet::from(["", "b"]), Some(0));
+    assert_eq!(deleted.iter().map(line).collect::<Vec<_>>(), ["delete c (1)"]);
 }
 
 /// Two revisions of img:1, an old one, and three pods: of the duplicate, of the kept one, of the old one.
@@ -538,6 +541,21 @@ fn d_62_a_claimed_current_revision_comes_before_one_that_was_read() {
         ("ours-hash", true)
     );
     assert!(old(&resolution).is_empty(), "it is neither claimed nor old");
+}
+
+#[test]
+fn d_62_only_a_live_read_tells_whether_a_name_is_taken() {
+    let wanted = resolve(&snapshot(at("img:1"), vec![]), &[]).current_hash;
+    // Not selected, and so not claimed.
+    let cached = Revision {
+        labels: labels(&[("app", "bar")]),
+        controller: None,
+        ..revision(&format!("foo-{wanted}"), "img:9", 1)
+    };
+    let snapshot = snapshot(at("img:1"), vec![cached]);
+    let resolution = resolve(&snapshot, &[]);
+    assert_eq!(lines(&resolution), [format!("create foo-{wanted}")]);
+    assert!(resolution.halt.is_none());
 }
 
 #[test]

@@ -131,6 +131,20 @@ fn q_4_relabel_duplicates_only() {
         (2, (0, 0)),
         "Q-4: b is never replaced"
     );
+    // D-57, D-63: so nothing needs the revision of a relabelled pod any more.
+    let mut former = cluster.revisions[0].clone();
+    (former.name, former.uid, former.number) = ("former".to_owned(), "uid-of-former".to_owned(), 0);
+    former.data = serde_json::json!({});
+    former.labels = cluster.pods[1].labels.clone();
+    cluster.revisions.push(former);
+    cluster.ds.revision_history_limit = Some(0);
+    let (here, upstream) = both(&cluster, Deviation::RelabelDuplicatesOnly);
+    assert_eq!(reasons(&here, PhaseKind::Cleanup), [], "D-63: b carries it");
+    assert_eq!(
+        reasons(&upstream, PhaseKind::Cleanup),
+        [Reason::HistoryLimit],
+        "D-57, D-63"
+    );
 }
 
 #[test]

@@ -168,8 +168,9 @@ fn d_99_entries_are_forgotten_when_strictly_older_than_half_an_hour() {
 fn d_98_a_new_spec_starts_afresh() {
     let mut cluster = failed(vec![backoff("node-0", 900, at(999))]);
     assert_eq!(counts(&cluster.plan()), (0, 0));
-    cluster.ds.status.observed_generation = 2;
     cluster.ds.generation = 2;
+    assert_eq!(counts(&cluster.plan()), (0, 0), "D-98: not before it is observed");
+    cluster.ds.status.observed_generation = 2;
     let plan = cluster.plan();
     assert_eq!(counts(&plan), (0, 1), "D-98");
     let delays: Vec<_> = plan

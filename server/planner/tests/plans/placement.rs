@@ -380,6 +380,13 @@ fn d_34_with_surge_one_of_each_kind_stays_while_it_is_needed() {
             &["o"],
         ),
         (
+            "the old one is ready, though not for long enough",
+            surge(),
+            &["o@node-0 old since=999", "n@node-0 new"],
+            &[],
+            &[],
+        ),
+        (
             "two new",
             surge(),
             &["m@node-0 new t=2", "n@node-0 new t=1"],

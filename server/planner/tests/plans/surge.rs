@@ -216,6 +216,16 @@ fn d_45_what_each_node_asks_for() {
             &[],
             &[],
         ),
+        // Of two pods the old one counts (D-45): with it two are available, and one is desired.
+        (
+            "D-45, D-47",
+            surging(2, "1").taint(0, &["a:NoSchedule"]),
+            &["o@node-0 old ready", "p@node-1 old ready", "n@node-1 new"],
+            &[],
+            &["o"],
+        ),
+        // Any maxSurge but 0 leads here (D-41, D-120), also one that allows no surge.
+        ("D-41", surging(1, "-1"), &["o@node-0 old"], &["node-0"], &[]),
         // On a missing node the old pod goes when the new one is available.
         (
             "D-45",

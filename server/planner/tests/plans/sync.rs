@@ -225,11 +225,16 @@ fn d_63_clean_up_goes_on_while_pods_are_created() {
     failing.ds.revision_history_limit = Some(0);
     failing.change_template("img:2");
     failing.pods.clear();
-    failing.pod("a@node-0 new ready");
+    failing.pod("a@node-0 old ready");
     let plan = failing.plan();
     assert_eq!(
         (phases(&plan), plan.error.is_some()),
         (vec![PhaseKind::Revisions, PhaseKind::Status], true)
+    );
+    let working = failing.rolling("0", "0").plan();
+    assert!(
+        phases(&working).contains(&PhaseKind::Cleanup),
+        "there is something to clean up"
     );
 }
 
@@ -383,6 +388,28 @@ fn d_66_pods_without_any_label_are_not_created() {
         plan.error.is_some_and(|error| error.contains("no labels")),
         "D-66"
     );
+    let mut generated = cluster.clone();
+    let annotation = "deprecated.daemonset.template.generation".to_owned();
+    generated.ds.annotations.push((annotation, "1".to_owned()));
+    assert_eq!(
+        counts(&generated.plan()),
+        (2, 1),
+        "D-66: the generation is a label"
+    );
+    for template in [
+        &mut cluster.ds.template,
+        &mut cluster.revisions[0].data["spec"]["template"],
+    ] {
+        template["metadata"] = json!({"labels": {"app": "foo"}});
+    }
+    assert_eq!(counts(&cluster.plan()), (2, 1), "D-66: the template has a label");
+    // Chapter 0: an empty hash makes no pod new.
+    cluster.pods.clear();
+    cluster.pod("a@node-0 ready").labels = [("app", "foo"), ("controller-revision-hash", "")]
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect();
+    assert_eq!(status(&cluster.plan()).updated_number_scheduled, 0, "D-86");
 }
 
 #[test]
