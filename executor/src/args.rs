@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, env = "NODEWISE_MODE", value_enum, default_value_t = ModeArg::Own)]
     pub mode: ModeArg,
 
-    /// Work only while holding a Lease, so that several executors may run [default: true in mode own]
+    /// Work only while holding a Lease, so that several executors may run; not in mode observe [default: true in mode own]
     #[arg(long, env = "NODEWISE_LEADER_ELECT", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
           default_missing_value = "true", value_name = "BOOL")]
     pub leader_elect: Option<bool>,
@@ -288,14 +288,10 @@ mod tests {
     }
 
     #[test]
-    fn observers_take_no_lease_unless_told_to() {
+    fn observers_take_no_lease() {
         assert!(config(&["--mode", "observe"]).expect("valid").election.is_none());
-        assert!(
-            config(&["--mode", "observe", "--leader-elect"])
-                .expect("valid")
-                .election
-                .is_some()
-        );
+        let error = config(&["--mode", "observe", "--leader-elect"]).expect_err("it would write");
+        assert!(matches!(error, ConfigError::ObserverElection), "{error}");
         assert!(
             config(&["--leader-elect=false"])
                 .expect("valid")

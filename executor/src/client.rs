@@ -72,8 +72,17 @@ pub struct PlanClient {
     replicas: Vec<Replica>,
     config: ClientConfig,
     metrics: Metrics,
-    /// Why the service cannot be reached, since the last call failed on every replica.
-    unreachable: Mutex<Option<String>>,
+    reach: Mutex<Reach>,
+}
+
+/// Whether the service can be reached, as far as is known.
+#[derive(Debug, Default)]
+enum Reach {
+    #[default]
+    Unknown,
+    Answers,
+    /// The last call failed on every replica, for this reason.
+    Away(String),
 }
 
 /// How often the service is asked whether it is there.
@@ -107,13 +116,17 @@ impl PlanClient {
             replicas,
             config,
             metrics,
-            unreachable: Mutex::default(),
+            reach: Mutex::default(),
         })
     }
 
-    /// Why the service cannot be reached, if so.
+    /// Why the service cannot be reached, if so, or that it was not tried yet.
     pub fn health(&self) -> Result<(), String> {
-        self.unreachable().clone().map_or(Ok(()), Err)
+        match &*self.reach() {
+            Reach::Unknown => Err("the planning service was not asked yet".to_owned()),
+            Reach::Answers => Ok(()),
+            Reach::Away(reason) => Err(reason.clone()),
+        }
     }
 
     /// Asks the service now and then whether it is there, so that [`Self::health`] is true also while there is nothing to
@@ -130,7 +143,7 @@ impl PlanClient {
         for replica in &self.replicas {
             let mut request = Request::new(v1::GetCapabilitiesRequest {});
             request.set_timeout(CONNECT_TIMEOUT);
-            match replica.client().get_capabilities(request).await {
+            match bounded(CONNECT_TIMEOUT, replica.client().get_capabilities(request)).await {
                 Ok(_) => return self.reached(replica),
                 Err(status) => last = failure(replica, &status),
             }
@@ -140,20 +153,22 @@ impl PlanClient {
 
     fn reached(&self, replica: &Replica) {
         replica.answered();
-        if self.unreachable().take().is_some() {
+        let before = std::mem::replace(&mut *self.reach(), Reach::Answers);
+        if matches!(before, Reach::Away(_)) {
             tracing::info!(url = replica.url(), "the planning service answers again");
         }
     }
 
     fn not_reached(&self, reason: &str) {
         let reason = format!("no replica of the planning service answers: {reason}");
-        if self.unreachable().replace(reason.clone()).is_none() {
+        let before = std::mem::replace(&mut *self.reach(), Reach::Away(reason.clone()));
+        if !matches!(before, Reach::Away(_)) {
             tracing::warn!("{reason}; nothing is written until one does");
         }
     }
 
-    fn unreachable(&self) -> MutexGuard<'_, Option<String>> {
-        self.unreachable.lock().unwrap_or_else(PoisonError::into_inner)
+    fn reach(&self) -> MutexGuard<'_, Reach> {
+        self.reach.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The replicas in the order in which a workload asks them: those that failed lately last, else by rendezvous hash.

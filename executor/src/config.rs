@@ -65,6 +65,9 @@ pub enum ConfigError {
     /// A server that cannot be reached by this build.
     #[error("--server {0}: must be http://HOST:PORT")]
     ServerUrl(Uri),
+    /// A Lease is written, and who works must get it.
+    #[error("--mode observe writes nothing, so it takes no lease: leave --leader-elect out")]
+    ObserverElection,
     /// Leader election would be unsafe or never settle.
     #[error("leader election: {0}")]
     Timing(#[from] TimingError),
@@ -84,6 +87,9 @@ impl Config {
             return Err(ConfigError::ServerUrl(url.clone()));
         }
         if let Some(election) = &self.election {
+            if self.mode == Mode::Observe {
+                return Err(ConfigError::ObserverElection);
+            }
             election.timing.validate()?;
         }
         for (name, timeout) in [

@@ -39,6 +39,9 @@ impl Default for RateLimits {
     }
 }
 
+/// Longest delay. Longer ones, which nobody would live to see, could not be added to a time.
+const FAR: Duration = Duration::from_hours(24 * 365);
+
 /// What a queue has for a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next<K> {
@@ -139,7 +142,7 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         if delay.is_zero() {
             return self.add(key, now);
         }
-        let at = now + delay;
+        let at = now + delay.min(FAR);
         if self.due.get(&key).is_none_or(|&present| at < present) {
             self.due.insert(key.clone(), at);
             self.timers.push(Reverse((at, key)));
@@ -352,6 +355,14 @@ mod tests {
 
     fn queue(now: Instant) -> Queue<&'static str> {
         Queue::new(RateLimits::default(), now)
+    }
+
+    #[test]
+    fn a_delay_without_end_does_no_harm() {
+        let now = Instant::now();
+        let mut queue = queue(now);
+        queue.add_after("a", Duration::MAX, now);
+        assert!(matches!(queue.next(now), Next::Wait(Some(_))));
     }
 
     // D-106, M-28, T-11: added three times while queued gives one turn; while in work, exactly one more.

@@ -163,7 +163,7 @@ impl Parts {
         stop: CancellationToken,
     ) -> Result<(), ControllerError> {
         let _checks = WatchChecks(self.health.ready.clone());
-        let watches = Watches::start(&self.client, config.namespace.as_deref(), &self.health.ready);
+        let mut watches = Watches::start(&self.client, config.namespace.as_deref(), &self.health.ready);
         let settings = controller::Config {
             workers: config.concurrent_syncs,
             buckets: config.buckets,
@@ -173,7 +173,9 @@ impl Parts {
             ..controller::Config::default()
         };
         let (service, metrics) = (Arc::clone(&self.service), self.health.metrics.clone());
-        controller::run(watches, actuator, service, settings, metrics, stop).await
+        let result = controller::run(&mut watches, actuator, service, settings, metrics, stop).await;
+        watches.stop().await;
+        result
     }
 }
 

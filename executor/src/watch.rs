@@ -63,6 +63,11 @@ impl Watches {
         tasks.spawn(Follower::<Revision>::new(client, namespace, &sender, checks).run());
         Self { events, tasks }
     }
+
+    /// Ends the watches and waits until none can set a check any more.
+    pub async fn stop(mut self) {
+        self.tasks.shutdown().await;
+    }
 }
 
 impl Stream for Watches {

@@ -93,6 +93,9 @@ impl ReconcileService for Server {
         &self,
         _: Request<v1::GetCapabilitiesRequest>,
     ) -> Result<Response<v1::GetCapabilitiesResponse>, Status> {
+        if self.script().hang {
+            std::future::pending::<()>().await;
+        }
         if self.script().down {
             return Err(Status::unavailable("draining"));
         }
@@ -241,7 +244,10 @@ async fn the_next_replica_answers_for_one_that_is_gone() {
 async fn an_absent_service_is_noticed_and_so_is_its_return() {
     let (dead, _socket) = dead();
     let gone = client(std::slice::from_ref(&dead), quick());
-    assert_eq!(gone.health(), Ok(()), "nothing was asked yet");
+    let reason = gone
+        .health()
+        .expect_err("not ready before it is known that somebody answers");
+    assert!(reason.contains("not asked yet"), "{reason}");
     let error = plan(&gone).await.expect_err("nobody there");
     assert!(matches!(error, ServiceError::Unreachable(_)), "{error}");
     let reason = gone.health().expect_err("unreachable");
@@ -321,6 +327,9 @@ async fn calls_are_bounded() {
         ..quick()
     };
     let client = client(&[url], config);
+    client.probe_once().await;
+    let reason = client.health().expect_err("a probe is bounded, too");
+    assert!(reason.contains("no replica"), "{reason}");
     let started = std::time::Instant::now();
     let error = plan(&client).await.expect_err("it hangs");
     assert!(matches!(error, ServiceError::Unreachable(_)), "{error}");
