@@ -1,0 +1,67 @@
+//! What the processes of Nodewise tell about themselves: the log on standard error, and traces over OTLP.
+//!
+//! Traces are off unless the standard `OTEL_*` variables name a collector ([`Traces::from_env`]), and never stand in the way
+//! of the work: spans are queued and exported by a thread of their own, and are lost when the collector cannot take them.
+//! [`grpc`] carries a trace from a caller to a server.
+
+pub mod grpc;
+mod logs;
+mod traces;
+
+use tracing_subscriber::{filter::ParseError, layer::SubscriberExt as _, util::SubscriberInitExt as _};
+
+pub use logs::LogFormat;
+pub use traces::Traces;
+
+use traces::Exporting;
+
+/// What a process is to tell.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The name of the program, unless the environment names the service otherwise.
+    pub service: &'static str,
+    /// The form of the log.
+    pub log_format: LogFormat,
+    /// What to log: a level, or directives such as `info,nodewise_server=debug`.
+    pub log_filter: String,
+    /// Where traces go.
+    pub traces: Traces,
+}
+
+/// The telemetry of this process while it lives.
+#[derive(Debug)]
+#[must_use = "spans that still wait are lost without a shutdown"]
+pub struct Telemetry {
+    exporting: Option<Exporting>,
+}
+
+/// Sends the events of this process to standard error, and its spans to the collector if there is one.
+///
+/// Fails when the log's filter cannot be read. A collector that cannot be used is a warning: traces must not stop the work.
+///
+/// # Panics
+/// When it was called before, or, with a collector, outside a tokio runtime.
+pub fn init(settings: Settings) -> Result<Telemetry, ParseError> {
+    let log = logs::layer(settings.log_format, &settings.log_filter)?;
+    let (exporting, problem) = match Exporting::start(settings.service, settings.traces) {
+        Ok(exporting) => (exporting, None),
+        Err(problem) => (None, Some(problem)),
+    };
+    tracing_subscriber::registry()
+        .with(exporting.as_ref().map(Exporting::layer))
+        .with(log)
+        .init();
+    if let Some(problem) = problem {
+        tracing::warn!("traces are not exported: {problem}");
+    }
+    Ok(Telemetry { exporting })
+}
+
+impl Telemetry {
+    /// Sends the spans that still wait, for at most three seconds. Spans that end later are lost.
+    pub async fn shutdown(self) {
+        if let Some(exporting) = self.exporting {
+            exporting.shutdown().await;
+        }
+    }
+}
