@@ -2,7 +2,8 @@
 
 use std::{net::SocketAddr, num::NonZeroUsize, time::Duration};
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
+use nodewise_telemetry::LogFormat;
 
 use crate::{config::Config, limits::Limits, size::ByteSize};
 
@@ -100,15 +101,6 @@ pub struct Args {
     /// Serve gRPC reflection, for tools like grpcurl
     #[arg(long, env = "NODEWISE_REFLECTION")]
     pub reflection: bool,
-}
-
-/// The form of the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// Lines for people
-    Human,
-    /// One JSON object per line
-    Json,
 }
 
 impl Args {

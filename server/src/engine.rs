@@ -1,8 +1,11 @@
 //! The answers, in this process: parse, plan, render. The service calls this for every request, and a program that links this
 //! crate gets the same answers without a network.
 
+use std::sync::Arc;
+
 use nodewise_planner::report;
 use nodewise_proto::v1;
+use tracing::debug_span;
 
 use crate::{
     cache::Cache,
@@ -48,11 +51,13 @@ impl Engine {
         request: v1::PlanRequest,
         stop: &dyn Fn() -> bool,
     ) -> Result<v1::PlanResponse, Refusal> {
-        let snapshot = parse::request::plan(request, self.context(stop))?;
-        let plan = nodewise_planner::plan_until(&snapshot, stop).ok_or(Refusal::Stopped)?;
-        Ok(v1::PlanResponse {
-            plan: Some(render::plan(plan, &snapshot.daemon_set)),
-        })
+        let snapshot = debug_span!("parse").in_scope(|| parse::request::plan(request, self.context(stop)))?;
+        let (nodes, pods) = (count(&snapshot.nodes), count(&snapshot.pods));
+        let plan = debug_span!("decide", nodes, pods)
+            .in_scope(|| nodewise_planner::plan_until(&snapshot, stop))
+            .ok_or(Refusal::Stopped)?;
+        let plan = debug_span!("render").in_scope(|| render::plan(plan, &snapshot.daemon_set));
+        Ok(v1::PlanResponse { plan: Some(plan) })
     }
 
     /// Why the workload runs, or does not run, on its nodes. `stop` as for [`Engine::plan`].
@@ -82,6 +87,10 @@ impl Engine {
     fn context<'a>(&'a self, stop: &'a dyn Fn() -> bool) -> Context<'a> {
         Context::new(&self.cache, &self.limits, stop)
     }
+}
+
+fn count<T>(buckets: &[Arc<[T]>]) -> usize {
+    buckets.iter().map(|bucket| bucket.len()).sum()
 }
 
 /// For callers that wait however long it takes.

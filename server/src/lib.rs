@@ -11,7 +11,6 @@ mod config;
 mod engine;
 mod gate;
 mod limits;
-pub mod logs;
 mod parse;
 mod pool;
 mod refusal;

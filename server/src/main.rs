@@ -4,7 +4,8 @@ use std::{process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
 use clap::Parser as _;
-use nodewise_server::{args::Args, logs, run};
+use nodewise_server::{args::Args, run};
+use nodewise_telemetry::{Settings, Traces};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -25,8 +26,17 @@ fn main() -> ExitCode {
 }
 
 fn serve(args: &Args) -> anyhow::Result<()> {
-    logs::init(args.log_format, &args.log).context("reading --log")?;
     let runtime = tokio::runtime::Runtime::new().context("starting the async runtime")?;
+    let telemetry = {
+        let _inside = runtime.enter();
+        nodewise_telemetry::init(Settings {
+            service: env!("CARGO_BIN_NAME"),
+            log_format: args.log_format,
+            log_filter: args.log.clone(),
+            traces: Traces::from_env(|name| std::env::var(name).ok()),
+        })
+        .context("reading --log")?
+    };
     let result = runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
         let mut interrupt = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
@@ -43,6 +53,7 @@ fn serve(args: &Args) -> anyhow::Result<()> {
             .await
             .map_err(anyhow::Error::from)
     });
+    runtime.block_on(telemetry.shutdown());
     // Whatever still runs after the drain must not hold the process.
     runtime.shutdown_timeout(LAST_THREADS);
     result.map(|_| ())
