@@ -4,6 +4,7 @@ use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Parser, ValueEnum};
 use nodewise_proto::v1;
+use nodewise_telemetry::LogFormat;
 use tonic::transport::Uri;
 
 use crate::{
@@ -162,15 +163,6 @@ pub enum ProfileArg {
     Default,
     /// None: what Kubernetes does, its defects included
     UpstreamStrict,
-}
-
-/// The form of the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// Lines for people
-    Human,
-    /// One JSON object per line
-    Json,
 }
 
 impl Args {

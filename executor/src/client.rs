@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use nodewise_proto::v1;
 use nodewise_proto::v1::reconcile_service_client::ReconcileServiceClient;
+use nodewise_proto::v1::reconcile_service_server::SERVICE_NAME;
+use nodewise_telemetry::grpc::ClientCall;
 use prost::Message as _;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
@@ -195,23 +197,32 @@ impl PlanClient {
             .mul_f64(rand::random_range(0.5..1.0))
     }
 
+    fn with_timeout<T>(&self, message: T) -> Request<T> {
+        let mut request = Request::new(message);
+        request.set_timeout(self.config.timeout);
+        request
+    }
+
     /// Asks one replica; a second time when it turns out to lack buckets.
     async fn plan_at(&self, replica: &Replica, build: &mut BuildRequest<'_>) -> Result<v1::Plan, Status> {
         let mut corrections = 0;
         loop {
-            let request = build(&|digest| replica.knows(digest));
+            let request = tracing::debug_span!("snapshot").in_scope(|| build(&|digest| replica.knows(digest)));
             let (size, digests) = (request.encoded_len(), digests(&request));
             let started = Instant::now();
-            let mut call = Request::new(request);
-            call.set_timeout(self.config.timeout);
-            let answer = bounded(self.config.timeout, replica.client().plan(call)).await;
-            match answer.and_then(|response| {
+            let call = ClientCall::new("plan", SERVICE_NAME, "Plan", replica.url());
+            call.count("nodewise.request.bytes", size);
+            let answer = call.run(self.with_timeout(request), async |request| {
+                bounded(self.config.timeout, replica.client().plan(request)).await
+            });
+            match answer.await.and_then(|response| {
                 response
                     .plan
                     .ok_or_else(|| Status::internal("an answer without a plan"))
             }) {
                 Ok(plan) => {
                     self.metrics.plan_answered(started.elapsed(), size, &plan);
+                    describe(&call, &plan);
                     replica.learn(digests.into_iter().flatten());
                     return Ok(plan);
                 }
@@ -272,9 +283,12 @@ impl PlanService for PlanClient {
         let mut last = String::new();
         // Once each: a report that is not delivered rides on the next plan.
         for replica in self.order(&uid) {
-            let mut call = Request::new(report.clone());
-            call.set_timeout(self.config.timeout);
-            match bounded(self.config.timeout, replica.client().report(call)).await {
+            let call = ClientCall::new("report", SERVICE_NAME, "Report", replica.url());
+            call.count("nodewise.outcomes", report.outcomes.len());
+            let answer = call.run(self.with_timeout(report.clone()), async |request| {
+                bounded(self.config.timeout, replica.client().report(request)).await
+            });
+            match answer.await {
                 Ok(response) => return Ok(response),
                 Err(status) if is_transient(&status) => {
                     replica.failed(Instant::now());
@@ -355,6 +369,13 @@ fn digests(request: &v1::PlanRequest) -> [Vec<Digest>; 2] {
             .map(|snapshot| read(&snapshot.pod_buckets))
             .unwrap_or_default(),
     ]
+}
+
+/// What a trace shows of a plan.
+fn describe(call: &ClientCall, plan: &v1::Plan) {
+    let batches = plan.phases.iter().flat_map(|phase| &phase.batches);
+    call.count("nodewise.plan.actions", batches.map(|batch| batch.actions.len()).sum());
+    call.tell("nodewise.plan.verdict", plan.verdict().as_str_name());
 }
 
 /// The detail of FAILED_PRECONDITION that names buckets.

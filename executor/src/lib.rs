@@ -16,7 +16,6 @@ pub mod gate;
 pub mod handlers;
 pub mod http;
 pub mod lead;
-pub mod logs;
 pub mod metrics;
 pub mod project;
 pub mod queue;

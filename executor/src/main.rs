@@ -8,7 +8,8 @@ use kube::{
     Client,
     config::{KubeConfigOptions, Kubeconfig},
 };
-use nodewise_executor::{args::Args, logs, run};
+use nodewise_executor::{args::Args, run};
+use nodewise_telemetry::{Settings, Traces};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -30,9 +31,18 @@ fn main() -> ExitCode {
 }
 
 fn execute(args: &Args) -> anyhow::Result<()> {
-    logs::init(args.log_format, &args.log).context("reading --log")?;
     let config = args.config(&host_name())?;
     let runtime = tokio::runtime::Runtime::new().context("starting the async runtime")?;
+    let telemetry = {
+        let _inside = runtime.enter();
+        nodewise_telemetry::init(Settings {
+            service: env!("CARGO_BIN_NAME"),
+            log_format: args.log_format,
+            log_filter: args.log.clone(),
+            traces: Traces::from_env(|name| std::env::var(name).ok()),
+        })
+        .context("reading --log")?
+    };
     let result = runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
         let mut interrupt = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
@@ -54,6 +64,7 @@ fn execute(args: &Args) -> anyhow::Result<()> {
             .await
             .map_err(anyhow::Error::from)
     });
+    runtime.block_on(telemetry.shutdown());
     runtime.shutdown_timeout(LAST_TASKS);
     result
 }

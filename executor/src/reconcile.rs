@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nodewise_proto::v1;
-use tracing::Instrument as _;
+use tracing::{Instrument as _, field::Empty};
 
 use crate::actuator::Actuator;
 use crate::apply::{self, Applied};
@@ -175,11 +175,9 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 undelivered_reports: state.undelivered(key, uid),
             }
         };
-        let span = tracing::debug_span!("plan", %key);
         let plan = self
             .service
             .plan(uid, &mut build)
-            .instrument(span)
             .await
             .map_err(|error| match error {
                 ServiceError::Unreachable(_) => Ending::Unreachable {
@@ -222,10 +220,20 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         if plan.phases.is_empty() {
             return Applied::default();
         }
-        let span = tracing::debug_span!("apply", %key, plan = plan.plan_id);
+        let span = tracing::debug_span!(
+            "apply",
+            plan = plan.plan_id,
+            actions = Empty,
+            failed = Empty,
+            batches = Empty
+        );
         let applied = apply::apply(&*self.actuator, plan, &workload.object, self.apply_concurrency)
-            .instrument(span)
+            .instrument(span.clone())
             .await;
+        span.record("actions", applied.outcomes.len());
+        span.record("failed", applied.count(v1::Result::Failed));
+        span.record("batches", applied.batches);
+        drop(span);
         self.metrics.applied(plan, &applied);
         let mut state = self.state.lock();
         for write in &applied.writes {
@@ -254,8 +262,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             requeue_after: plan.requeue_after,
             plan_error: plan.error.clone(),
         };
-        let span = tracing::debug_span!("report", %key);
-        match self.service.report(report.clone()).instrument(span).await {
+        match self.service.report(report.clone()).await {
             Ok(response) => {
                 let after = response.requeue_after.and_then(|after| after.try_into().ok());
                 let requeue = response.requeue();
