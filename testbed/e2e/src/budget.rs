@@ -160,10 +160,9 @@ pub fn node_of(pod: &Pod) -> String {
         .map(|required| required.node_selector_terms.iter())
         .into_iter()
         .flatten();
-    let fields = terms.filter_map(|term| term.match_fields.as_ref()).flatten();
+    let mut fields = terms.filter_map(|term| term.match_fields.as_ref()).flatten();
     fields
-        .filter_map(|field| field.values.as_ref()?.first().cloned())
-        .next()
+        .find_map(|field| field.values.as_ref()?.first().cloned())
         .unwrap_or_default()
 }
 

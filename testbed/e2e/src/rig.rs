@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// How long a condition may take. Generous: it is reached only by a test that fails.
-pub const DEADLINE: Duration = Duration::from_secs(120);
+pub const DEADLINE: Duration = Duration::from_mins(2);
 
 /// The user that the executor is to the apiserver.
 pub const EXECUTOR_USER: &str = "nodewise-executor";
@@ -345,7 +345,7 @@ fn behaviour_patch(version: u32, behaviour: Option<PodBehaviour>) -> Value {
 /// D-108: the rights of upstream's controller, and the lease.
 fn executor_role() -> Result<ClusterRole> {
     let rule = |group: &str, resources: &[&str], verbs: &[&str]| json!({ "apiGroups": [group], "resources": resources, "verbs": verbs });
-    let role = json!({
+    let object = json!({
         "metadata": { "name": EXECUTOR_USER },
         "rules": [
             rule("apps", &["daemonsets"], &["get", "list", "watch"]),
@@ -358,7 +358,7 @@ fn executor_role() -> Result<ClusterRole> {
             rule("coordination.k8s.io", &["leases"], &["get", "create", "update"]),
         ],
     });
-    Ok(serde_json::from_value(role)?)
+    Ok(serde_json::from_value(object)?)
 }
 
 async fn start_server(plane: &ControlPlane, listen: &str) -> Result<(Process, SocketAddr)> {
