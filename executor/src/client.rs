@@ -207,7 +207,8 @@ impl PlanClient {
     async fn plan_at(&self, replica: &Replica, build: &mut BuildRequest<'_>) -> Result<v1::Plan, Status> {
         let mut corrections = 0;
         loop {
-            let request = tracing::debug_span!("snapshot").in_scope(|| build(&|digest| replica.knows(digest)));
+            let request =
+                tracing::debug_span!("snapshot").in_scope(|| build(&|digest| replica.knows(digest)));
             let (size, digests) = (request.encoded_len(), digests(&request));
             let started = Instant::now();
             let call = ClientCall::new("plan", SERVICE_NAME, "Plan", replica.url());
@@ -374,7 +375,10 @@ fn digests(request: &v1::PlanRequest) -> [Vec<Digest>; 2] {
 /// What a trace shows of a plan.
 fn describe(call: &ClientCall, plan: &v1::Plan) {
     let batches = plan.phases.iter().flat_map(|phase| &phase.batches);
-    call.count("nodewise.plan.actions", batches.map(|batch| batch.actions.len()).sum());
+    call.count(
+        "nodewise.plan.actions",
+        batches.map(|batch| batch.actions.len()).sum(),
+    );
     call.tell("nodewise.plan.verdict", plan.verdict().as_str_name());
 }
 
