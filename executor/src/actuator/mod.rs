@@ -113,6 +113,12 @@ pub struct ActuatorError {
 }
 
 impl ActuatorError {
+    /// Whether the write may have been done all the same: there was no answer, or the apiserver gave up on it.
+    #[must_use]
+    pub fn is_unclear(&self) -> bool {
+        self.http_status == 0 || self.http_status >= 500
+    }
+
     /// An error without an answer from an apiserver.
     pub fn unclear(message: impl Into<String>) -> Self {
         Self {

@@ -22,6 +22,16 @@ pub(super) struct Context<'a, A> {
     manifest: Result<Mutex<PodManifest>, String>,
 }
 
+/// What a live read shows of an object whose deletion was not plainly accepted.
+enum Fate {
+    /// It is not there, or another one is in its place.
+    Gone,
+    /// It is being deleted.
+    Going,
+    /// It is there as before, or cannot be read.
+    Unchanged,
+}
+
 /// What became of one action.
 #[derive(Debug)]
 pub(super) struct Done {
@@ -248,20 +258,33 @@ impl<'a, A: Actuator> Context<'a, A> {
             Err(error) if error.refusal == Refusal::NotFound => {
                 Done::refused(action, v1::Result::NotFound, &error)
             }
-            Err(error) if error.refusal == Refusal::Conflict && self.is_gone(&key, uid).await => {
-                Done::refused(action, v1::Result::NotFound, &error)
+            Err(error) if error.refusal == Refusal::Conflict || error.is_unclear() => {
+                match self.fate(&key, uid).await {
+                    Fate::Gone => Done::refused(action, v1::Result::NotFound, &error),
+                    // Done after all. Were it told as failed, nobody would wait for the watch to show it, and
+                    // the next plan could take down another pod besides.
+                    Fate::Going => Done::succeeded(action),
+                    Fate::Unchanged => Done::failed(action, &error),
+                }
             }
             Err(error) => Done::failed(action, &error),
         }
     }
 
-    /// Whether an object with that name and uid is certainly not there.
-    async fn is_gone(&self, key: &ObjectKey, uid: Option<&str>) -> bool {
-        match self.actuator.read(key).await {
-            Ok(live) => {
-                uid.is_some_and(|uid| parse(key, &live).is_ok_and(|live| live["metadata"]["uid"] != uid))
-            }
-            Err(error) => error.refusal == Refusal::NotFound,
+    /// What became of an object with that name and uid.
+    async fn fate(&self, key: &ObjectKey, uid: Option<&str>) -> Fate {
+        let live = match self.actuator.read(key).await {
+            Ok(live) => parse(key, &live).unwrap_or_default(),
+            Err(error) if error.refusal == Refusal::NotFound => return Fate::Gone,
+            Err(_) => return Fate::Unchanged,
+        };
+        let metadata = &live["metadata"];
+        if metadata["uid"].is_string() && uid.is_some_and(|uid| metadata["uid"] != uid) {
+            Fate::Gone
+        } else if metadata["deletionTimestamp"].is_string() {
+            Fate::Going
+        } else {
+            Fate::Unchanged
         }
     }
 

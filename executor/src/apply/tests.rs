@@ -448,7 +448,7 @@ async fn deletes() {
         (error(Refusal::NotFound, 404), R::NotFound, vec![]),
         (error(Refusal::Conflict, 409), R::NotFound, vec![]),
         (
-            error(Refusal::Other, 500),
+            error(Refusal::Other, 403),
             R::Failed,
             vec![(
                 "Warning FailedDelete".to_owned(),
@@ -482,6 +482,24 @@ async fn deletes() {
     )
     .await;
     assert_eq!(results(&applied), [R::Failed]);
+    // An answer that is missing says nothing: what is being deleted is no failure, or nobody would wait for it (D-73).
+    for (status, deleting, result) in [
+        (0, true, R::Succeeded),
+        (504, true, R::Succeeded),
+        (0, false, R::Failed),
+        (429, true, R::Failed),
+    ] {
+        let mut live = json!({"metadata": {"uid": "uid-p"}});
+        if deleting {
+            live["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        }
+        let script = Script::default()
+            .refuse("delete", &[error(Refusal::Other, status)])
+            .live("p", live);
+        let deletes = plan(vec![phase(P::Deletes, vec![vec![delete_pod("p")]])]);
+        let applied = run(&script, &deletes).await;
+        assert_eq!(results(&applied), [result], "{status} {deleting}");
+    }
     // Without the precondition, by name alone.
     let mut by_name = plan(vec![phase(P::Deletes, vec![vec![delete_pod("p")]])]);
     if let Some(Kind::DeletePod(delete)) = &mut by_name.phases[0].batches[0].actions[0].kind {
