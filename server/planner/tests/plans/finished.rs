@@ -197,6 +197,13 @@ fn s_57_q_9_surge_and_backoff() {
 }
 
 #[test]
+fn d_96_a_succeeded_pod_goes_while_a_failed_one_waits() {
+    let mut cluster = failed(vec![backoff("node-0", 16, at(999))]);
+    cluster.pod("b@node-0 succeeded");
+    assert_eq!(moves(&cluster.plan()).1, ["b"], "D-96");
+}
+
+#[test]
 fn s_58_an_outdated_failed_pod_does_not_wait() {
     let mut cluster = failed(vec![backoff("node-0", 16, at(999))]);
     cluster.pods.clear();

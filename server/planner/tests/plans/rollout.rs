@@ -241,6 +241,11 @@ fn d_41_what_uses_the_budget() {
             "D-41: {what}"
         );
     }
+    // Ready is not available.
+    let plan = Cluster::new(2)
+        .min_ready(10)
+        .with(&["a@node-0 old since=999", "b@node-1 old since=999"]);
+    assert_eq!(moves(&plan.plan()).1, ["a", "b"], "D-41, D-42");
     // An old pod on a missing node is a candidate like another, and must go when it is not available.
     let plan = Cluster::new(1)
         .rolling("2", "0")

@@ -224,6 +224,32 @@ fn d_45_what_each_node_asks_for() {
             &[],
             &["o"],
         ),
+        // Ready is not available: not for the old one, which then needs no budget or has to go, nor where pods are counted.
+        (
+            "D-45",
+            surging(2, "1").min_ready(10),
+            &["a@node-0 old since=999", "b@node-1 old since=999"],
+            &["node-0", "node-1"],
+            &[],
+        ),
+        (
+            "S-96",
+            surging(1, "1").min_ready(10).taint(0, &["a:NoSchedule"]),
+            &["o@node-0 old since=999"],
+            &[],
+            &["o"],
+        ),
+        (
+            "S-97, D-47",
+            out().min_ready(10),
+            &[
+                "o@node-0 old ready",
+                "a@node-1 new ready",
+                "b@node-2 new since=999",
+            ],
+            &[],
+            &[],
+        ),
         // Any maxSurge but 0 leads here (D-41, D-120), also one that allows no surge.
         ("D-41", surging(1, "-1"), &["o@node-0 old"], &["node-0"], &[]),
         // On a missing node the old pod goes when the new one is available.

@@ -344,6 +344,25 @@ fn d_110_own_writes_that_the_snapshot_does_not_show() {
 }
 
 #[test]
+fn d_71_the_gate_of_own_writes_comes_first() {
+    let mut cluster = Cluster::new(1);
+    cluster.ds.deleting = true;
+    let mut snapshot = cluster.snapshot();
+    assert_eq!(nodewise_planner::plan(&snapshot).verdict, Verdict::Noop);
+    let (written, observed) = ("2".to_owned(), "1".to_owned());
+    snapshot.own_writes = vec![OwnWrite {
+        resource: "pods".to_owned(),
+        written,
+        observed,
+    }];
+    assert_eq!(
+        nodewise_planner::plan(&snapshot).verdict,
+        Verdict::Stale,
+        "D-71.1"
+    );
+}
+
+#[test]
 fn d_113_deletes_are_guarded_by_expectations_and_creates_by_both() {
     // Own writes are all seen, and the pod that was deleted is not gone in the picture yet.
     let mut cluster = Cluster::new(2).rolling("1", "0").with_old_pods();
