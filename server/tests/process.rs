@@ -2,80 +2,14 @@
 
 mod support;
 
-use std::{
-    io::{BufRead as _, BufReader},
-    process::{Child, ChildStderr, Command, ExitStatus, Stdio},
-};
-
 use nodewise_proto::v1::reconcile_service_client::ReconcileServiceClient;
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::{Cluster, Form, eventually};
-
-/// A server process; killed when dropped.
-struct Process {
-    child: Child,
-    log: BufReader<ChildStderr>,
-}
-
-impl Process {
-    fn start(flags: &[&str], environment: &[(&str, &str)]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_nodewise-server"))
-            .args(flags)
-            .envs(environment.iter().copied())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the binary starts");
-        let log = BufReader::new(child.stderr.take().unwrap());
-        Self { child, log }
-    }
-
-    /// Reads the log up to the first line that the closure makes something of.
-    fn line<T>(&mut self, find: impl Fn(&str) -> Option<T>) -> T {
-        let mut seen = String::new();
-        loop {
-            let mut line = String::new();
-            assert!(
-                self.log.read_line(&mut line).unwrap() > 0,
-                "the log ends without it:\n{seen}"
-            );
-            if let Some(found) = find(line.trim_end()) {
-                return found;
-            }
-            seen.push_str(&line);
-        }
-    }
-
-    fn terminate(&self) {
-        kill_process(Pid::from_child(&self.child), Signal::TERM).expect("the process is there");
-    }
-
-    /// How the process ended. Clients of it go on meanwhile: they have to hear that it goes.
-    async fn ended(&mut self) -> ExitStatus {
-        eventually("the process ends", || {
-            let status = self.child.try_wait().expect("the process is ours");
-            async move { status }
-        })
-        .await
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn address_in_line(line: &str) -> Option<String> {
-    let address = line.split("listening on ").nth(1)?.split(' ').next()?;
-    Some(format!("http://{address}"))
-}
+use support::{Cluster, Form, Process};
 
 #[tokio::test]
 async fn a_server_takes_a_free_port_serves_and_ends_on_sigterm() {
     let mut process = Process::start(&["--listen", "127.0.0.1:0"], &[]);
-    let url = process.line(address_in_line);
+    let url = process.url();
     let mut client = ReconcileServiceClient::connect(url).await.unwrap();
     assert!(
         client
@@ -119,7 +53,7 @@ async fn flags_may_come_from_the_environment_and_the_log_may_be_json() {
 #[tokio::test]
 async fn a_client_that_never_ends_does_not_hold_a_server_that_must() {
     let mut process = Process::start(&["--listen", "127.0.0.1:0", "--drain-timeout", "50ms"], &[]);
-    let url = process.line(address_in_line);
+    let url = process.url();
     let mut client = ReconcileServiceClient::connect(url).await.unwrap();
     let (_questions, receiver) = tokio::sync::mpsc::channel(1);
     let stream = client

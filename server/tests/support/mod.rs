@@ -8,9 +8,13 @@
 )]
 
 mod cluster;
+mod collector;
+mod process;
 mod server;
 
 pub use cluster::*;
+pub use collector::*;
+pub use process::*;
 pub use server::*;
 
 use std::time::Duration;

@@ -1,0 +1,88 @@
+//! The binary.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _},
+    process::{Child, ChildStderr, Command, ExitStatus, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::eventually;
+
+/// A server process; killed when dropped.
+pub struct Process {
+    child: Child,
+    log: BufReader<ChildStderr>,
+}
+
+impl Process {
+    /// Starts one with these flags and variables; it inherits no settings.
+    pub fn start(flags: &[&str], environment: &[(&str, &str)]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nodewise-server"));
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("OTEL_") || text.starts_with("NODEWISE_") {
+                command.env_remove(&name);
+            }
+        }
+        let mut child = command
+            .args(flags)
+            .envs(environment.iter().copied())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let log = BufReader::new(child.stderr.take().unwrap());
+        Self { child, log }
+    }
+
+    /// Reads the log up to the first line that the closure makes something of.
+    pub fn line<T>(&mut self, find: impl Fn(&str) -> Option<T>) -> T {
+        let mut seen = String::new();
+        loop {
+            let mut line = String::new();
+            assert!(
+                self.log.read_line(&mut line).unwrap() > 0,
+                "the log ends without it:\n{seen}"
+            );
+            if let Some(found) = find(line.trim_end()) {
+                return found;
+            }
+            seen.push_str(&line);
+        }
+    }
+
+    /// The URL that the server listens on.
+    pub fn url(&mut self) -> String {
+        self.line(|line| {
+            let address = line.split("listening on ").nth(1)?.split(' ').next()?;
+            Some(format!("http://{address}"))
+        })
+    }
+
+    pub fn terminate(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).expect("the process is there");
+    }
+
+    /// How the process ended. Clients of it go on meanwhile: they have to hear that it goes.
+    pub async fn ended(&mut self) -> ExitStatus {
+        eventually("the process ends", || {
+            let status = self.child.try_wait().expect("the process is ours");
+            async move { status }
+        })
+        .await
+    }
+
+    /// The log of a process that has ended, from where it was read up to.
+    pub fn rest_of_log(&mut self) -> String {
+        let mut rest = String::new();
+        self.log.read_to_string(&mut rest).expect("text");
+        rest
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

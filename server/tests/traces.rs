@@ -1,0 +1,265 @@
+//! Traces, as a collector gets them from the binary and from an executor.
+
+mod support;
+
+use std::{
+    collections::BTreeSet,
+    net::TcpListener,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use jiff::Timestamp;
+use nodewise_executor::{
+    client::{ClientConfig, PlanClient},
+    controller,
+    metrics::Metrics,
+    sim::{SimCluster, SimConfig},
+};
+use nodewise_proto::v1::{self, reconcile_service_client::ReconcileServiceClient};
+use nodewise_telemetry::{LogFormat, Settings, Traces};
+use opentelemetry_proto::tonic::trace::v1::{Span, span::SpanKind, status::StatusCode};
+use serde_json::json;
+use support::{Cluster, Collector, Form, Process, SOON, Spans, attributes, eventually};
+use tokio_util::sync::CancellationToken;
+
+const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+const LISTEN: [&str; 2] = ["--listen", "127.0.0.1:0"];
+
+/// An executor in this process, on a simulated cluster of so many nodes, until each has its pod.
+async fn roll_out(url: String, nodes: u64) {
+    let cluster = SimCluster::new(SimConfig::default(), Timestamp::now());
+    for number in 0..nodes {
+        cluster.add_node(&format!("node-{number}"), &[]);
+    }
+    let metrics = Metrics::new();
+    let client = PlanClient::new(&[url], ClientConfig::default(), metrics.clone()).expect("a good URL");
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(controller::run(
+        cluster.watch(),
+        Arc::new(cluster.actuator()),
+        Arc::new(client),
+        controller::Config::default(),
+        metrics,
+        stop.clone(),
+    ));
+    let labels = json!({"app": "agent"});
+    let key = cluster
+        .create_daemon_set(json!({
+            "apiVersion": "apps/v1",
+            "kind": "DaemonSet",
+            "metadata": {"namespace": "demo", "name": "agent"},
+            "spec": {
+                "selector": {"matchLabels": labels},
+                "template": {
+                    "metadata": {"labels": labels},
+                    "spec": {"containers": [{"name": "agent", "image": "agent:1"}]},
+                },
+            },
+        }))
+        .expect("a DaemonSet");
+    eventually("each node has a pod", || {
+        let created = cluster.picture(&key).created;
+        async move { (created == nodes).then_some(()) }
+    })
+    .await;
+    stop.cancel();
+    running.await.unwrap().expect("the controller drains");
+}
+
+fn named<'a>(spans: &'a Spans, service: &'a str, name: &'a str) -> impl Iterator<Item = &'a Span> {
+    spans
+        .iter()
+        .filter(move |(of, span)| of == service && span.name == name)
+        .map(|(_, span)| span)
+}
+
+fn child<'a>(spans: &'a Spans, service: &'a str, name: &'a str, parent: &Span) -> &'a Span {
+    named(spans, service, name)
+        .find(|span| span.trace_id == parent.trace_id && span.parent_span_id == parent.span_id)
+        .unwrap_or_else(|| panic!("{} has a child {name} of {service} in {spans:#?}", parent.name))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_trace_leads_from_a_reconcile_to_the_servers_plan() {
+    const NODES: u64 = 40;
+    let collector = Collector::start().await;
+    let telemetry = nodewise_telemetry::init(Settings {
+        service: "nodewise-executor",
+        log_format: LogFormat::Human,
+        log_filter: "error".to_owned(),
+        traces: Traces::Otlp {
+            endpoint: collector.url.clone(),
+            service: None,
+        },
+    })
+    .expect("a good filter");
+    let mut process = Process::start(&LISTEN, &[("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url)]);
+    roll_out(process.url(), NODES).await;
+    // Batches go out every five seconds: what is there now came because both were told to stop.
+    telemetry.shutdown().await;
+    process.terminate();
+    assert!(process.ended().await.success());
+    let spans = collector.spans();
+
+    let reconcile = named(&spans, "nodewise-executor", "reconcile")
+        .find(|reconcile| {
+            named(&spans, "nodewise-executor", "apply").any(|span| {
+                span.parent_span_id == reconcile.span_id
+                    && attributes(span)["actions"].parse::<u64>().unwrap() > NODES
+            })
+        })
+        .expect("a reconcile that made the pods");
+    assert!(reconcile.parent_span_id.is_empty(), "it is the root");
+    child(&spans, "nodewise-executor", "snapshot", reconcile);
+    child(&spans, "nodewise-executor", "report", reconcile);
+    let asked = child(&spans, "nodewise-executor", "plan", reconcile);
+    let answered = child(&spans, "nodewise-server", "plan", asked);
+    let decided = child(&spans, "nodewise-server", "decide", answered);
+    assert_eq!(attributes(decided)["nodes"], NODES.to_string());
+    assert_eq!(
+        (asked.kind(), answered.kind()),
+        (SpanKind::Client, SpanKind::Server)
+    );
+    assert!(
+        asked.start_time_unix_nano <= answered.start_time_unix_nano
+            && decided.end_time_unix_nano <= answered.end_time_unix_nano,
+        "the server's span covers the whole call"
+    );
+    for span in [asked, answered] {
+        let attributes = attributes(span);
+        for (name, value) in [
+            ("rpc.system", "grpc"),
+            ("rpc.service", "nodewise.v1.ReconcileService"),
+            ("rpc.method", "Plan"),
+            ("rpc.grpc.status_code", "0"),
+        ] {
+            assert_eq!(attributes[name], value, "{name}");
+        }
+    }
+    assert_eq!(attributes(asked)["nodewise.plan.verdict"], "VERDICT_APPLY");
+
+    let names: BTreeSet<_> = spans.iter().map(|(_, span)| span.name.as_str()).collect();
+    let ours = [
+        "apply",
+        "decide",
+        "parse",
+        "phase",
+        "plan",
+        "reconcile",
+        "render",
+        "report",
+        "snapshot",
+    ];
+    assert_eq!(names, ours.into(), "nothing of the libraries, nothing else");
+    let in_trace = spans
+        .iter()
+        .filter(|(_, span)| span.trace_id == reconcile.trace_id);
+    assert!(in_trace.count() < 20, "never a span per node");
+}
+
+/// One plan for two nodes, by a caller that traces.
+async fn ask(url: String, change: impl FnOnce(&mut v1::PlanRequest)) -> Result<v1::Plan, tonic::Status> {
+    let mut client = ReconcileServiceClient::connect(url).await.expect("a connection");
+    let mut message = Cluster::empty(2).request(1, Form::Inline);
+    change(&mut message);
+    let mut request = tonic::Request::new(message);
+    request
+        .metadata_mut()
+        .insert("traceparent", PARENT.parse().unwrap());
+    let response = client.plan(request).await?.into_inner();
+    Ok(response.plan.expect("a plan"))
+}
+
+/// The log, after the listening line, and the spans of a server that was asked once.
+async fn asked_once(environment: &[(&str, &str)]) -> String {
+    let mut process = Process::start(&LISTEN, environment);
+    ask(process.url(), |_| {}).await.expect("a plan");
+    process.terminate();
+    assert!(process.ended().await.success());
+    process.rest_of_log()
+}
+
+#[tokio::test]
+async fn traces_are_off_by_default_and_where_the_variables_say_so() {
+    // Were they on, the log would say that nobody took the spans.
+    let log = asked_once(&[]).await;
+    assert!(!log.contains("WARN") && log.contains("drained"), "{log}");
+
+    let collector = Collector::start().await;
+    let named = ("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url.as_str());
+    for off in [
+        ("OTEL_SDK_DISABLED", "true"),
+        ("OTEL_TRACES_EXPORTER", "none"),
+        ("OTEL_TRACES_SAMPLER", "always_off"),
+    ] {
+        asked_once(&[named, off]).await;
+        assert_eq!(collector.spans(), [], "{off:?}");
+    }
+    let log = asked_once(&[named, ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")]).await;
+    assert_eq!(collector.spans(), [], "another protocol: {log}");
+}
+
+#[tokio::test]
+async fn the_variables_name_the_service_and_a_caller_from_elsewhere_is_the_parent() {
+    let collector = Collector::start().await;
+    let environment = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1"),
+        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", collector.url.as_str()),
+        ("OTEL_SERVICE_NAME", "planner-of-mine"),
+        // The caller's trace is sampled, and the caller decides.
+        ("OTEL_TRACES_SAMPLER", "parentbased_always_off"),
+    ];
+    let mut process = Process::start(&LISTEN, &environment);
+    let url = process.url();
+    ask(url.clone(), |_| {}).await.expect("a plan");
+    let refused = ask(url, |request| request.snapshot = None).await.unwrap_err();
+    assert_eq!(refused.code(), tonic::Code::InvalidArgument);
+    process.terminate();
+    assert!(process.ended().await.success());
+
+    let spans = collector.spans();
+    let plans: Vec<_> = named(&spans, "planner-of-mine", "plan").collect();
+    let ends: BTreeSet<_> = plans
+        .iter()
+        .map(|span| attributes(span)["rpc.grpc.status_code"].clone())
+        .collect();
+    assert_eq!(ends, BTreeSet::from(["0".to_owned(), "3".to_owned()]));
+    for plan in plans {
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let parent = format!("00-{}-{}-01", hex(&plan.trace_id), hex(&plan.parent_span_id));
+        assert_eq!(parent, PARENT);
+        let status = plan.status.clone().unwrap_or_default();
+        assert_eq!(
+            status.code(),
+            StatusCode::Unset,
+            "a bad request is the client's error"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_collector_that_is_away_or_hangs_delays_nothing() {
+    let closed = {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap()
+    };
+    // Connections to it are made, by its backlog, and never answered.
+    let hanging = TcpListener::bind("127.0.0.1:0").unwrap();
+    for address in [closed, hanging.local_addr().unwrap()] {
+        let url = format!("http://{address}");
+        let mut process = Process::start(&LISTEN, &[("OTEL_EXPORTER_OTLP_ENDPOINT", &url)]);
+        let start = Instant::now();
+        let server = process.url();
+        ask(server, |_| {}).await.expect("a plan");
+        assert!(start.elapsed() < SOON / 4, "started and answered at once");
+        let start = Instant::now();
+        process.terminate();
+        assert!(process.ended().await.success());
+        // The export itself would go on for ten seconds; its end is bounded by three.
+        let took = start.elapsed();
+        assert!(took < Duration::from_secs(7), "{took:?} to end");
+        let log = process.rest_of_log();
+        assert!(log.contains("spans were not exported"), "{log}");
+    }
+}
