@@ -226,8 +226,9 @@ async fn the_variables_name_the_service_and_a_caller_from_elsewhere_is_the_paren
         .collect();
     assert_eq!(ends, BTreeSet::from(["0".to_owned(), "3".to_owned()]));
     for plan in plans {
-        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let parent = format!("00-{}-{}-01", hex(&plan.trace_id), hex(&plan.parent_span_id));
+        let trace = u128::from_be_bytes(plan.trace_id.clone().try_into().unwrap());
+        let caller = u64::from_be_bytes(plan.parent_span_id.clone().try_into().unwrap());
+        let parent = format!("00-{trace:032x}-{caller:016x}-01");
         assert_eq!(parent, PARENT);
         let status = plan.status.clone().unwrap_or_default();
         assert_eq!(
