@@ -137,6 +137,17 @@ fn s_93_s_94_tolerations_that_change() {
 /// (numbers, cluster, pods, created for, deleted)
 type Row<'a> = (&'a str, Cluster, &'a [&'a str], &'a [&'a str], &'a [&'a str]);
 
+fn check(table: Vec<Row<'_>>) {
+    for (what, cluster, pods, created, deleted) in table {
+        let plan = cluster.with(pods).plan();
+        assert_eq!(
+            moves(&plan),
+            (created.to_vec(), deleted.to_vec()),
+            "{what}: {pods:?}"
+        );
+    }
+}
+
 #[test]
 fn d_45_what_each_node_asks_for() {
     let out = || surging(3, "1").taint(0, &["a:NoSchedule"]);
@@ -224,7 +235,25 @@ fn d_45_what_each_node_asks_for() {
             &[],
             &["o"],
         ),
-        // Ready is not available: not for the old one, which then needs no budget or has to go, nor where pods are counted.
+        // Any maxSurge but 0 leads here (D-41, D-120), also one that allows no surge.
+        ("D-41", surging(1, "-1"), &["o@node-0 old"], &["node-0"], &[]),
+        // On a missing node the old pod goes when the new one is available.
+        (
+            "D-45",
+            surging(1, "1"),
+            &["a@node-0 new ready", "b@gone old ready", "c@gone new ready"],
+            &[],
+            &["b"],
+        ),
+    ];
+    check(table);
+}
+
+#[test]
+fn d_45_ready_is_not_available() {
+    // Not for the old pod, which then needs no budget or has to go, nor where pods are counted.
+    let out = surging(3, "1").min_ready(10).taint(0, &["a:NoSchedule"]);
+    check(vec![
         (
             "D-45",
             surging(2, "1").min_ready(10),
@@ -241,7 +270,7 @@ fn d_45_what_each_node_asks_for() {
         ),
         (
             "S-97, D-47",
-            out().min_ready(10),
+            out,
             &[
                 "o@node-0 old ready",
                 "a@node-1 new ready",
@@ -250,25 +279,7 @@ fn d_45_what_each_node_asks_for() {
             &[],
             &[],
         ),
-        // Any maxSurge but 0 leads here (D-41, D-120), also one that allows no surge.
-        ("D-41", surging(1, "-1"), &["o@node-0 old"], &["node-0"], &[]),
-        // On a missing node the old pod goes when the new one is available.
-        (
-            "D-45",
-            surging(1, "1"),
-            &["a@node-0 new ready", "b@gone old ready", "c@gone new ready"],
-            &[],
-            &["b"],
-        ),
-    ];
-    for (what, cluster, pods, created, deleted) in table {
-        let plan = cluster.with(pods).plan();
-        assert_eq!(
-            moves(&plan),
-            (created.to_vec(), deleted.to_vec()),
-            "{what}: {pods:?}"
-        );
-    }
+    ]);
 }
 
 fn generation_1(mut cluster: Cluster) -> Cluster {
