@@ -26,12 +26,12 @@ pub struct Args {
     )]
     pub server: Vec<Uri>,
 
-    /// Where the cluster is [default: KUBECONFIG, else ~/.kube/config, else the service account of the pod]
+    /// Where the cluster is [default: KUBECONFIG, else the service account of the pod]
     #[arg(long, env = "NODEWISE_KUBECONFIG", value_name = "PATH")]
     pub kubeconfig: Option<PathBuf>,
 
-    /// Whether to write
-    #[arg(long, env = "NODEWISE_MODE", value_enum, default_value_t = ModeArg::Own)]
+    /// Whether to write; there is no default, because `own` takes over every DaemonSet of the cluster
+    #[arg(long, env = "NODEWISE_MODE", value_enum)]
     pub mode: ModeArg,
 
     /// Work only while holding a Lease, so that several executors may run; not in mode observe [default: true in mode own]
@@ -133,7 +133,7 @@ pub struct Args {
     #[arg(
         long,
         env = "NODEWISE_HTTP_LISTEN",
-        default_value = "0.0.0.0:8080",
+        default_value = "127.0.0.1:8080",
         value_name = "ADDRESS"
     )]
     pub http_listen: SocketAddr,
@@ -236,11 +236,24 @@ mod tests {
 
     use super::*;
 
+    const SERVER: [&str; 3] = ["nodewise-executor", "--server", "http://127.0.0.1:7443"];
+
+    /// In mode own, unless the flags say otherwise.
     fn config(flags: &[&str]) -> Result<Config, ConfigError> {
-        let required = ["nodewise-executor", "--server", "http://127.0.0.1:7443"];
-        Args::try_parse_from(required.iter().chain(flags))
+        let mode: &[&str] = if flags.contains(&"--mode") {
+            &[]
+        } else {
+            &["--mode", "own"]
+        };
+        Args::try_parse_from(SERVER.iter().chain(mode).chain(flags))
             .expect("flags")
             .config("host")
+    }
+
+    #[test]
+    fn nobody_takes_over_a_cluster_without_saying_so() {
+        let error = Args::try_parse_from(SERVER).expect_err("no mode is given");
+        assert!(error.to_string().contains("--mode"), "{error}");
     }
 
     #[test]

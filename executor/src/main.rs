@@ -71,16 +71,19 @@ fn execute(args: &Args) -> anyhow::Result<()> {
 
 /// A client of the cluster that never repeats a call by itself: a create that timed out may have happened.
 async fn client(args: &Args) -> anyhow::Result<Client> {
-    let mut config = match &args.kubeconfig {
+    let file = match &args.kubeconfig {
         Some(path) => {
-            let file = Kubeconfig::read_from(path).with_context(|| format!("reading {}", path.display()))?;
-            kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
-                .await
-                .with_context(|| format!("reading {}", path.display()))?
+            Some(Kubeconfig::read_from(path).with_context(|| format!("reading {}", path.display()))?)
         }
-        None => kube::Config::infer()
+        // Not ~/.kube/config: which cluster is written to must be said.
+        None => Kubeconfig::from_env().context("reading KUBECONFIG")?,
+    };
+    let mut config = match file {
+        Some(file) => kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
             .await
-            .context("finding the cluster; name it with --kubeconfig")?,
+            .context("using the kubeconfig")?,
+        None => kube::Config::incluster()
+            .context("not in a cluster: name one with --kubeconfig, or KUBECONFIG")?,
     };
     config.default_retry = false;
     Client::try_from(config).context("connecting to the cluster")

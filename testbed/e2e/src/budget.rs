@@ -4,6 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
 };
 
 use futures::StreamExt as _;
@@ -18,8 +19,8 @@ use kube::{
 pub struct Seen {
     /// Uids of all pods ever seen.
     pub created: BTreeSet<String>,
-    /// Uids of all pods ever seen being deleted or gone.
-    pub deleted: BTreeSet<String>,
+    /// Uids of all pods ever seen being deleted or gone, with when that was first seen.
+    pub deleted: BTreeMap<String, Instant>,
     /// Most pods on one node at a time that were neither finished nor being deleted, with that node.
     pub most_live: (usize, String),
     /// Most nodes at a time, of those that had a ready pod since [`BudgetWatch::arm`], without one.
@@ -99,14 +100,14 @@ impl State {
                 let uid = pod.metadata.uid.clone().unwrap_or_default();
                 self.seen.created.insert(uid.clone());
                 if pod.metadata.deletion_timestamp.is_some() {
-                    self.seen.deleted.insert(uid.clone());
+                    self.seen.deleted.entry(uid.clone()).or_insert_with(Instant::now);
                 }
                 self.pods.insert(uid, pod);
             }
             watcher::Event::Delete(pod) => {
                 let uid = pod.metadata.uid.unwrap_or_default();
                 self.pods.remove(&uid);
-                self.seen.deleted.insert(uid);
+                self.seen.deleted.entry(uid).or_insert_with(Instant::now);
             }
             watcher::Event::Init => {
                 self.pods.clear();

@@ -77,7 +77,7 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// Starts it all and waits until the executor is ready.
+    /// Starts it all and waits until the executor is ready, or stands by.
     pub async fn start(options: RigOptions) -> Result<Self> {
         tokio::task::spawn_blocking(binaries).await??;
         let executor = User::new(EXECUTOR_USER).cluster_role(EXECUTOR_USER);
@@ -342,23 +342,10 @@ fn behaviour_patch(version: u32, behaviour: Option<PodBehaviour>) -> Value {
     json!({ "spec": { "template": { "metadata": { "annotations": annotations }, "spec": { "containers": [container] } } } })
 }
 
-/// D-108: the rights of upstream's controller, and the lease.
+/// D-108: the rights that users give it.
 fn executor_role() -> Result<ClusterRole> {
-    let rule = |group: &str, resources: &[&str], verbs: &[&str]| json!({ "apiGroups": [group], "resources": resources, "verbs": verbs });
-    let object = json!({
-        "metadata": { "name": EXECUTOR_USER },
-        "rules": [
-            rule("apps", &["daemonsets"], &["get", "list", "watch"]),
-            rule("apps", &["daemonsets/status", "daemonsets/finalizers"], &["update"]),
-            rule("", &["nodes"], &["list", "watch"]),
-            rule("", &["pods"], &["get", "list", "watch", "create", "delete", "patch"]),
-            rule("apps", &["controllerrevisions"], &["get", "list", "watch", "create", "delete", "update", "patch"]),
-            rule("", &["events"], &["create", "patch", "update"]),
-            rule("events.k8s.io", &["events"], &["create", "patch", "update"]),
-            rule("coordination.k8s.io", &["leases"], &["get", "create", "update"]),
-        ],
-    });
-    Ok(serde_json::from_value(object)?)
+    let role = include_str!("../../../deploy/executor-clusterrole.yaml");
+    serde_saphyr::from_str(role).context("deploy/executor-clusterrole.yaml")
 }
 
 async fn start_server(plane: &ControlPlane, listen: &str) -> Result<(Process, SocketAddr)> {
@@ -391,9 +378,9 @@ async fn start_executor(
     let process = plane.spawn(name, command)?;
     let line = process.wait_for_log_line("listening on", DEADLINE).await?;
     let address = address_in(&line)?;
-    eventually(DEADLINE, format!("{name} to be alive"), async || {
+    eventually(DEADLINE, format!("{name} to be ready"), async || {
         process.check_running()?;
-        let (status, body) = http_get(address, "/healthz").await?;
+        let (status, body) = http_get(address, "/readyz").await?;
         ensure!(status == 200, "{status}: {body}");
         Ok(())
     })

@@ -3,17 +3,13 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use nodewise_e2e::{DEADLINE, Rig, RigOptions, daemon_set, image_patch};
+use nodewise_e2e::{BudgetWatch, DEADLINE, EXECUTOR_USER, Rig, RigOptions, daemon_set, image_patch};
 use nodewise_testbed::eventually;
 
-/// kill -9 of the executor in the middle of a batch: after the restart each node has one pod, and never had two.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_killed_executor_makes_no_pod_twice() -> Result<()> {
-    let mut rig = Rig::start(RigOptions::nodes(150)).await?;
-    let watch = rig.watch("agent");
-    rig.create(daemon_set("agent").build()).await?;
-    for wanted in [5, 40, 90] {
-        eventually(DEADLINE, format!("{wanted} pods"), async || {
+/// Kills and restarts the executor each time when so many pods were ever made.
+async fn kill_and_restart_at(rig: &mut Rig, watch: &BudgetWatch, counts: [usize; 3]) -> Result<()> {
+    for wanted in counts {
+        eventually(DEADLINE, format!("{wanted} pods ever made"), async || {
             let count = watch.seen().created.len();
             ensure!(count >= wanted, "{count} so far");
             Ok(())
@@ -22,6 +18,16 @@ async fn a_killed_executor_makes_no_pod_twice() -> Result<()> {
         rig.kill_executor()?;
         rig.start_executor().await?;
     }
+    Ok(())
+}
+
+/// kill -9 of the executor in the middle of a batch: after the restart each node has one pod, and never had two.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_executor_makes_no_pod_twice() -> Result<()> {
+    let mut rig = Rig::start(RigOptions::nodes(150)).await?;
+    let watch = rig.watch("agent");
+    rig.create(daemon_set("agent").build()).await?;
+    kill_and_restart_at(&mut rig, &watch, [5, 40, 90]).await?;
     rig.rolled_out("agent").await?;
     rig.expect_one_pod_per_node("agent").await?;
     let seen = watch.seen();
@@ -43,16 +49,7 @@ async fn a_killed_executor_keeps_the_budget() -> Result<()> {
     rig.rolled_out("agent").await?;
     watch.arm();
     rig.patch("agent", image_patch(2)).await?;
-    for wanted in [22, 28, 34] {
-        eventually(DEADLINE, format!("{wanted} pods ever made"), async || {
-            let count = watch.seen().created.len();
-            ensure!(count >= wanted, "{count} so far");
-            Ok(())
-        })
-        .await?;
-        rig.kill_executor()?;
-        rig.start_executor().await?;
-    }
+    kill_and_restart_at(&mut rig, &watch, [22, 28, 34]).await?;
     rig.rolled_out("agent").await?;
     let seen = watch.seen();
     assert!(
@@ -64,6 +61,14 @@ async fn a_killed_executor_keeps_the_budget() -> Result<()> {
     Ok(())
 }
 
+/// How many writes of the executor the apiserver has answered.
+async fn writes(rig: &Rig) -> Result<usize> {
+    Ok(rig
+        .audit(|event| event.user == EXECUTOR_USER && event.is_write())
+        .await?
+        .len())
+}
+
 /// kill -9 of the server: nothing is written meanwhile, readiness says why, and work resumes by itself.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_server_stops_all_writes_until_it_is_back() -> Result<()> {
@@ -71,6 +76,17 @@ async fn a_killed_server_stops_all_writes_until_it_is_back() -> Result<()> {
     rig.create(daemon_set("agent").build()).await?;
     rig.rolled_out("agent").await?;
     rig.kill_server()?;
+    // What was under way when it died, such as the events of the rollout, may still come out.
+    let before = eventually(DEADLINE, "the executor to come to rest", async || {
+        let (earlier, now) = (writes(&rig).await?, writes(&rig).await?);
+        let (_, metrics) = rig.executor_get("/metrics").await?;
+        ensure!(
+            earlier == now && metrics.contains("workqueue_depth{name=\"daemonset\"} 0"),
+            "{now} writes"
+        );
+        Ok(now)
+    })
+    .await?;
     rig.create(daemon_set("second").build()).await?;
     eventually(
         DEADLINE,
@@ -86,9 +102,10 @@ async fn a_killed_server_stops_all_writes_until_it_is_back() -> Result<()> {
         },
     )
     .await?;
+    let during = writes(&rig).await?;
     ensure!(
-        rig.live_pods("second").await?.is_empty(),
-        "pods were made without a plan"
+        during == before,
+        "{during} writes, {before} before: something was written without a plan"
     );
     rig.start_server_again().await?;
     rig.rolled_out("second").await?;
@@ -105,6 +122,11 @@ async fn a_killed_server_stops_all_writes_until_it_is_back() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_standby_takes_over() -> Result<()> {
     let rig = Rig::start(RigOptions::nodes(20).leader_election()).await?;
+    eventually(DEADLINE, "the first executor to lead", async || {
+        ensure!(rig.lease_holder().await?.is_some(), "nobody holds the lease");
+        Ok(())
+    })
+    .await?;
     let standby = rig.spawn_executor("standby").await?;
     let watch = rig.watch("agent");
     rig.create(daemon_set("agent").max_unavailable(2).build()).await?;

@@ -10,7 +10,7 @@ use nodewise_e2e::{DEADLINE, EXECUTOR_USER, Rig, RigOptions, daemon_set, node_of
 use nodewise_testbed::eventually;
 use serde_json::{Value, json};
 
-/// S-1, S-3, D-6, D-69: 200 nodes, 200 pods, one each, bound by the scheduler and not by us; and D-108: with the rights of
+/// S-1, S-3, D-69: 200 nodes, 200 pods, one each, bound by the scheduler and not by us; and D-108: with the rights of
 /// upstream's controller, of which none is missing.
 #[tokio::test(flavor = "multi_thread")]
 async fn creates_one_pod_on_each_of_200_nodes() -> Result<()> {
@@ -29,6 +29,14 @@ async fn creates_one_pod_on_each_of_200_nodes() -> Result<()> {
     rig.expect_one_pod_per_node("agent").await?;
     assert_eq!(watch.seen().created.len(), 200, "no pod was made in vain");
     assert_eq!(watch.seen().most_live.0, 1);
+    let bound = rig
+        .audit(|event| event.subresource == "binding" && event.code == 201)
+        .await?;
+    ensure!(
+        bound.len() == 200 && bound.iter().all(|event| event.user == "system:kube-scheduler"),
+        "{} bindings",
+        bound.len()
+    );
     let refused = rig
         .audit(|event| event.user == EXECUTOR_USER && event.code == 403)
         .await?;
