@@ -297,6 +297,15 @@ fn d_4_revisions() {
     for (what, edit, limit, expected) in table {
         assert_eq!(change(edit, limit), expected, "{what}");
     }
+    // of equal numbers the younger one, which pods are relabelled for (D-56).
+    let mut cluster = Cluster::settled(1);
+    let mut twin = cluster.revisions[0].clone();
+    twin["metadata"]["name"] = json!("a-twin");
+    twin["metadata"]["uid"] = json!("revision-uid-2");
+    twin["metadata"]["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
+    twin["metadata"]["labels"]["controller-revision-hash"] = json!("twin");
+    cluster.revisions.push(twin);
+    assert_eq!(told(&plan_of(&cluster)), "relabel forget", "Q-1, D-56");
     // D-62, S-106
     let mut request = Cluster::settled(1).request(1, Form::Inline);
     let revision = &mut request.snapshot.as_mut().unwrap().revisions[0];
