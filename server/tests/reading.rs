@@ -471,5 +471,6 @@ fn what_is_held_between_plans() {
         });
     });
     assert_ne!(named(&collided), named(&usual));
-    assert_eq!(collided.state.unwrap().pod_name_collisions.len(), 1);
+    let held = collided.state.unwrap().pod_name_collisions;
+    assert_eq!(held.iter().map(|held| held.count).collect::<Vec<_>>(), [1]);
 }
