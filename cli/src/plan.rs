@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use nodewise_proto::v1::{self, action::Kind};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::{
     args::{Output, PlanArgs},
@@ -128,36 +129,17 @@ fn looks_edited_by_hand(plan: &v1::Plan) -> bool {
     creates_revision && updated > 0
 }
 
-/// The status that a DaemonSet has now. What is absent or no number counts as 0, as for the apiserver.
+/// The status that a DaemonSet has now, as far as the protocol knows it. What is absent or no number counts as 0.
 fn present_status(daemon_set: &Served) -> v1::DaemonSetStatus {
-    #[derive(Default, Deserialize)]
-    #[serde(rename_all = "camelCase", default)]
-    struct Status {
-        current_number_scheduled: i32,
-        number_misscheduled: i32,
-        desired_number_scheduled: i32,
-        number_ready: i32,
-        updated_number_scheduled: i32,
-        number_available: i32,
-        number_unavailable: i32,
-        observed_generation: i64,
-    }
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Object {
-        status: Status,
+        status: serde_json::Map<String, Value>,
     }
-    let status = serde_json::from_str::<Object>(daemon_set.json.get())
+    let mut status = serde_json::from_str::<Object>(daemon_set.json.get())
         .unwrap_or_default()
         .status;
-    v1::DaemonSetStatus {
-        current_number_scheduled: status.current_number_scheduled,
-        number_misscheduled: status.number_misscheduled,
-        desired_number_scheduled: status.desired_number_scheduled,
-        number_ready: status.number_ready,
-        updated_number_scheduled: status.updated_number_scheduled,
-        number_available: status.number_available,
-        number_unavailable: status.number_unavailable,
-        observed_generation: status.observed_generation,
-    }
+    // The message refuses as a whole where one field is unknown to it, such as `conditions`, or no number.
+    status.retain(|name, value| v1::DaemonSetStatus::deserialize(json!({name: value})).is_ok());
+    v1::DaemonSetStatus::deserialize(Value::Object(status)).unwrap_or_default()
 }

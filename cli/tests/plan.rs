@@ -248,3 +248,18 @@ fn it_answers_to_kubectl_nodewise() {
     let help = String::from_utf8(output.stdout).unwrap();
     assert!(help.contains("Usage: kubectl nodewise plan [OPTIONS]"), "{help}");
 }
+
+/// Counts that are null or absent are 0 and take nothing from the others, nor does what the protocol does not know.
+#[test]
+fn a_status_with_gaps() {
+    let text = std::fs::read_to_string(data("mixed.json")).unwrap();
+    let mut list: Value = serde_json::from_str(&text).unwrap();
+    list["items"][0]["status"] = serde_json::json!({
+        "currentNumberScheduled": 3, "desiredNumberScheduled": 3, "updatedNumberScheduled": 3, "numberReady": 3,
+        "numberAvailable": null, "observedGeneration": 1, "collisionCount": 0, "conditions": [],
+    });
+    let ran = nodewise_with_input(&["plan", "-f", "-", "--now", NOW], &list.to_string());
+    let expected = "status: current 3 → 2, misscheduled 0 → 1, updated 3 → 2, ready 3 → 1, available 0 → 1, unavailable 0 → 2\n";
+    let printed = ran.ok();
+    assert!(printed.contains(expected), "{printed}");
+}
