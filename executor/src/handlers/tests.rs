@@ -401,7 +401,7 @@ fn node(labels: &Value, taints: &Value, capacity: &str) -> Node {
     Node::from_json(&object).expect("a node")
 }
 
-// D-105, S-124, S-125: nodes wake every DaemonSet, but only when labels or taints change.
+// D-105, Q-22, S-124, S-125: nodes wake every DaemonSet, but only when labels or taints change.
 #[test]
 fn node_events() {
     let all = || vec![Reaction::EnqueueAll];

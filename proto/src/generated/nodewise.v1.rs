@@ -187,7 +187,7 @@ pub struct Pod {
     /// metadata.deletionTimestamp. Set when the pod is being deleted.
     #[prost(message, optional, tag = "11")]
     pub deletion_time: ::core::option::Option<::pbjson_types::Timestamp>,
-    /// True when metadata.finalizers is not empty. No rule reads it; explanations show it.
+    /// True when metadata.finalizers is not empty. No rule reads it; it is for people who look at a snapshot.
     #[prost(bool, tag = "12")]
     pub has_finalizers: bool,
 }

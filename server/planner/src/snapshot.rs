@@ -486,7 +486,7 @@ pub struct Pod {
     pub created: Option<Timestamp>,
     /// metadata.deletionTimestamp is set.
     pub deleting: bool,
-    /// metadata.finalizers is not empty: for explanations only.
+    /// metadata.finalizers is not empty: for people only.
     pub has_finalizers: bool,
 }
 
