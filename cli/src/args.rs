@@ -1,9 +1,9 @@
 //! The command line: what can be asked for, not how it is answered.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use nodewise_proto::v1;
 
 /// Plans what a DaemonSet controller would do next, and tells why.
@@ -121,6 +121,9 @@ pub(crate) struct EngineArgs {
     /// Ask this planning service, for example http://127.0.0.1:7443, instead of the planner in this binary
     #[arg(long, value_name = "URL")]
     pub(crate) server: Option<String>,
+    /// Longest wait for each answer of the service
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_timeout)]
+    pub(crate) timeout: Duration,
     /// The clock to plan by, as in 2026-01-31T12:00:00Z; else the present
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) now: Option<Timestamp>,
@@ -156,6 +159,17 @@ impl From<Profile> for v1::Profile {
             Profile::UpstreamStrict => Self::UpstreamStrict,
         }
     }
+}
+
+/// Up to a day: whoever asks waits for the answer.
+fn parse_timeout(text: &str) -> Result<Duration, String> {
+    let duration: SignedDuration = text
+        .parse()
+        .map_err(|_| "not a duration such as 30s or 2m".to_owned())?;
+    if !(SignedDuration::from_millis(1)..=SignedDuration::from_hours(24)).contains(&duration) {
+        return Err("not from 1ms to 24h".to_owned());
+    }
+    Ok(duration.unsigned_abs())
 }
 
 fn parse_time(text: &str) -> Result<Timestamp, String> {

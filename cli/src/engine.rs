@@ -1,12 +1,18 @@
 //! Who answers: the planner in this binary, or a planning service.
 
+use std::time::Duration;
+
 use anyhow::anyhow;
 use nodewise_proto::v1::{self, reconcile_service_client::ReconcileServiceClient};
-use nodewise_server::{ByteSize, Limits, never};
-use tonic::{Code, Status, transport::Channel};
+use nodewise_server::{ByteSize, Limits, Refusal, never};
+use tokio::time::Instant;
+use tonic::{
+    Code, Request, Response, Status,
+    transport::{Channel, Endpoint},
+};
 use tonic_types::StatusExt as _;
 
-use crate::question::Question;
+use crate::{args::EngineArgs, question::Question};
 
 /// Whoever owns the machine may plan for whatever fits into its memory.
 const UNLIMITED: Limits = Limits {
@@ -17,32 +23,31 @@ const UNLIMITED: Limits = Limits {
 };
 /// Buckets are given inline and asked about once.
 const NO_CACHE: ByteSize = ByteSize::mib(0);
+/// Longest wait for a connection. Somebody sits before it, and a service that is there accepts within a round trip.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+type Client = ReconcileServiceClient<Channel>;
 
 /// Answers questions.
 pub(crate) enum Engine {
     InProcess(nodewise_server::Engine),
-    Remote {
-        url: String,
-        client: ReconcileServiceClient<Channel>,
-    },
+    Remote(Remote),
+}
+
+/// A planning service.
+pub(crate) struct Remote {
+    url: String,
+    client: Client,
+    /// Longest wait for one answer, a second attempt included.
+    timeout: Duration,
 }
 
 impl Engine {
-    pub(crate) async fn new(server: Option<&str>) -> anyhow::Result<Self> {
-        let Some(url) = server else {
-            return Ok(Self::InProcess(nodewise_server::Engine::new(UNLIMITED, NO_CACHE)));
-        };
-        let endpoint = tonic::transport::Endpoint::from_shared(url.to_owned())
-            .map_err(|_| anyhow!("--server {url}: expected a URL such as http://127.0.0.1:7443"))?;
-        let channel = endpoint
-            .connect()
-            .await
-            .map_err(|error| anyhow!("--server {url}: {}", causes(&error)))?;
-        let client = ReconcileServiceClient::new(channel).max_decoding_message_size(usize::MAX);
-        Ok(Self::Remote {
-            url: url.to_owned(),
-            client,
-        })
+    pub(crate) async fn new(args: &EngineArgs) -> anyhow::Result<Self> {
+        match &args.server {
+            None => Ok(Self::InProcess(nodewise_server::Engine::new(UNLIMITED, NO_CACHE))),
+            Some(url) => Remote::connect(url, args.timeout).await.map(Self::Remote),
+        }
     }
 
     pub(crate) async fn plan(&self, question: &Question<'_>) -> anyhow::Result<v1::Plan> {
@@ -51,15 +56,14 @@ impl Engine {
             options: Some(question.options.clone()),
             undelivered_reports: Vec::new(),
         };
-        let answer = match self {
-            Self::InProcess(engine) => engine.plan(request, &never).map_err(Status::from),
-            Self::Remote { client, .. } => client
-                .clone()
-                .plan(request)
-                .await
-                .map(tonic::Response::into_inner),
-        };
-        let response = answer.map_err(|status| self.refused(question, &status))?;
+        let response = self
+            .ask(
+                question,
+                request,
+                |engine, request| engine.plan(request, &never),
+                async |mut client, request| client.plan(request).await,
+            )
+            .await?;
         response
             .plan
             .ok_or_else(|| anyhow!("the service answered without a plan for {}", question.title()))
@@ -76,15 +80,30 @@ impl Engine {
             options: Some(question.options.clone()),
             node_name: node.unwrap_or_default().to_owned(),
         };
+        let response = self
+            .ask(
+                question,
+                request,
+                |engine, request| engine.explain(request, &never),
+                async |mut client, request| client.explain(request).await,
+            )
+            .await?;
+        Ok(response.nodes)
+    }
+
+    /// Has a request answered: `here` by the planner in this binary, or `there` by the service.
+    async fn ask<Q: Clone, A>(
+        &self,
+        question: &Question<'_>,
+        request: Q,
+        here: impl FnOnce(&nodewise_server::Engine, Q) -> Result<A, Refusal>,
+        there: impl AsyncFn(Client, Request<Q>) -> Result<Response<A>, Status>,
+    ) -> anyhow::Result<A> {
         let answer = match self {
-            Self::InProcess(engine) => engine.explain(request, &never).map_err(Status::from),
-            Self::Remote { client, .. } => client
-                .clone()
-                .explain(request)
-                .await
-                .map(tonic::Response::into_inner),
+            Self::InProcess(engine) => here(engine, request).map_err(Status::from),
+            Self::Remote(remote) => remote.ask(request, there).await,
         };
-        Ok(answer.map_err(|status| self.refused(question, &status))?.nodes)
+        answer.map_err(|status| self.refused(question, &status))
     }
 
     /// One line: the place in the input and what is wrong there, or what the service said.
@@ -97,26 +116,113 @@ impl Engine {
             let complaint = question.complaint(&violation.field, &violation.description);
             return anyhow!("{complaint} ({})", question.title());
         }
-        let message = if status.message().is_empty() {
-            status.code().description()
-        } else {
-            status.message()
-        };
         match self {
-            Self::InProcess(_) => anyhow!("{}: {message}", question.title()),
-            Self::Remote { url, .. } if status.code() == Code::Unavailable => {
-                anyhow!("--server {url}: not available: {message}")
-            }
-            Self::Remote { url, .. } => anyhow!("--server {url}: {}: {message}", question.title()),
+            Self::InProcess(_) => anyhow!("{}: {}", question.title(), said(status)),
+            Self::Remote(remote) => remote.refused(&question.title(), status),
         }
     }
 }
 
-/// The innermost cause says most; transport errors repeat themselves on the way.
-fn causes(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
+impl Remote {
+    async fn connect(url: &str, timeout: Duration) -> anyhow::Result<Self> {
+        let endpoint = Endpoint::from_shared(url.to_owned())
+            .map_err(|_| anyhow!("--server {url}: expected a URL such as http://127.0.0.1:7443"))?;
+        let channel = endpoint
+            .connect_timeout(CONNECT_TIMEOUT)
+            .connect()
+            .await
+            .map_err(|error| anyhow!("--server {url}: {}", innermost(&error)))?;
+        Ok(Self {
+            url: url.to_owned(),
+            client: Client::new(channel).max_decoding_message_size(usize::MAX),
+            timeout,
+        })
     }
-    innermost.to_string()
+
+    /// Asks once more where a saturated service says when that may help, and there is time until then.
+    async fn ask<Q: Clone, A>(
+        &self,
+        request: Q,
+        call: impl AsyncFn(Client, Request<Q>) -> Result<Response<A>, Status>,
+    ) -> Result<A, Status> {
+        let deadline = Instant::now() + self.timeout;
+        let first = self.attempt(request.clone(), deadline, &call).await;
+        let Some(delay) = first.as_ref().err().and_then(retry_delay) else {
+            return first;
+        };
+        if delay >= deadline.saturating_duration_since(Instant::now()) {
+            return first;
+        }
+        tokio::time::sleep(delay).await;
+        self.attempt(request, deadline, &call).await
+    }
+
+    /// The deadline is told to the service, and kept also where nothing answers at all.
+    async fn attempt<Q, A>(
+        &self,
+        request: Q,
+        deadline: Instant,
+        call: &impl AsyncFn(Client, Request<Q>) -> Result<Response<A>, Status>,
+    ) -> Result<A, Status> {
+        let mut request = Request::new(request);
+        request.set_timeout(deadline.saturating_duration_since(Instant::now()));
+        match tokio::time::timeout_at(deadline, call(self.client.clone(), request)).await {
+            Ok(answer) => answer.map(Response::into_inner),
+            Err(_) => Err(Status::cancelled("no answer in time")),
+        }
+    }
+
+    fn refused(&self, title: &str, status: &Status) -> anyhow::Error {
+        let url = &self.url;
+        let message = said(status);
+        if is_foreign(status) {
+            return anyhow!("--server {url}: does not answer as a nodewise-server: {message}");
+        }
+        match status.code() {
+            Code::Unavailable => anyhow!("--server {url}: not available: {message}"),
+            // Nobody but the deadline cancels a call of this process.
+            Code::Cancelled => anyhow!(
+                "--server {url}: {title}: no answer within {:?}; --timeout sets how long to wait",
+                self.timeout
+            ),
+            _ => anyhow!("--server {url}: {title}: {message}"),
+        }
+    }
+}
+
+/// When a saturated service wants to be asked again.
+fn retry_delay(status: &Status) -> Option<Duration> {
+    let saturated = status.code() == Code::ResourceExhausted;
+    let info = status.get_details_retry_info().filter(|_| saturated)?;
+    info.retry_delay
+}
+
+/// Whether the answer is none that a nodewise-server gives: a gRPC server of something else says UNIMPLEMENTED, and from
+/// what speaks no gRPC tonic makes a status of its own, which has a cause or is known by its words only.
+fn is_foreign(status: &Status) -> bool {
+    let words = ["grpc-status header missing", "protocol error: "];
+    match status.code() {
+        Code::Unimplemented | Code::Unknown => true,
+        Code::Internal if std::error::Error::source(status).is_some() => true,
+        _ => words.iter().any(|words| status.message().starts_with(words)),
+    }
+}
+
+/// A status in words.
+fn said(status: &Status) -> String {
+    match std::error::Error::source(status) {
+        // tonic's own message is "transport error", whatever happened.
+        Some(cause) => innermost(cause),
+        None if status.message().is_empty() => status.code().description().to_owned(),
+        None => status.message().to_owned(),
+    }
+}
+
+/// The innermost cause says most; transport errors repeat themselves on the way.
+fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
 }

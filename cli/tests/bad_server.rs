@@ -1,0 +1,232 @@
+//! `--server`: services that are saturated, silent, away or something else altogether.
+
+mod common;
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use common::{NOW, Ran, command, data};
+use nodewise_proto::v1::{
+    self,
+    reconcile_service_server::{ReconcileService, ReconcileServiceServer},
+};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
+};
+use tonic::{
+    Code, Request, Response, Status, Streaming,
+    service::Routes,
+    transport::{Server, server::TcpIncoming},
+};
+use tonic_types::{ErrorDetails, StatusExt as _};
+
+/// Answers with what was prepared, and once that is used up as the real service does.
+#[derive(Clone)]
+struct Scripted {
+    refusals: Arc<Mutex<VecDeque<Status>>>,
+    engine: Arc<nodewise_server::Engine>,
+}
+
+impl Scripted {
+    fn new(refusals: impl IntoIterator<Item = Status>) -> Self {
+        Self {
+            refusals: Arc::new(Mutex::new(refusals.into_iter().collect())),
+            engine: Arc::new(nodewise_server::Engine::new(
+                nodewise_server::Limits::default(),
+                nodewise_server::ByteSize::mib(1),
+            )),
+        }
+    }
+
+    fn left(&self) -> usize {
+        self.refusals.lock().unwrap().len()
+    }
+
+    fn next(&self) -> Result<(), Status> {
+        let refusal = self.refusals.lock().unwrap().pop_front();
+        refusal.map_or(Ok(()), Err)
+    }
+}
+
+#[tonic::async_trait]
+impl ReconcileService for Scripted {
+    type PlanStreamStream = futures::stream::Empty<Result<v1::PlanStreamResponse, Status>>;
+
+    async fn plan(&self, request: Request<v1::PlanRequest>) -> Result<Response<v1::PlanResponse>, Status> {
+        self.next()?;
+        let answer = self.engine.plan(request.into_inner(), &nodewise_server::never)?;
+        Ok(Response::new(answer))
+    }
+
+    async fn explain(
+        &self,
+        request: Request<v1::ExplainRequest>,
+    ) -> Result<Response<v1::ExplainResponse>, Status> {
+        self.next()?;
+        let answer = self
+            .engine
+            .explain(request.into_inner(), &nodewise_server::never)?;
+        Ok(Response::new(answer))
+    }
+
+    async fn plan_stream(
+        &self,
+        _: Request<Streaming<v1::PlanStreamRequest>>,
+    ) -> Result<Response<Self::PlanStreamStream>, Status> {
+        Err(Status::unimplemented("not asked here"))
+    }
+
+    async fn report(&self, _: Request<v1::ReportRequest>) -> Result<Response<v1::ReportResponse>, Status> {
+        Err(Status::unimplemented("not asked here"))
+    }
+
+    async fn get_capabilities(
+        &self,
+        _: Request<v1::GetCapabilitiesRequest>,
+    ) -> Result<Response<v1::GetCapabilitiesResponse>, Status> {
+        Err(Status::unimplemented("not asked here"))
+    }
+}
+
+/// Serves gRPC on a free port until the test's runtime ends.
+async fn serve(routes: Routes) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let server = Server::builder().add_routes(routes);
+    tokio::spawn(server.serve_with_incoming(TcpIncoming::from(listener)));
+    url
+}
+
+async fn serve_scripted(service: &Scripted) -> String {
+    serve(Routes::new(ReconcileServiceServer::new(service.clone()))).await
+}
+
+/// `command` about new.json, while the runtime goes on serving.
+async fn run(command_line: &[&str], env: &[(&str, &str)]) -> Ran {
+    let new = data("new.json");
+    let args = [command_line, &["-f", &new]].concat();
+    let mut command = command(&args);
+    command.envs(env.iter().copied());
+    tokio::task::spawn_blocking(move || command.output().expect("the binary starts").into())
+        .await
+        .unwrap()
+}
+
+#[track_caller]
+fn refused(ran: &Ran, expected: &str) {
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert_eq!(ran.stdout, "", "{ran:?}");
+    assert_eq!(ran.stderr, format!("error: {expected}\n"));
+}
+
+fn saturated(retry_after: Duration) -> Status {
+    let details = ErrorDetails::with_retry_info(Some(retry_after));
+    Status::with_error_details(Code::ResourceExhausted, "every place is taken", details)
+}
+
+const SOON: Duration = Duration::from_millis(10);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_listener_that_never_answers() {
+    // Connections wait in its backlog: made, but never served.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    for command in [&["plan"][..], &["explain", "daemonset", "agent"]] {
+        let ran = run(
+            &[command, &["--server", &url, "--timeout", "300ms"]].concat(),
+            &[],
+        )
+        .await;
+        refused(
+            &ran,
+            &format!(
+                "--server {url}: DaemonSet monitoring/agent: no answer within 300ms; --timeout sets how long to wait"
+            ),
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_saturated_service_is_asked_once_more_after_the_delay_it_names() {
+    let local = run(&["plan", "--now", NOW], &[]).await.ok();
+    let delay = Duration::from_millis(200);
+    let service = Scripted::new([saturated(delay)]);
+    let url = serve_scripted(&service).await;
+    let started = Instant::now();
+    let ran = run(&["plan", "--now", NOW, "--server", &url], &[]).await;
+    assert_eq!(ran.ok(), local);
+    assert!(started.elapsed() >= delay, "{:?}", started.elapsed());
+
+    let explain = ["explain", "daemonset", "agent", "--server", &url];
+    service.refusals.lock().unwrap().push_back(saturated(SOON));
+    run(&explain, &[]).await.ok();
+    assert_eq!(service.left(), 0);
+}
+
+/// Neither for ever, nor where waiting does not help, nor longer than there is time.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_refusal_is_retried_twice_or_in_vain() {
+    let too_large = Status::resource_exhausted("the request is too large");
+    for (refusals, left, message) in [
+        (vec![saturated(SOON); 3], 1, "every place is taken"),
+        (vec![too_large; 2], 1, "the request is too large"),
+        (
+            vec![saturated(Duration::from_hours(1)); 2],
+            1,
+            "every place is taken",
+        ),
+    ] {
+        let service = Scripted::new(refusals);
+        let url = serve_scripted(&service).await;
+        let ran = run(&["plan", "--server", &url], &[]).await;
+        refused(
+            &ran,
+            &format!("--server {url}: DaemonSet monitoring/agent: {message}"),
+        );
+        assert_eq!(service.left(), left, "{message}");
+    }
+}
+
+/// As many a web server does, it takes the beginning of HTTP/2 for a wrong request and says so.
+async fn http1_that_answers_anything() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut connection, _)) = listener.accept().await {
+            let answer = b"HTTP/1.1 505 HTTP Version Not Supported\r\n\r\n";
+            let _ = connection.write_all(answer).await;
+            // Kept open until the other side has seen it and leaves.
+            let _ = connection.read_to_end(&mut Vec::new()).await;
+        }
+    });
+    url
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_else_listens_there_is_no_nodewise_server() {
+    let http2 = |status| {
+        let answer = move || async move { (status, "<html>Not for you</html>") };
+        serve(Routes::from(axum::Router::new().fallback(answer)))
+    };
+    let http1 = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let http1_url = format!("http://{}", http1.local_addr().unwrap());
+    tokio::spawn(axum::serve(http1, axum::Router::new()).into_future());
+    for url in [
+        serve(Routes::default()).await,
+        http2(axum::http::StatusCode::OK).await,
+        http2(axum::http::StatusCode::NOT_FOUND).await,
+        http2(axum::http::StatusCode::SERVICE_UNAVAILABLE).await,
+        http1_url,
+        http1_that_answers_anything().await,
+    ] {
+        let ran = run(&["plan", "--server", &url], &[]).await;
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        let expected = format!("error: --server {url}: does not answer as a nodewise-server: ");
+        assert!(ran.stderr.starts_with(&expected), "{ran:?}");
+        assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+    }
+}
