@@ -19,6 +19,11 @@ impl Limits {
     pub const ITEM_BYTES: usize = 1 << 20;
     /// Bytes of one object that travels as JSON: more than the apiserver takes in a request.
     pub const OBJECT_BYTES: usize = 4 << 20;
+    /// Entries of a list that is walked for every node or pod: labels, taints, tolerations, what a selector or an affinity
+    /// asks for. Two such lists multiply; no cluster has a tenth of it.
+    pub const LIST_ENTRIES: usize = 1_024;
+    /// Values that a selector or an affinity names, all of its expressions together: affinities may list nodes by name.
+    pub const SELECTOR_VALUES: usize = 16_384;
 }
 
 impl Default for Limits {

@@ -731,6 +731,92 @@ fn limits_hold_before_memory_is_spent() {
     assert_eq!(refused(request), "snapshot.pod_buckets[0].data");
 }
 
+/// A request whose lists multiply: few bytes, and hours of comparisons.
+fn heavy(taints: usize, tolerations: usize) -> v1::PlanRequest {
+    let mut cluster = Cluster::empty(1);
+    cluster.nodes[0].taints = (0..taints)
+        .map(|index| v1::Taint {
+            key: format!("t{index}"),
+            value: String::new(),
+            effect: "NoExecute".into(),
+        })
+        .collect();
+    let mut list: Vec<_> = (1..tolerations)
+        .map(|index| json!({"key": format!("o{index}"), "operator": "Exists"}))
+        .collect();
+    // Whatever comes is tolerated, by the last one that is tried.
+    list.push(json!({"operator": "Exists"}));
+    cluster.daemon_set["spec"]["template"]["spec"]["tolerations"] = list.into();
+    cluster.request(1, Form::Inline)
+}
+
+#[test]
+fn lists_that_multiply_are_bounded() {
+    const OBJECT: &str = "snapshot.workload.daemon_set.object: spec";
+    const REQUIRED: &str =
+        "template.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution: has";
+    let required = |term: Value, count: usize| {
+        with_daemon_set(|object| {
+            object["spec"]["template"]["spec"]["affinity"] = json!({"nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": vec![term; count]}}});
+        })
+    };
+    let expression = json!({"key": "k", "operator": "Exists"});
+    let values = json!({"key": "k", "operator": "In", "values": vec!["v"; 4_096]});
+    let labels = |count: usize| -> Vec<_> {
+        (0..count)
+            .map(|index| v1::Label {
+                key: format!("l{index}"),
+                value: String::new(),
+            })
+            .collect()
+    };
+    assert!(engine().plan(heavy(1_024, 1_024), &never).is_ok());
+    assert!(engine().plan(required(json!({}), 1_024), &never).is_ok());
+    let table = [
+        (
+            heavy(20_000, 1),
+            "snapshot.node_buckets[0].data.nodes[0].taints: has 20000 entries".to_owned(),
+        ),
+        (
+            heavy(1, 20_000),
+            format!("{OBJECT}.template.spec.tolerations: has 20000 entries"),
+        ),
+        (required(json!({}), 1_025), format!("{OBJECT}.{REQUIRED} 1025")),
+        (
+            required(json!({"matchExpressions": vec![expression.clone(); 100]}), 11),
+            format!("{OBJECT}.{REQUIRED} 1111"),
+        ),
+        (
+            required(json!({"matchFields": [values]}), 5),
+            format!("{OBJECT}.{REQUIRED} 20480"),
+        ),
+        (
+            with_daemon_set(|object| {
+                object["spec"]["selector"]["matchExpressions"] = vec![expression.clone(); 1_025].into();
+            }),
+            format!("{OBJECT}.selector.matchExpressions: has 1025"),
+        ),
+        (
+            with_pod(|pod| pod.labels = labels(1_025)),
+            "snapshot.pod_buckets[0].data.pods[1].labels: has 1025".to_owned(),
+        ),
+        (
+            with_nodes(vec![v1::Node {
+                labels: labels(1_025),
+                ..node(0)
+            }]),
+            "snapshot.node_buckets[0].data.nodes[0].labels: has 1025".to_owned(),
+        ),
+    ];
+    check(
+        table
+            .iter()
+            .map(|(request, expected)| (request.clone(), expected.as_str()))
+            .collect(),
+    );
+}
+
 #[test]
 fn parsing_stops_soon_after_nobody_waits() {
     use std::cell::Cell;

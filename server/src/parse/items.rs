@@ -7,7 +7,7 @@ use super::{
     problems::{Path, Problems},
     time,
 };
-use crate::cache::Cacheable;
+use crate::{cache::Cacheable, limits::Limits};
 
 /// What a bucket holds: its strings are moved from its message, and its labels are copied once.
 pub(super) trait Item: Cacheable {
@@ -36,12 +36,7 @@ impl Item for Node {
         problems.require(&at.field("name"), &message.name);
         Self {
             labels: unique(labels, &at.field("labels"), problems),
-            taints: message
-                .taints
-                .into_iter()
-                .enumerate()
-                .map(|(index, message)| taint(message, &at.field("taints").index(index), problems))
-                .collect(),
+            taints: taints(message.taints, &at.field("taints"), problems),
             unschedulable: message.unschedulable,
             ready: condition(message.ready, &at.field("ready"), problems),
             name: message.name,
@@ -95,6 +90,9 @@ impl Item for Pod {
 }
 
 fn unique(entries: &mut [(&str, &str)], at: &Path<'_>, problems: &mut Problems) -> Labels {
+    if !problems.bound(at, entries.len(), Limits::LIST_ENTRIES) {
+        return Labels::default();
+    }
     for (index, (key, _)) in entries.iter().enumerate() {
         problems.require(&at.index(index).field("key"), key);
     }
@@ -103,6 +101,14 @@ fn unique(entries: &mut [(&str, &str)], at: &Path<'_>, problems: &mut Problems) 
         problems.add(at, "has a key twice");
     }
     labels
+}
+
+fn taints(messages: Vec<v1::Taint>, at: &Path<'_>, problems: &mut Problems) -> Vec<Taint> {
+    if !problems.bound(at, messages.len(), Limits::LIST_ENTRIES) {
+        return Vec::new();
+    }
+    let one = |(index, message)| taint(message, &at.index(index), problems);
+    messages.into_iter().enumerate().map(one).collect()
 }
 
 fn taint(message: v1::Taint, at: &Path<'_>, problems: &mut Problems) -> Taint {

@@ -107,6 +107,14 @@ impl Problems {
         }
     }
 
+    /// Notes that a list is longer than `most`. Gives whether it may be walked.
+    pub(crate) fn bound(&mut self, at: &Path<'_>, count: usize, most: usize) -> bool {
+        if count > most {
+            self.add(at, format!("has {count} entries; at most {most} are taken"));
+        }
+        count <= most
+    }
+
     /// Nothing is wrong so far.
     pub(crate) fn is_empty(&self) -> bool {
         self.violations.is_empty()

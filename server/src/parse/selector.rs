@@ -3,8 +3,15 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use nodewise_planner::snapshot::{Selector, SelectorOperator, SelectorRequirement};
 
+use crate::limits::Limits;
+
 /// Reads a selector. The error begins with the path of the wrong field inside the selector.
 pub(super) fn parse(selector: LabelSelector) -> Result<Selector, String> {
+    for (field, count, most) in sizes(&selector) {
+        if count > most {
+            return Err(format!("{field}: has {count} entries; at most {most} are taken"));
+        }
+    }
     let match_labels = selector
         .match_labels
         .map(|labels| labels.into_iter().collect::<Vec<_>>());
@@ -28,6 +35,24 @@ pub(super) fn parse(selector: LabelSelector) -> Result<Selector, String> {
         match_labels,
         match_expressions,
     })
+}
+
+/// What is walked for every pod: field, size and most that is taken.
+fn sizes(selector: &LabelSelector) -> [(&'static str, usize, usize); 3] {
+    let expressions = selector.match_expressions.as_deref().unwrap_or_default();
+    let values = expressions
+        .iter()
+        .flat_map(|requirement| &requirement.values)
+        .map(Vec::len);
+    [
+        (
+            "matchLabels",
+            selector.match_labels.as_ref().map_or(0, |labels| labels.len()),
+            Limits::LIST_ENTRIES,
+        ),
+        ("matchExpressions", expressions.len(), Limits::LIST_ENTRIES),
+        ("matchExpressions", values.sum(), Limits::SELECTOR_VALUES),
+    ]
 }
 
 fn requirement(requirement: LabelSelectorRequirement) -> Result<SelectorRequirement, String> {

@@ -27,6 +27,7 @@ use super::{
     problems::{Path, Problems},
     selector,
 };
+use crate::limits::Limits;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -188,6 +189,12 @@ fn scheduling(template: &Value, at: &Path<'_>, problems: &mut Problems) -> Optio
         }
     };
     let spec = template.spec.unwrap_or_default();
+    for (field, count, most) in sizes(&spec) {
+        if count > most {
+            let description = format!("has {count} entries; at most {most} are taken");
+            problems.add(at, format!("spec.template.spec.{field}: {description}"));
+        }
+    }
     let required_terms = spec
         .affinity
         .and_then(|affinity| affinity.node_affinity)
@@ -205,6 +212,49 @@ fn scheduling(template: &Value, at: &Path<'_>, problems: &mut Problems) -> Optio
             .collect(),
         host_network: spec.host_network.unwrap_or_default(),
     })
+}
+
+/// What is walked for every node: field, size and most that is taken.
+fn sizes(spec: &PodSpec) -> [(&'static str, usize, usize); 4] {
+    const REQUIRED: &str = "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution";
+    let required = spec
+        .affinity
+        .as_ref()
+        .and_then(|affinity| affinity.node_affinity.as_ref())
+        .and_then(|affinity| {
+            affinity
+                .required_during_scheduling_ignored_during_execution
+                .as_ref()
+        });
+    let (mut terms, mut values) = (0, 0);
+    for term in required
+        .into_iter()
+        .flat_map(|required| &required.node_selector_terms)
+    {
+        terms += 1;
+        for requirement in [&term.match_expressions, &term.match_fields]
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            terms += 1;
+            values += requirement.values.as_ref().map_or(0, Vec::len);
+        }
+    }
+    [
+        (
+            "nodeSelector",
+            spec.node_selector.as_ref().map_or(0, BTreeMap::len),
+            Limits::LIST_ENTRIES,
+        ),
+        (
+            "tolerations",
+            spec.tolerations.as_ref().map_or(0, Vec::len),
+            Limits::LIST_ENTRIES,
+        ),
+        (REQUIRED, terms, Limits::LIST_ENTRIES),
+        (REQUIRED, values, Limits::SELECTOR_VALUES),
+    ]
 }
 
 fn term(term: core::NodeSelectorTerm) -> NodeSelectorTerm {
