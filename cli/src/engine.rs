@@ -167,9 +167,20 @@ impl Remote {
         let mut request = Request::new(request);
         request.set_timeout(deadline.saturating_duration_since(Instant::now()));
         match tokio::time::timeout_at(deadline, call(self.client.clone(), request)).await {
+            // tonic keeps the deadline too, and calls what it ends cancelled, but not only that.
+            Ok(Err(status)) if status.code() == Code::Cancelled && Instant::now() >= deadline => {
+                Err(self.late())
+            }
             Ok(answer) => answer.map(Response::into_inner),
-            Err(_) => Err(Status::cancelled("no answer in time")),
+            Err(_) => Err(self.late()),
         }
+    }
+
+    fn late(&self) -> Status {
+        let timeout = self.timeout;
+        Status::deadline_exceeded(format!(
+            "no answer within {timeout:?}; --timeout sets how long to wait"
+        ))
     }
 
     fn refused(&self, title: &str, status: &Status) -> anyhow::Error {
@@ -180,11 +191,6 @@ impl Remote {
         }
         match status.code() {
             Code::Unavailable => anyhow!("--server {url}: not available: {message}"),
-            // Nobody but the deadline cancels a call of this process.
-            Code::Cancelled => anyhow!(
-                "--server {url}: {title}: no answer within {:?}; --timeout sets how long to wait",
-                self.timeout
-            ),
             _ => anyhow!("--server {url}: {title}: {message}"),
         }
     }
@@ -203,7 +209,7 @@ fn is_foreign(status: &Status) -> bool {
     let words = ["grpc-status header missing", "protocol error: "];
     match status.code() {
         Code::Unimplemented | Code::Unknown => true,
-        Code::Internal if std::error::Error::source(status).is_some() => true,
+        Code::Internal | Code::Cancelled if std::error::Error::source(status).is_some() => true,
         _ => words.iter().any(|words| status.message().starts_with(words)),
     }
 }
