@@ -118,9 +118,10 @@ pub(crate) struct SourceArgs {
 /// Who answers, and how.
 #[derive(Debug, Args)]
 pub(crate) struct EngineArgs {
-    /// Ask this planning service, for example http://127.0.0.1:7443, instead of the planner in this binary
-    #[arg(long, value_name = "URL")]
-    pub(crate) server: Option<String>,
+    /// Ask this planning service, for example http://127.0.0.1:7443, instead of the planner in this binary; of several,
+    /// repeated or separated by commas, the first that can be reached
+    #[arg(long, env = "NODEWISE_SERVER", value_delimiter = ',', value_name = "URL")]
+    pub(crate) server: Vec<String>,
     /// Longest wait for each answer of the service
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_timeout)]
     pub(crate) timeout: Duration,
@@ -128,7 +129,7 @@ pub(crate) struct EngineArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) now: Option<Timestamp>,
     /// Which deviations from the built-in controller are on
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, env = "NODEWISE_PROFILE", value_enum, default_value_t)]
     pub(crate) profile: Profile,
 }
 
@@ -172,9 +173,19 @@ fn parse_timeout(text: &str) -> Result<Duration, String> {
     Ok(duration.unsigned_abs())
 }
 
+/// 0001-01-01T00:00:00Z, the first moment of Protobuf's timestamps.
+const FIRST: Timestamp = Timestamp::constant(-62_135_596_800, 0);
+/// 9999-12-30T00:00:00Z, the last moment that a planning service takes.
+const LAST: Timestamp = Timestamp::constant(253_402_128_000, 0);
+
 fn parse_time(text: &str) -> Result<Timestamp, String> {
-    text.parse()
-        .map_err(|_| "not a time such as 2026-01-31T12:00:00Z".to_owned())
+    let time: Timestamp = text
+        .parse()
+        .map_err(|_| "not a time such as 2026-01-31T12:00:00Z".to_owned())?;
+    if !(FIRST..=LAST).contains(&time) {
+        return Err(format!("not from {FIRST} to {LAST}"));
+    }
+    Ok(time)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use nodewise_proto::v1::{self, reconcile_service_client::ReconcileServiceClient};
 use nodewise_server::{ByteSize, Limits, Refusal, never};
 use tokio::time::Instant;
@@ -43,11 +43,19 @@ pub(crate) struct Remote {
 }
 
 impl Engine {
+    /// The first service that can be reached, where any is named.
     pub(crate) async fn new(args: &EngineArgs) -> anyhow::Result<Self> {
-        match &args.server {
-            None => Ok(Self::InProcess(nodewise_server::Engine::new(UNLIMITED, NO_CACHE))),
-            Some(url) => Remote::connect(url, args.timeout).await.map(Self::Remote),
+        if args.server.is_empty() {
+            return Ok(Self::InProcess(nodewise_server::Engine::new(UNLIMITED, NO_CACHE)));
         }
+        let mut failures = Vec::new();
+        for url in &args.server {
+            match Remote::connect(url, args.timeout).await {
+                Ok(remote) => return Ok(Self::Remote(remote)),
+                Err(error) => failures.push(error.to_string()),
+            }
+        }
+        bail!(failures.join("; "))
     }
 
     pub(crate) async fn plan(&self, question: &Question<'_>) -> anyhow::Result<v1::Plan> {

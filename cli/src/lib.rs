@@ -18,6 +18,7 @@ use std::{ffi::OsString, path::Path, process::ExitCode};
 
 use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _};
+use tracing_subscriber::EnvFilter;
 
 use crate::args::{Cli, Command};
 
@@ -35,8 +36,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             };
         }
     };
-    log_to_stderr();
-    run(cli).unwrap_or_else(|error| {
+    log_to_stderr().and_then(|()| run(cli)).unwrap_or_else(|error| {
         print::error(&error);
         ExitCode::FAILURE
     })
@@ -44,13 +44,18 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// The logs of the service and the executor inside `demo`, and of the Kubernetes client, for whoever asks for them: with
 /// `NODEWISE_LOG=debug` or a filter such as `nodewise_executor=debug`.
-fn log_to_stderr() {
-    if let Ok(filter) = tracing_subscriber::EnvFilter::try_from_env("NODEWISE_LOG") {
-        tracing_subscriber::fmt()
-            .with_env_filter(filter)
-            .with_writer(std::io::stderr)
-            .init();
-    }
+fn log_to_stderr() -> anyhow::Result<()> {
+    let Some(filter) = std::env::var_os("NODEWISE_LOG") else {
+        return Ok(());
+    };
+    let filter = EnvFilter::builder()
+        .parse(filter.to_string_lossy())
+        .context("NODEWISE_LOG is no log filter such as debug or nodewise_executor=debug")?;
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+    Ok(())
 }
 
 /// Under the name kubectl-nodewise it is called as `kubectl nodewise`, and says so in its usage.

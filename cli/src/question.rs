@@ -132,6 +132,9 @@ impl Question<'_> {
 impl Places<'_> {
     fn complaint(&self, field: &str, problem: &str) -> Option<String> {
         let field = field.strip_prefix("snapshot.")?;
+        if field == "now" || field.starts_with("now.") {
+            return Some(format!("--now: {problem}"));
+        }
         if field == "workload.daemon_set.object" {
             return Some(inside(&self.daemon_set.origin, problem));
         }

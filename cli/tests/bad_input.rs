@@ -223,6 +223,43 @@ fn a_wrong_command_line_ends_with_1() {
     assert_eq!(nodewise(&["plan", "--version"]).code, Some(0));
 }
 
+/// The years of Protobuf's timestamps, less the last day, as the service takes them. No file is to blame.
+#[test]
+fn a_clock_out_of_range() {
+    let new = data("new.json");
+    for time in [
+        "9999-12-30T22:00:00Z",
+        "9999-12-30T00:00:00.000000001Z",
+        "0000-12-31T23:59:59Z",
+        "-000001-01-01T00:00:00Z",
+    ] {
+        let ran = nodewise(&["plan", "-f", &new, &format!("--now={time}")]);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        let expected = format!(
+            "error: invalid value '{time}' for '--now <TIME>': not from 0001-01-01T00:00:00Z to 9999-12-30T00:00:00Z\n"
+        );
+        assert!(ran.stderr.starts_with(&expected), "{ran:?}");
+    }
+    for time in ["9999-12-30T00:00:00Z", "0001-01-01T00:00:00Z"] {
+        nodewise(&["plan", "-f", &new, "--now", time]).ok();
+    }
+}
+
+#[test]
+fn a_wrong_log_filter() {
+    let new = data("new.json");
+    let with_filter = |filter: &str| -> common::Ran {
+        let mut command = common::command(&["plan", "-f", &new, "--now", NOW]);
+        command.env("NODEWISE_LOG", filter).output().unwrap().into()
+    };
+    refused(
+        &with_filter("=[["),
+        "NODEWISE_LOG is no log filter such as debug or nodewise_executor=debug: invalid filter directive",
+    );
+    with_filter("nodewise_executor=debug").ok();
+    with_filter("").ok();
+}
+
 #[test]
 fn a_service_or_cluster_that_is_not_there() {
     let new = data("new.json");

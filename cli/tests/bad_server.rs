@@ -230,3 +230,37 @@ async fn whatever_else_listens_there_is_no_nodewise_server() {
         assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
     }
 }
+
+/// The variable is the executor's, which may name several replicas: the first that can be reached is asked.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_environment_names_the_service_and_the_profile() {
+    let service = Scripted::new([Status::unavailable("asked")]);
+    let url = serve_scripted(&service).await;
+    let away = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let away_url = format!("http://{}", away.local_addr().unwrap());
+    drop(away);
+    let servers = format!("{away_url},{url}");
+    let ran = run(&["plan"], &[("NODEWISE_SERVER", &servers)]).await;
+    refused(&ran, &format!("--server {url}: not available: asked"));
+
+    let json = ["plan", "--now", NOW, "--output", "json"];
+    let by_flag = run(&[&json[..], &["--profile", "upstream-strict"]].concat(), &[]).await;
+    let by_variable = run(&json, &[("NODEWISE_PROFILE", "upstream-strict")]).await;
+    let by_flag = by_flag.ok();
+    assert_eq!(by_variable.ok(), by_flag);
+    assert_ne!(run(&json, &[]).await.ok(), by_flag);
+}
+
+/// The time is the command line's; no file is to blame.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_the_service_refuses() {
+    let details = ErrorDetails::with_bad_request_violation("snapshot.now.seconds", "is in the past");
+    let service = Scripted::new([Status::with_error_details(
+        Code::InvalidArgument,
+        "wrong",
+        details,
+    )]);
+    let url = serve_scripted(&service).await;
+    let ran = run(&["plan", "--now", NOW, "--server", &url], &[]).await;
+    refused(&ran, "--now: is in the past (DaemonSet monitoring/agent)");
+}
