@@ -79,7 +79,8 @@ impl Engine {
         stop: &dyn Fn() -> bool,
     ) -> Result<v1::ReportResponse, Refusal> {
         let report = parse::request::report(request, self.context(stop))?;
-        let state = report::fold(&report.state, &report.outcomes, &report.options);
+        let state = report::fold_until(report.state, &report.outcomes, &report.options, stop)
+            .ok_or(Refusal::Stopped)?;
         let come_back = report::come_back(&report.outcomes, report.requeue_after, Some(&report.plan_error));
         Ok(render::report(state, come_back))
     }

@@ -22,8 +22,18 @@ impl Limits {
     /// Entries of a list that is walked for every node or pod: labels, taints, tolerations, what a selector or an affinity
     /// asks for. Two such lists multiply; no cluster has a tenth of it.
     pub const LIST_ENTRIES: usize = 1_024;
+    /// `PlanRequest.undelivered_reports`: an executor keeps a few.
+    pub const UNDELIVERED_REPORTS: usize = 64;
     /// Values that a selector or an affinity names, all of its expressions together: affinities may list nodes by name.
     pub const SELECTOR_VALUES: usize = 16_384;
+}
+
+impl Limits {
+    /// Actions of a plan, and so outcomes of one request: about every node and every pod one.
+    #[must_use]
+    pub fn actions(&self) -> usize {
+        (self.nodes as usize).saturating_add(self.pods as usize)
+    }
 }
 
 impl Default for Limits {

@@ -817,6 +817,118 @@ fn lists_that_multiply_are_bounded() {
     );
 }
 
+/// A report whose every create found its name taken.
+fn collisions(count: usize) -> v1::ReportRequest {
+    let outcome = |index| v1::Outcome {
+        action_id: 1,
+        result: v1::Result::NameTaken.into(),
+        subject: Some(v1::outcome::Subject::CreatedPod(v1::ExpectedCreate {
+            pod_name: String::new(),
+            node_name: format!("n{}", count - index),
+        })),
+        ..Default::default()
+    };
+    v1::ReportRequest {
+        workload: Some(v1::WorkloadReference {
+            uid: "11111111-2222-3333-4444-555555555555".into(),
+            ..Default::default()
+        }),
+        plan_id: "p".into(),
+        outcomes: (0..count).map(outcome).collect(),
+        ..Default::default()
+    }
+}
+
+#[test]
+fn reports_and_states_are_bounded_in_every_list() {
+    let limits = Limits {
+        nodes: 3,
+        pods: 3,
+        ..Limits::default()
+    };
+    let engine = Engine::new(limits, nodewise_server::ByteSize(0));
+    let field = |result| match result {
+        Err(Refusal::TooLarge(violation)) => violation.field,
+        other => panic!("expected a limit, got {other:?}"),
+    };
+    let riding = |reports| {
+        field(
+            engine
+                .plan(
+                    v1::PlanRequest {
+                        undelivered_reports: reports,
+                        ..Cluster::settled(2).request(1, Form::Inline)
+                    },
+                    &never,
+                )
+                .map(drop),
+        )
+    };
+    assert_eq!(riding(vec![collisions(0); 65]), "undelivered_reports");
+    assert_eq!(
+        riding(vec![collisions(4), collisions(3)]),
+        "undelivered_reports[1].outcomes"
+    );
+    assert_eq!(field(engine.report(collisions(7), &never).map(drop)), "outcomes");
+    let expectations = |creates, deletes| v1::ReconcileState {
+        expectations: Some(v1::Expectations {
+            set_at: moment(NOW),
+            creates: vec![v1::ExpectedCreate::default(); creates],
+            delete_uids: vec![String::new(); deletes],
+        }),
+        ..Default::default()
+    };
+    let table = [
+        ("state.expectations.creates", expectations(7, 0)),
+        ("state.expectations.delete_uids", expectations(0, 7)),
+        (
+            "state.failed_pod_backoffs",
+            v1::ReconcileState {
+                failed_pod_backoffs: vec![v1::FailedPodBackoff::default(); 7],
+                ..Default::default()
+            },
+        ),
+        (
+            "state.pod_name_collisions",
+            v1::ReconcileState {
+                pod_name_collisions: vec![v1::PodNameCollision::default(); 7],
+                ..Default::default()
+            },
+        ),
+    ];
+    for (expected, state) in table {
+        let request = v1::ReportRequest {
+            state: Some(state),
+            ..collisions(1)
+        };
+        assert_eq!(field(engine.report(request, &never).map(drop)), expected);
+    }
+}
+
+#[test]
+fn a_long_report_is_folded_in_one_walk_and_given_up_when_nobody_waits() {
+    use std::cell::Cell;
+    // With a search and a sort for each outcome this takes minutes.
+    let state = engine()
+        .report(collisions(100_000), &never)
+        .unwrap()
+        .state
+        .unwrap();
+    assert_eq!(state.pod_name_collisions.len(), 100_000);
+    assert!(
+        state
+            .pod_name_collisions
+            .is_sorted_by(|a, b| a.node_name < b.node_name)
+    );
+    let asked = Cell::new(0_u32);
+    let stop = || {
+        asked.set(asked.get() + 1);
+        asked.get() > 40
+    };
+    // Reading 100,000 outcomes looks 25 times, so the folding is stopped.
+    assert_eq!(engine().report(collisions(100_000), &stop), Err(Refusal::Stopped));
+}
+
 #[test]
 fn parsing_stops_soon_after_nobody_waits() {
     use std::cell::Cell;

@@ -1617,7 +1617,7 @@ pub struct PlanRequest {
     #[prost(message, optional, tag = "2")]
     pub options: ::core::option::Option<PlanOptions>,
     /// Reports of earlier plans for this workload that could not be delivered, oldest first. They are folded into
-    /// `snapshot.state` before planning. Their own `state` fields are ignored. Set by the executor; usually empty.
+    /// `snapshot.state` before planning. Their own `state` fields are ignored. Set by the executor; usually empty; at most 64.
     #[prost(message, repeated, tag = "3")]
     pub undelivered_reports: ::prost::alloc::vec::Vec<ReportRequest>,
 }

@@ -1,7 +1,11 @@
 //! What became of a plan, and what follows: the state to hold, and when to come back.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
+use crate::patience::Patience;
 use crate::snapshot::{Deviation, Expectations, ExpectedCreate, Options, State};
 
 /// What became of one action.
@@ -65,17 +69,31 @@ pub struct ComeBack {
 /// the watch may have shown that pod before it was expected, and the derived name keeps a repeated create harmless. Without
 /// the deviation of Q-20 a create refused by a terminating namespace stays expected (D-80).
 #[must_use]
-pub fn fold(state: &State, outcomes: &[Outcome], options: &Options) -> State {
+#[expect(clippy::missing_panics_doc, reason = "it never does")]
+pub fn fold(state: State, outcomes: &[Outcome], options: &Options) -> State {
+    fold_until(state, outcomes, options, &|| false).expect("nothing stops it")
+}
+
+/// As [`fold`]; `None` once `stop`, which is asked now and then, says that nobody waits for it.
+#[must_use]
+pub fn fold_until(
+    mut state: State,
+    outcomes: &[Outcome],
+    options: &Options,
+    stop: &dyn Fn() -> bool,
+) -> Option<State> {
+    let patience = Patience::new(stop);
     let (mut creates, mut deletes) = (BTreeSet::new(), BTreeSet::new());
-    let mut state = state.clone();
-    for outcome in outcomes {
+    let mut taken = BTreeMap::new();
+    for (index, outcome) in outcomes.iter().enumerate() {
+        patience.tick(index)?;
         match &outcome.subject {
             Some(Subject::CreatedPod(create)) => {
                 if settles_create(outcome.result, options) {
                     creates.insert(create);
                 }
                 if outcome.result == OutcomeResult::NameTaken {
-                    count_collision(&mut state.pod_name_collisions, &create.node_name);
+                    *taken.entry(create.node_name.as_str()).or_insert(0_u32) += 1;
                 }
             }
             Some(Subject::DeletedPodUid(uid)) if outcome.result != OutcomeResult::Succeeded => {
@@ -84,10 +102,12 @@ pub fn fold(state: &State, outcomes: &[Outcome], options: &Options) -> State {
             _ => {}
         }
     }
+    patience.check()?;
+    count_collisions(&mut state.pod_name_collisions, taken);
     state.expectations = state
         .expectations
         .and_then(|pair| without(pair, &creates, &deletes));
-    state
+    Some(state)
 }
 
 /// When to come back: with back-off when anything failed or was left undone, besides the time that the plan itself asked
@@ -143,11 +163,13 @@ fn settles_create(result: OutcomeResult, options: &Options) -> bool {
     }
 }
 
-fn count_collision(collisions: &mut Vec<(String, u32)>, node: &str) {
-    if let Some((_, count)) = collisions.iter_mut().find(|(other, _)| other == node) {
-        *count = count.saturating_add(1);
-    } else {
-        collisions.push((node.to_owned(), 1));
+/// Adds how many names were found taken for each node.
+fn count_collisions(collisions: &mut Vec<(String, u32)>, mut taken: BTreeMap<&str, u32>) {
+    for (node, count) in collisions.iter_mut() {
+        *count = count.saturating_add(taken.remove(node.as_str()).unwrap_or(0));
+    }
+    if !taken.is_empty() {
+        collisions.extend(taken.into_iter().map(|(node, count)| (node.to_owned(), count)));
         collisions.sort();
     }
 }

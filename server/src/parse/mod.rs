@@ -16,8 +16,15 @@ mod time;
 mod wire;
 mod workload;
 
-use crate::{cache::Cache, limits::Limits, refusal::Refusal};
+use crate::{
+    cache::Cache,
+    limits::Limits,
+    refusal::{Refusal, Violation},
+};
 pub(crate) use problems::{Path, Problems};
+
+/// Entries of small messages read between two looks at the deadline.
+const ENTRIES_PER_LOOK: usize = 4_096;
 
 /// What parsing needs besides the request.
 pub(crate) struct Context<'a> {
@@ -39,6 +46,26 @@ impl<'a> Context<'a> {
             limits,
             stop,
             problems: Problems::default(),
+        }
+    }
+
+    /// Refuses a list that is longer than `most`.
+    pub(crate) fn bound(at: &Path<'_>, count: usize, most: usize) -> Result<(), Refusal> {
+        if count <= most {
+            return Ok(());
+        }
+        Err(Refusal::TooLarge(Violation {
+            field: at.to_string(),
+            description: format!("{count} are more than the {most} that this server takes"),
+        }))
+    }
+
+    /// Looks now and then in a walk over many entries; `index` counts them.
+    pub(crate) fn tick(&self, index: usize) -> Result<(), Refusal> {
+        if index.is_multiple_of(ENTRIES_PER_LOOK) {
+            self.look()
+        } else {
+            Ok(())
         }
     }
 

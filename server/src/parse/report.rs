@@ -4,9 +4,11 @@ use nodewise_planner::report::{Outcome, OutcomeResult, Subject};
 use nodewise_proto::v1;
 
 use super::{
+    Context,
     problems::{Path, Problems},
     state,
 };
+use crate::refusal::Refusal;
 
 /// Checks what only identifies a report: its workload and its plan. Gives the workload's uid. `at` is where the report is:
 /// `None` when it is the request itself.
@@ -22,10 +24,20 @@ pub(super) fn identity(report: &v1::ReportRequest, at: Option<&Path<'_>>, proble
     uid.unwrap_or_default()
 }
 
-/// Reads the outcomes.
-pub(super) fn outcomes(messages: Vec<v1::Outcome>, at: &Path<'_>, problems: &mut Problems) -> Vec<Outcome> {
-    let outcome = |(index, message)| outcome(message, &at.index(index), problems);
-    messages.into_iter().enumerate().filter_map(outcome).collect()
+/// Reads outcomes and appends them to those of earlier reports in the same request.
+pub(super) fn outcomes(
+    messages: Vec<v1::Outcome>,
+    at: &Path<'_>,
+    outcomes: &mut Vec<Outcome>,
+    context: &mut Context<'_>,
+) -> Result<(), Refusal> {
+    let count = outcomes.len() + messages.len();
+    Context::bound(at, count, context.limits.actions())?;
+    for (index, message) in messages.into_iter().enumerate() {
+        context.tick(index)?;
+        outcomes.extend(outcome(message, &at.index(index), &mut context.problems));
+    }
+    Ok(())
 }
 
 fn outcome(message: v1::Outcome, at: &Path<'_>, problems: &mut Problems) -> Option<Outcome> {

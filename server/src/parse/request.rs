@@ -9,41 +9,58 @@ use nodewise_planner::{
 use nodewise_proto::v1;
 
 use super::{Context, Path, Problems, options, report, snapshot, state, time};
-use crate::refusal::Refusal;
+use crate::{limits::Limits, refusal::Refusal};
 
 /// The longest time after which a plan may ask to be made again: much longer than any rule of the planner.
 const LONGEST_REQUEUE: Duration = Duration::from_hours(10 * 365 * 24);
 
 /// Reads a PlanRequest. Reports that could not be delivered are folded into the state.
 pub(crate) fn plan(request: v1::PlanRequest, mut context: Context<'_>) -> Result<Snapshot, Refusal> {
+    let stop = context.stop;
     let options = options::options(request.options, &Path::root("options"), &mut context.problems);
-    let reports = undelivered(request.undelivered_reports, &mut context.problems);
+    let reports = undelivered(request.undelivered_reports, &mut context)?;
     let mut snapshot = snapshot::snapshot(request.snapshot, options, context)?;
     let mut problems = Problems::default();
-    for (index, (uid, outcomes)) in reports.iter().enumerate() {
+    let at = Path::root("undelivered_reports");
+    for (index, uid) in reports.workloads.iter().enumerate() {
         if *uid != snapshot.daemon_set.uid {
-            let at = Path::root("undelivered_reports");
             let at = at.index(index);
             let at = at.field("workload");
             problems.add(&at.field("uid"), format!("`{uid}` is another workload"));
         }
-        snapshot.state = planner::fold(&snapshot.state, outcomes, &snapshot.options);
     }
     problems.into_result()?;
+    if !reports.outcomes.is_empty() {
+        snapshot.state = planner::fold_until(snapshot.state, &reports.outcomes, &snapshot.options, stop)
+            .ok_or(Refusal::Stopped)?;
+    }
     Ok(snapshot)
 }
 
-fn undelivered(reports: Vec<v1::ReportRequest>, problems: &mut Problems) -> Vec<(String, Vec<Outcome>)> {
+/// Reports that ride on a plan's request. What they settle does not depend on which report told it, so they are one.
+#[derive(Default)]
+struct Undelivered {
+    /// The uid of each report's workload.
+    workloads: Vec<String>,
+    outcomes: Vec<Outcome>,
+}
+
+fn undelivered(messages: Vec<v1::ReportRequest>, context: &mut Context<'_>) -> Result<Undelivered, Refusal> {
     let at = Path::root("undelivered_reports");
-    let read = |(index, message): (usize, v1::ReportRequest)| {
+    Context::bound(&at, messages.len(), Limits::UNDELIVERED_REPORTS)?;
+    let mut reports = Undelivered::default();
+    for (index, message) in messages.into_iter().enumerate() {
         let at = at.index(index);
-        let uid = report::identity(&message, Some(&at), problems);
-        (
-            uid,
-            report::outcomes(message.outcomes, &at.field("outcomes"), problems),
-        )
-    };
-    reports.into_iter().enumerate().map(read).collect()
+        let uid = report::identity(&message, Some(&at), &mut context.problems);
+        reports.workloads.push(uid);
+        report::outcomes(
+            message.outcomes,
+            &at.field("outcomes"),
+            &mut reports.outcomes,
+            context,
+        )?;
+    }
+    Ok(reports)
 }
 
 /// Reads an ExplainRequest; besides the snapshot the node to explain, unless all are.
@@ -67,23 +84,27 @@ pub(crate) struct Report {
 
 /// Reads a ReportRequest.
 pub(crate) fn report(request: v1::ReportRequest, mut context: Context<'_>) -> Result<Report, Refusal> {
+    report::identity(&request, None, &mut context.problems);
+    let state = state::state(request.state, &Path::root("state"), &mut context)?;
+    let mut outcomes = Vec::new();
+    report::outcomes(
+        request.outcomes,
+        &Path::root("outcomes"),
+        &mut outcomes,
+        &mut context,
+    )?;
     let problems = &mut context.problems;
-    report::identity(&request, None, problems);
-    let requeue_after = request.requeue_after.as_ref();
-    let report = Report {
-        state: state::state(request.state, &Path::root("state"), problems),
-        outcomes: report::outcomes(request.outcomes, &Path::root("outcomes"), problems),
-        options: options::options(request.options, &Path::root("options"), problems),
-        requeue_after: requeue_after.and_then(|after| {
-            time::duration(
-                Some(after),
-                LONGEST_REQUEUE,
-                &Path::root("requeue_after"),
-                problems,
-            )
-        }),
-        plan_error: request.plan_error,
-    };
+    let options = options::options(request.options, &Path::root("options"), problems);
+    let at = Path::root("requeue_after");
+    let requeue_after = request
+        .requeue_after
+        .and_then(|after| time::duration(Some(&after), LONGEST_REQUEUE, &at, problems));
     context.problems.into_result()?;
-    Ok(report)
+    Ok(Report {
+        state,
+        outcomes,
+        options,
+        requeue_after,
+        plan_error: request.plan_error,
+    })
 }

@@ -1,5 +1,7 @@
 //! Label selectors, which unlike node selectors are refused when they are wrong (D-22).
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use nodewise_planner::snapshot::{Selector, SelectorOperator, SelectorRequirement};
 
@@ -47,7 +49,7 @@ fn sizes(selector: &LabelSelector) -> [(&'static str, usize, usize); 3] {
     [
         (
             "matchLabels",
-            selector.match_labels.as_ref().map_or(0, |labels| labels.len()),
+            selector.match_labels.as_ref().map_or(0, BTreeMap::len),
             Limits::LIST_ENTRIES,
         ),
         ("matchExpressions", expressions.len(), Limits::LIST_ENTRIES),

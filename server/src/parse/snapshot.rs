@@ -6,10 +6,7 @@ use nodewise_planner::snapshot::{Node, Options, Pod, Snapshot};
 use nodewise_proto::v1;
 
 use super::{Context, Path, bucket, bucket::Buckets, revision, state, time, workload};
-use crate::{
-    cache::Digest,
-    refusal::{Refusal, Violation},
-};
+use crate::{cache::Digest, refusal::Refusal};
 
 /// Most digests that an error names. Errors travel in a header, and some clients take no more than 8 KiB of headers.
 const MOST_DIGESTS: usize = 32;
@@ -33,11 +30,12 @@ pub(crate) fn snapshot(
     let now = time::required(message.now, &at.field("now"), problems);
     let daemon_set = workload::daemon_set(message.workload, &at.field("workload"), problems);
     let revisions = revision::all(message.revisions, &at.field("revisions"), &mut context)?;
-    let problems = &mut context.problems;
-    let state = state::state(message.state, &at.field("state"), problems);
-    let own_writes = state::own_writes(message.own_writes, &at.field("own_writes"), problems);
+    let state = state::state(message.state, &at.field("state"), &mut context)?;
+    let own_writes = state::own_writes(message.own_writes, &at.field("own_writes"), &mut context)?;
     if message.bucket_count == 0 {
-        problems.add(&at.field("bucket_count"), "is required; 1 is always valid");
+        context
+            .problems
+            .add(&at.field("bucket_count"), "is required; 1 is always valid");
         return Err(context.problems.into_result().expect_err("a problem was noted"));
     }
     let (count, limits) = (message.bucket_count, context.limits);
@@ -87,12 +85,7 @@ fn check_limits(message: &v1::Snapshot, at: &Path<'_>, context: &Context<'_>) ->
         ("revisions", message.revisions.len(), limits.revisions),
     ];
     for (field, count, most) in counts {
-        if count > most as usize {
-            return Err(Refusal::TooLarge(Violation {
-                field: at.field(field).to_string(),
-                description: format!("{count} are more than the {most} that this server takes"),
-            }));
-        }
+        Context::bound(&at.field(field), count, most as usize)?;
     }
     Ok(())
 }

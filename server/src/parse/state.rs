@@ -6,50 +6,71 @@ use nodewise_planner::snapshot::{Expectations, ExpectedCreate, FailedPodBackoff,
 use nodewise_proto::v1;
 
 use super::{
+    Context,
     problems::{Path, Problems},
     time,
 };
+use crate::{limits::Limits, refusal::Refusal};
 
 /// The longest back-off of a failed pod.
 const LONGEST_BACKOFF: Duration = Duration::from_mins(15);
 
 /// Reads the state; an absent one is empty.
-pub(super) fn state(message: Option<v1::ReconcileState>, at: &Path<'_>, problems: &mut Problems) -> State {
+pub(super) fn state(
+    message: Option<v1::ReconcileState>,
+    at: &Path<'_>,
+    context: &mut Context<'_>,
+) -> Result<State, Refusal> {
     let message = message.unwrap_or_default();
-    State {
-        expectations: message
-            .expectations
-            .and_then(|message| expectations(message, &at.field("expectations"), problems)),
+    let expectations = message
+        .expectations
+        .map(|message| expectations(message, &at.field("expectations"), context))
+        .transpose()?
+        .flatten();
+    Ok(State {
+        expectations,
         failed_pod_backoffs: backoffs(
             message.failed_pod_backoffs,
             &at.field("failed_pod_backoffs"),
-            problems,
-        ),
+            context,
+        )?,
         pod_name_collisions: collisions(
             message.pod_name_collisions,
             &at.field("pod_name_collisions"),
-            problems,
-        ),
-    }
+            context,
+        )?,
+    })
 }
 
-fn expectations(message: v1::Expectations, at: &Path<'_>, problems: &mut Problems) -> Option<Expectations> {
-    let set_at = time::required(message.set_at, &at.field("set_at"), problems);
+fn expectations(
+    message: v1::Expectations,
+    at: &Path<'_>,
+    context: &mut Context<'_>,
+) -> Result<Option<Expectations>, Refusal> {
+    let most = context.limits.actions();
+    let set_at = time::required(message.set_at, &at.field("set_at"), &mut context.problems);
     let at_creates = at.field("creates");
-    let creates = message
-        .creates
-        .into_iter()
-        .enumerate()
-        .map(|(index, message)| expected_create(message, &at_creates.index(index), problems))
-        .collect();
-    for (index, uid) in message.delete_uids.iter().enumerate() {
-        problems.require(&at.field("delete_uids").index(index), uid);
+    Context::bound(&at_creates, message.creates.len(), most)?;
+    let mut creates = Vec::with_capacity(message.creates.len());
+    for (index, message) in message.creates.into_iter().enumerate() {
+        context.tick(index)?;
+        creates.push(expected_create(
+            message,
+            &at_creates.index(index),
+            &mut context.problems,
+        ));
     }
-    Some(Expectations {
-        set_at: set_at?,
+    let at_deletes = at.field("delete_uids");
+    Context::bound(&at_deletes, message.delete_uids.len(), most)?;
+    for (index, uid) in message.delete_uids.iter().enumerate() {
+        context.tick(index)?;
+        context.problems.require(&at_deletes.index(index), uid);
+    }
+    Ok(set_at.map(|set_at| Expectations {
+        set_at,
         creates,
         delete_uids: message.delete_uids,
-    })
+    }))
 }
 
 /// Reads one create outstanding.
@@ -68,11 +89,14 @@ pub(super) fn expected_create(
 fn backoffs(
     messages: Vec<v1::FailedPodBackoff>,
     at: &Path<'_>,
-    problems: &mut Problems,
-) -> Vec<FailedPodBackoff> {
+    context: &mut Context<'_>,
+) -> Result<Vec<FailedPodBackoff>, Refusal> {
+    Context::bound(at, messages.len(), context.limits.actions())?;
     let mut keys = HashSet::new();
     let mut backoffs = Vec::with_capacity(messages.len());
     for (index, message) in messages.into_iter().enumerate() {
+        context.tick(index)?;
+        let problems = &mut context.problems;
         let at = at.index(index);
         problems.require(&at.field("node_name"), &message.node_name);
         if !keys.insert((message.observed_generation, message.node_name.clone())) {
@@ -94,16 +118,19 @@ fn backoffs(
             });
         }
     }
-    backoffs
+    Ok(backoffs)
 }
 
 fn collisions(
     messages: Vec<v1::PodNameCollision>,
     at: &Path<'_>,
-    problems: &mut Problems,
-) -> Vec<(String, u32)> {
+    context: &mut Context<'_>,
+) -> Result<Vec<(String, u32)>, Refusal> {
+    Context::bound(at, messages.len(), context.limits.actions())?;
     let mut nodes = HashSet::new();
     for (index, message) in messages.iter().enumerate() {
+        context.tick(index)?;
+        let problems = &mut context.problems;
         let at = at.index(index);
         problems.require(&at.field("node_name"), &message.node_name);
         if !nodes.insert(message.node_name.as_str()) {
@@ -114,28 +141,28 @@ fn collisions(
         }
     }
     drop(nodes);
-    messages
+    Ok(messages
         .into_iter()
         .map(|message| (message.node_name, message.count))
-        .collect()
+        .collect())
 }
 
 /// Reads the own writes. Versions are opaque until they are compared (D-111).
 pub(super) fn own_writes(
     messages: Vec<v1::OwnWrite>,
     at: &Path<'_>,
-    problems: &mut Problems,
-) -> Vec<OwnWrite> {
-    messages
-        .into_iter()
-        .enumerate()
-        .map(|(index, message)| {
-            problems.require(&at.index(index).field("resource"), &message.resource);
-            OwnWrite {
-                resource: message.resource,
-                written: message.written_resource_version,
-                observed: message.observed_resource_version,
-            }
-        })
-        .collect()
+    context: &mut Context<'_>,
+) -> Result<Vec<OwnWrite>, Refusal> {
+    Context::bound(at, messages.len(), Limits::LIST_ENTRIES)?;
+    let own_write = |(index, message): (usize, v1::OwnWrite)| {
+        context
+            .problems
+            .require(&at.index(index).field("resource"), &message.resource);
+        OwnWrite {
+            resource: message.resource,
+            written: message.written_resource_version,
+            observed: message.observed_resource_version,
+        }
+    };
+    Ok(messages.into_iter().enumerate().map(own_write).collect())
 }

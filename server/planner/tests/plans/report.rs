@@ -52,7 +52,7 @@ fn s_63_a_quota_stops_slow_start() {
     // D-77, D-78: calls 1 + 2 + 4 + 8; the status is written all the same.
     assert_eq!(count(&outcomes, OutcomeResult::Failed), 5, "S-63, D-78");
     assert_eq!(count(&outcomes, OutcomeResult::Skipped), 85, "S-63, D-78");
-    let state = fold(&cluster.state, &outcomes, &cluster.options);
+    let state = fold(cluster.state.clone(), &outcomes, &cluster.options);
     // D-73: ten are still to be seen.
     assert_eq!(expected(&state), (10, 0), "S-63, D-73");
     assert_eq!(cluster.ds.status.desired_number_scheduled, 100, "S-63");
@@ -91,7 +91,7 @@ fn s_64_deletes_are_made_though_creates_fail() {
     );
     assert_eq!(cluster.ds.status, status(&plan), "S-64, D-71");
     assert_eq!(
-        expected(&fold(&cluster.state, &outcomes, &cluster.options)),
+        expected(&fold(cluster.state.clone(), &outcomes, &cluster.options)),
         (0, 1),
         "S-64, D-73"
     );
@@ -110,13 +110,17 @@ fn s_65_q_20_a_namespace_that_is_terminating() {
     );
     assert!(!come_back(&outcomes, None, None).backoff, "S-65, D-80");
     assert_eq!(
-        expected(&fold(&cluster.state, &outcomes, &Options::upstream_strict())),
+        expected(&fold(
+            cluster.state.clone(),
+            &outcomes,
+            &Options::upstream_strict()
+        )),
         (4, 0),
         "S-65, D-80"
     );
     assert!(cluster.options.deviates(Deviation::LowerOnNamespaceTerminating));
     assert_eq!(
-        expected(&fold(&cluster.state, &outcomes, &cluster.options)),
+        expected(&fold(cluster.state.clone(), &outcomes, &cluster.options)),
         (0, 0),
         "Q-20"
     );
@@ -139,7 +143,7 @@ fn s_66_deletes_that_find_nothing_or_fail() {
             _ => OutcomeResult::Succeeded,
         });
         assert_eq!(
-            expected(&fold(&cluster.state, &outcomes, &cluster.options)),
+            expected(&fold(cluster.state.clone(), &outcomes, &cluster.options)),
             (0, left),
             "{what}"
         );
@@ -165,7 +169,7 @@ fn d_82_creates_with_other_ends() {
         let mut cluster = Cluster::new(1);
         let plan = cluster.plan();
         let outcomes = cluster.apply_with(&plan, &mut creates_end(result));
-        let state = fold(&cluster.state, &outcomes, &cluster.options);
+        let state = fold(cluster.state.clone(), &outcomes, &cluster.options);
         assert_eq!(expected(&state), (left, 0), "{what}");
         assert_eq!(come_back(&outcomes, None, None).backoff, failed, "{what}");
         let collisions = u32::from(result == OutcomeResult::NameTaken);
@@ -193,7 +197,7 @@ fn a_taken_name_is_not_tried_again() {
                 .map(|action| format!("{:?}", action.kind)),
         );
         let outcomes = cluster.apply_with(&plan, &mut creates_end(OutcomeResult::NameTaken));
-        cluster.state = fold(&cluster.state, &outcomes, &cluster.options);
+        cluster.state = fold(cluster.state.clone(), &outcomes, &cluster.options);
     }
     names.dedup();
     assert_eq!(
@@ -240,7 +244,7 @@ fn s_68_a_quota_for_good() {
             OutcomeResult::Succeeded
         });
         assert!(come_back(&outcomes, None, None).backoff, "S-68");
-        cluster.state = fold(&cluster.state, &outcomes, &cluster.options);
+        cluster.state = fold(cluster.state.clone(), &outcomes, &cluster.options);
         cluster.observe();
         cluster.all_ready();
     }
@@ -266,7 +270,7 @@ fn a_failed_claim_ends_the_plan() {
     });
     assert_eq!((cluster.pods.len(), cluster.ds.status), (1, before), "S-38, S-39");
     assert_eq!(
-        expected(&fold(&cluster.state, &outcomes, &cluster.options)),
+        expected(&fold(cluster.state.clone(), &outcomes, &cluster.options)),
         (0, 0),
         "D-73"
     );
