@@ -197,7 +197,7 @@ impl World {
             }
         }
         self.wrote |= !outcomes.is_empty();
-        self.live.state = fold(&self.live.state, &outcomes, &self.live.options);
+        self.live.state = fold(self.live.state.clone(), &outcomes, &self.live.options);
         (snapshot, plan)
     }
 
