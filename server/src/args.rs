@@ -88,6 +88,11 @@ pub struct Args {
           value_parser = humantime::parse_duration)]
     pub longest_call: Duration,
 
+    /// Longest time that the message of a call may be on its way
+    #[arg(long, env = "NODEWISE_RECEIVE_TIMEOUT", default_value = "10s", value_name = "DURATION",
+          value_parser = humantime::parse_duration)]
+    pub receive_timeout: Duration,
+
     /// Longest time from SIGTERM to the end
     #[arg(long, env = "NODEWISE_DRAIN_TIMEOUT", default_value = "20s", value_name = "DURATION",
           value_parser = humantime::parse_duration)]
@@ -123,6 +128,7 @@ impl Args {
             max_queued_plans: self.max_queued_plans.unwrap_or(defaults.max_queued_plans),
             max_plans_per_stream: self.max_plans_per_stream,
             longest_call: self.longest_call,
+            receive_timeout: self.receive_timeout,
             drain_timeout: self.drain_timeout,
             max_calls_per_connection: self.max_calls_per_connection,
             keepalive: self.keepalive,

@@ -21,6 +21,8 @@ pub struct Config {
     pub max_plans_per_stream: NonZeroUsize,
     /// Longest time of a call that is not a stream, its message's way over the network included.
     pub longest_call: Duration,
+    /// Longest time that the message of such a call may be on its way: it holds a place meanwhile.
+    pub receive_timeout: Duration,
     /// Longest time from the request to stop until the server has stopped.
     pub drain_timeout: Duration,
     /// HTTP/2 streams, that is calls, of one connection at the same time.
@@ -42,6 +44,7 @@ impl Default for Config {
             max_queued_plans: 8 * parallelism,
             max_plans_per_stream: NonZeroUsize::new(16).expect("16 is not 0"),
             longest_call: Duration::from_mins(1),
+            receive_timeout: Duration::from_secs(10),
             drain_timeout: Duration::from_secs(20),
             max_calls_per_connection: 1_024,
             keepalive: Duration::from_secs(20),

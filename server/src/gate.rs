@@ -2,6 +2,7 @@
 
 use std::{
     convert::Infallible,
+    pin::Pin,
     sync::Arc,
     task::{Context, Poll},
     time::Duration,
@@ -9,12 +10,13 @@ use std::{
 
 use futures::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, Request, Response};
-use tokio::time::Instant;
+use http_body::{Frame, SizeHint};
+use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, body::Body, server::NamedService};
 use tower::Service;
 
-use crate::{pool::Pool, refusal};
+use crate::{config::Config, pool::Pool, refusal};
 
 /// When a call's time is up, as its handler finds it among the request's extensions.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +29,7 @@ pub(crate) struct Gate<S> {
     pool: Pool,
     draining: CancellationToken,
     longest_call: Duration,
+    receive_timeout: Duration,
 }
 
 /// What the gate does with a method.
@@ -51,13 +54,14 @@ impl Method {
 }
 
 impl<S> Gate<S> {
-    /// Puts a gate before a service. No call but a stream takes longer than `longest_call`.
-    pub(crate) fn new(inner: S, pool: Pool, draining: CancellationToken, longest_call: Duration) -> Self {
+    /// Puts a gate before a service. No call but a stream takes longer than the configured time.
+    pub(crate) fn new(inner: S, pool: Pool, draining: CancellationToken, config: &Config) -> Self {
         Self {
             inner,
             pool,
             draining,
-            longest_call,
+            longest_call: config.longest_call,
+            receive_timeout: config.receive_timeout,
         }
     }
 
@@ -99,6 +103,7 @@ where
                 return answer(refusal::saturated(RETRY_AFTER));
             };
             request.extensions_mut().insert(Arc::new(place));
+            request = request.map(|body| Body::new(Timely::new(body, self.receive_timeout)));
         }
         let deadline = self.deadline(request.headers(), method);
         if let Some(deadline) = deadline {
@@ -123,6 +128,49 @@ where
             tracing::debug!(path, ?code, took = ?start.elapsed(), "answered");
             Ok(response)
         })
+    }
+}
+
+/// A message that must have come within a time.
+struct Timely {
+    inner: Body,
+    within: Duration,
+    late: Pin<Box<Sleep>>,
+}
+
+impl Timely {
+    fn new(inner: Body, within: Duration) -> Self {
+        Self {
+            inner,
+            within,
+            late: Box::pin(tokio::time::sleep(within)),
+        }
+    }
+}
+
+impl http_body::Body for Timely {
+    type Data = <Body as http_body::Body>::Data;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Status>>> {
+        let polled = Pin::new(&mut self.inner).poll_frame(context);
+        // Also when a frame has come: else one byte now and then would hold the place.
+        let ended = matches!(polled, Poll::Ready(None | Some(Err(_))));
+        if !ended && self.late.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Some(Err(refusal::not_received(self.within))));
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
     }
 }
 

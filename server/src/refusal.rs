@@ -118,6 +118,11 @@ pub(crate) fn draining() -> Status {
     Status::unavailable("this replica is draining: call another one")
 }
 
+/// The answer to a call whose message did not come.
+pub(crate) fn not_received(within: Duration) -> Status {
+    Status::deadline_exceeded(format!("the message did not arrive within {within:?}"))
+}
+
 /// The answer to a call whose time is up.
 pub(crate) fn deadline_exceeded() -> Status {
     Status::deadline_exceeded("the call's deadline passed; planning was abandoned")

@@ -83,7 +83,7 @@ pub async fn run(
         planning,
         service.pool().clone(),
         service.draining().clone(),
-        config.longest_call,
+        &config,
     );
     let incoming = TcpIncoming::from(listener)
         .with_nodelay(Some(true))

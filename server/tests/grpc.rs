@@ -78,6 +78,8 @@ fn one_place() -> Config {
     Config {
         max_concurrent_plans: 1,
         max_queued_plans: 0,
+        // A test may hold the place for long.
+        receive_timeout: 10 * SOON,
         ..Config::default()
     }
 }
@@ -283,6 +285,29 @@ async fn no_call_takes_longer_than_the_server_gives() {
     let held = Held::start(server.channel().await);
     let late = timeout(SOON, held.call).await.unwrap().unwrap().unwrap_err();
     assert_eq!(late.code(), Code::DeadlineExceeded);
+}
+
+#[tokio::test]
+async fn a_stalled_upload_does_not_keep_its_place() {
+    let server = Server::start(Config {
+        receive_timeout: Duration::from_millis(300),
+        ..one_place()
+    })
+    .await;
+    let held = Held::start(server.channel().await);
+    let late = timeout(SOON, held.call)
+        .await
+        .expect("given up long before the longest call")
+        .unwrap()
+        .unwrap_err();
+    assert_eq!(late.code(), Code::DeadlineExceeded, "{late}");
+    assert!(late.message().contains("did not arrive"), "{late}");
+    let client = server.client().await;
+    eventually("the place is free", || {
+        let mut client = client.clone();
+        async move { client.plan(small()).await.ok() }
+    })
+    .await;
 }
 
 /// Asks on a stream and gives the answers by id, and how the stream ended.
