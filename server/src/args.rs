@@ -77,13 +77,17 @@ pub struct Args {
           value_name = "N")]
     pub max_plans_per_stream: NonZeroUsize,
 
+    /// Streams open at the same time, on all connections; further ones are told to come back
+    #[arg(long, env = "NODEWISE_MAX_STREAMS", default_value_t = Config::default().max_streams, value_name = "N")]
+    pub max_streams: usize,
+
     /// Calls of one connection at the same time
     #[arg(long, env = "NODEWISE_MAX_CALLS_PER_CONNECTION",
           default_value_t = Config::default().max_calls_per_connection, value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub max_calls_per_connection: u32,
 
-    /// Longest time of one call, whatever its own deadline; streams may last
+    /// Longest time of one call, or question on a stream, whatever its own deadline; streams may last
     #[arg(long, env = "NODEWISE_LONGEST_CALL", default_value = "60s", value_name = "DURATION",
           value_parser = humantime::parse_duration)]
     pub longest_call: Duration,
@@ -127,6 +131,7 @@ impl Args {
                 .map_or(defaults.max_concurrent_plans, NonZeroUsize::get),
             max_queued_plans: self.max_queued_plans.unwrap_or(defaults.max_queued_plans),
             max_plans_per_stream: self.max_plans_per_stream,
+            max_streams: self.max_streams,
             longest_call: self.longest_call,
             receive_timeout: self.receive_timeout,
             drain_timeout: self.drain_timeout,

@@ -19,7 +19,9 @@ pub struct Config {
     pub max_queued_plans: usize,
     /// Questions of one stream in work at the same time.
     pub max_plans_per_stream: NonZeroUsize,
-    /// Longest time of a call that is not a stream, its message's way over the network included.
+    /// Streams open at the same time, on all connections; further ones are shed.
+    pub max_streams: usize,
+    /// Longest time of a question on a stream, and of any other call, its message's way over the network included.
     pub longest_call: Duration,
     /// Longest time that the message of such a call may be on its way: it holds a place meanwhile.
     pub receive_timeout: Duration,
@@ -43,6 +45,7 @@ impl Default for Config {
             max_concurrent_plans: 2 * parallelism,
             max_queued_plans: 8 * parallelism,
             max_plans_per_stream: NonZeroUsize::new(16).expect("16 is not 0"),
+            max_streams: 64,
             longest_call: Duration::from_mins(1),
             receive_timeout: Duration::from_secs(10),
             drain_timeout: Duration::from_secs(20),

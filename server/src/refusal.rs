@@ -113,6 +113,15 @@ pub(crate) fn saturated(retry_after: Duration) -> Status {
     )
 }
 
+/// The answer to a stream when too many are open.
+pub(crate) fn too_many_streams(retry_after: Duration) -> Status {
+    Status::with_error_details(
+        Code::ResourceExhausted,
+        "as many streams are open as this replica takes",
+        ErrorDetails::with_retry_info(Some(retry_after)),
+    )
+}
+
 /// The answer of a server that is going away.
 pub(crate) fn draining() -> Status {
     Status::unavailable("this replica is draining: call another one")

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::{StreamExt as _, stream::BoxStream};
 use nodewise_proto::v1::{self, plan_stream_response, reconcile_service_server::ReconcileService};
-use tokio::time::Instant;
+use tokio::{sync::Semaphore, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tonic::{Extensions, Request, Response, Status, Streaming};
 
@@ -15,7 +15,7 @@ use crate::{
     gate::{self, Deadline},
     pool::{Place, Pool},
     refusal::{self, Refusal, Violation},
-    stream,
+    stream::{self, Admitted, Terms},
 };
 
 /// The service. Planning happens on the pool's threads; what is here only waits.
@@ -24,6 +24,8 @@ pub struct Service {
     engine: Arc<Engine>,
     pool: Pool,
     draining: CancellationToken,
+    /// Streams that may still be opened. Each may have a question in memory for which there is no place yet.
+    streams: Arc<Semaphore>,
     config: Config,
 }
 
@@ -38,6 +40,7 @@ impl Service {
             engine: Arc::new(Engine::new(config.limits, config.bucket_cache_size)),
             pool: Pool::new(config.max_concurrent_plans, config.max_queued_plans),
             draining: CancellationToken::new(),
+            streams: Arc::new(Semaphore::new(config.max_streams.min(Semaphore::MAX_PERMITS))),
             config: config.clone(),
         }
     }
@@ -89,19 +92,16 @@ impl Service {
     }
 
     /// Answers one question of a stream.
-    pub(crate) async fn answer_one(
-        self,
-        question: v1::PlanStreamRequest,
-        deadline: Option<Instant>,
-    ) -> v1::PlanStreamResponse {
-        let v1::PlanStreamRequest { id, request } = question;
-        let answer = self.plan_one(&id, request, deadline);
-        let result = match deadline {
-            Some(deadline) => tokio::time::timeout_at(deadline, answer)
-                .await
-                .unwrap_or_else(|_| Err(refusal::deadline_exceeded())),
-            None => answer.await,
-        };
+    pub(crate) async fn answer_one(self, admitted: Admitted) -> v1::PlanStreamResponse {
+        let Admitted {
+            question: v1::PlanStreamRequest { id, request },
+            deadline,
+            place,
+        } = admitted;
+        let answer = self.plan_one(&id, request, deadline, place);
+        let result = tokio::time::timeout_at(deadline, answer)
+            .await
+            .unwrap_or_else(|_| Err(refusal::deadline_exceeded()));
         let result = match result {
             Ok(response) => plan_stream_response::Result::Response(response),
             Err(status) => plan_stream_response::Result::Error(v1::CallError {
@@ -120,7 +120,8 @@ impl Service {
         &self,
         id: &str,
         request: Option<v1::PlanRequest>,
-        deadline: Option<Instant>,
+        deadline: Instant,
+        place: Option<Place>,
     ) -> Result<v1::PlanResponse, Status> {
         let required = |field: &str| {
             let violation = Violation {
@@ -136,12 +137,12 @@ impl Service {
             return Err(required("id"));
         }
         let request = request.ok_or_else(|| required("request"))?;
-        // A stream is not shed: it is read no further until there is a place.
-        let place = Arc::new(self.pool.enter().await);
+        let place = Arc::new(place.ok_or_else(refusal::deadline_exceeded)?);
         let engine = Arc::clone(&self.engine);
-        let deadline = deadline.map(Instant::into_std);
         self.pool
-            .run(place, deadline, move |stop| engine.plan(request, stop))
+            .run(place, Some(deadline.into_std()), move |stop| {
+                engine.plan(request, stop)
+            })
             .await
     }
 }
@@ -158,15 +159,22 @@ impl ReconcileService for Service {
         &self,
         request: Request<Streaming<v1::PlanStreamRequest>>,
     ) -> Result<Response<Self::PlanStreamStream>, Status> {
-        let deadline = request.extensions().get::<Deadline>().map(|deadline| deadline.0);
+        let open = Arc::clone(&self.streams)
+            .try_acquire_owned()
+            .map_err(|_| refusal::too_many_streams(gate::RETRY_AFTER))?;
+        let terms = Terms {
+            most: self.config.max_plans_per_stream,
+            deadline: request.extensions().get::<Deadline>().map(|deadline| deadline.0),
+            longest_call: self.config.longest_call,
+            draining: self.draining.clone(),
+        };
         let service = self.clone();
-        let answers = stream::answers(
-            request.into_inner(),
-            self.config.max_plans_per_stream,
-            deadline,
-            self.draining.clone(),
-            move |question| service.clone().answer_one(question, deadline),
-        );
+        let pool = self.pool.clone();
+        let answers = stream::answers(request.into_inner(), pool, terms, move |admitted| {
+            // Held as long as the stream lasts.
+            let _open = &open;
+            service.clone().answer_one(admitted)
+        });
         Ok(Response::new(answers.boxed()))
     }
 

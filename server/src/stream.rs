@@ -6,6 +6,7 @@
 use std::{
     num::NonZeroUsize,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use futures::{Stream, StreamExt as _, stream};
@@ -14,65 +15,166 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
-use crate::{gate, refusal};
+use crate::{
+    gate,
+    pool::{Place, Pool},
+    refusal,
+};
 
-/// Answers `questions` with `answer`, at most `most` at a time, until they end, the deadline passes or the server drains.
-/// What is in work then is still answered; after that the stream ends, with an error unless the questions just ended.
+/// What a stream is told when it begins.
+pub(crate) struct Terms {
+    /// Questions in work at the same time.
+    pub(crate) most: NonZeroUsize,
+    /// The end of the whole stream.
+    pub(crate) deadline: Option<Instant>,
+    /// Longest time of one question, from its arrival.
+    pub(crate) longest_call: Duration,
+    /// Ends when no further question is to be read.
+    pub(crate) draining: CancellationToken,
+}
+
+/// A question that has come.
+pub(crate) struct Admitted {
+    pub(crate) question: v1::PlanStreamRequest,
+    /// When its time is up.
+    pub(crate) deadline: Instant,
+    /// `None`: there was none before the deadline.
+    pub(crate) place: Option<Place>,
+}
+
+/// Answers `questions` with `answer` until they end, the deadline passes or the server drains. What is in work then is still
+/// answered; after that the stream ends, with an error unless the questions just ended.
 pub(crate) fn answers<Q, F, A>(
     questions: Q,
-    most: NonZeroUsize,
-    deadline: Option<Instant>,
-    draining: CancellationToken,
+    pool: Pool,
+    terms: Terms,
     answer: A,
 ) -> impl Stream<Item = Result<v1::PlanStreamResponse, Status>> + Send + 'static
 where
     Q: Stream<Item = Result<v1::PlanStreamRequest, Status>> + Send + Unpin + 'static,
     F: Future<Output = v1::PlanStreamResponse> + Send + 'static,
-    A: Fn(v1::PlanStreamRequest) -> F + Send + 'static,
+    A: Fn(Admitted) -> F + Send + 'static,
 {
     let ending = Arc::new(OnceLock::new());
+    let most = terms.most.get();
     let source = Source {
         questions,
-        deadline,
-        draining,
+        pool,
+        terms,
         ending: Arc::clone(&ending),
     };
     let last = stream::once(async move { ending.get().cloned() })
         .filter_map(|ending| std::future::ready(ending.map(Err)));
     stream::unfold(source, Source::next)
         .map(answer)
-        .buffer_unordered(most.get())
+        .buffer_unordered(most)
         .map(Ok)
         .chain(last)
 }
 
 struct Source<Q> {
     questions: Q,
-    deadline: Option<Instant>,
-    draining: CancellationToken,
+    pool: Pool,
+    terms: Terms,
     /// The error that the stream is to end with.
     ending: Arc<OnceLock<Status>>,
 }
 
 impl<Q: Stream<Item = Result<v1::PlanStreamRequest, Status>> + Unpin> Source<Q> {
-    async fn next(mut self) -> Option<(v1::PlanStreamRequest, Self)> {
+    /// The next question, once it has its place. None is read before: a question that waits takes memory.
+    async fn next(mut self) -> Option<(Admitted, Self)> {
+        let question = self.read().await?;
+        let longest = Instant::now() + self.terms.longest_call;
+        let deadline = self.terms.deadline.map_or(longest, |end| end.min(longest));
+        let place = tokio::time::timeout_at(deadline, self.pool.enter()).await.ok();
+        let admitted = Admitted {
+            question,
+            deadline,
+            place,
+        };
+        Some((admitted, self))
+    }
+
+    async fn read(&mut self) -> Option<v1::PlanStreamRequest> {
         let late = async {
-            match self.deadline {
+            match self.terms.deadline {
                 Some(deadline) => tokio::time::sleep_until(deadline).await,
                 None => std::future::pending().await,
             }
         };
         let error = tokio::select! {
             biased;
-            () = self.draining.cancelled() => refusal::draining(),
+            () = self.terms.draining.cancelled() => refusal::draining(),
             () = late => refusal::deadline_exceeded(),
             question = self.questions.next() => match question? {
-                Ok(question) => return Some((question, self)),
+                Ok(question) => return Some(question),
                 Err(status) => gate::too_large_as_the_contract_says(status),
             },
         };
         // Set once: nothing is asked for after the end.
         let _ = self.ending.set(error);
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Answers ten questions, all places being taken at first. Gives the answers' ids and counts what is read.
+    fn ten(
+        pool: &Pool,
+        longest_call: Duration,
+        read: &Arc<AtomicUsize>,
+    ) -> impl Stream<Item = Result<v1::PlanStreamResponse, Status>> + use<> {
+        let read = Arc::clone(read);
+        let questions = stream::iter(0..10).map(move |_| {
+            read.fetch_add(1, Ordering::Relaxed);
+            Ok(v1::PlanStreamRequest::default())
+        });
+        let terms = Terms {
+            most: NonZeroUsize::new(16).expect("16 is not 0"),
+            deadline: None,
+            longest_call,
+            draining: CancellationToken::new(),
+        };
+        let id = |admitted: Admitted| {
+            if admitted.place.is_some() {
+                "placed"
+            } else {
+                "late"
+            }
+        };
+        answers(questions, pool.clone(), terms, move |admitted| {
+            std::future::ready(v1::PlanStreamResponse {
+                id: id(admitted).to_owned(),
+                result: None,
+            })
+        })
+    }
+
+    #[tokio::test]
+    async fn no_question_is_read_before_the_last_one_has_its_place() {
+        let pool = Pool::new(1, 0);
+        let taken = pool.try_enter().expect("the only place");
+        let read = Arc::default();
+        let answers = ten(&pool, Duration::from_hours(1), &read);
+        tokio::pin!(answers);
+        assert!(futures::poll!(answers.next()).is_pending());
+        assert_eq!(read.load(Ordering::Relaxed), 1);
+        drop(taken);
+        let answers: Vec<_> = answers.map(|answer| answer.expect("no error").id).collect().await;
+        assert_eq!(answers, ["placed"; 10]);
+    }
+
+    #[tokio::test]
+    async fn a_question_that_finds_no_place_has_the_time_of_a_call() {
+        let pool = Pool::new(1, 0);
+        let _taken = pool.try_enter().expect("the only place");
+        let answers = ten(&pool, Duration::from_millis(5), &Arc::default());
+        let answers: Vec<_> = answers.map(|answer| answer.expect("no error").id).collect().await;
+        assert_eq!(answers, ["late"; 10]);
     }
 }

@@ -446,6 +446,31 @@ async fn a_stream_ends_at_its_deadline() {
     assert_eq!(ended.unwrap().unwrap_err().code(), Code::DeadlineExceeded);
 }
 
+#[tokio::test]
+async fn streams_are_counted() {
+    let server = Server::start(Config {
+        max_streams: 1,
+        ..Config::default()
+    })
+    .await;
+    let open = |client: ReconcileServiceClient<Channel>| async move {
+        let (questions, receiver) = mpsc::channel::<v1::PlanStreamRequest>(1);
+        let mut client = client;
+        let answers = client.plan_stream(ReceiverStream::new(receiver)).await?;
+        Ok::<_, Status>((questions, answers))
+    };
+    let first = open(server.client().await).await.expect("there is room for one");
+    let shed = open(server.client().await).await.unwrap_err();
+    assert_eq!(shed.code(), Code::ResourceExhausted, "{shed}");
+    assert!(shed.get_details_retry_info().is_some());
+    drop(first);
+    eventually("the stream has ended", || {
+        let client = server.client();
+        async move { open(client.await).await.ok() }
+    })
+    .await;
+}
+
 async fn health(channel: Channel, service: &str) -> Result<ServingStatus, Status> {
     let request = HealthCheckRequest {
         service: service.to_owned(),
