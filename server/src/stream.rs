@@ -177,4 +177,51 @@ mod tests {
         let answers: Vec<_> = answers.map(|answer| answer.expect("no error").id).collect().await;
         assert_eq!(answers, ["late"; 10]);
     }
+
+    #[tokio::test]
+    async fn answers_come_in_any_order() {
+        let pool = Pool::new(2, 0);
+        let terms = Terms {
+            most: NonZeroUsize::new(2).expect("2 is not 0"),
+            deadline: None,
+            longest_call: Duration::from_hours(1),
+            draining: CancellationToken::new(),
+        };
+        let question = |id: &str| {
+            Ok(v1::PlanStreamRequest {
+                id: id.to_owned(),
+                request: None,
+            })
+        };
+        let questions = stream::iter([question("slow"), question("quick")]);
+        // The first is not answered before the second was handed out.
+        let quick_is_out = CancellationToken::new();
+        let awaited = quick_is_out.clone();
+        let answers = answers(
+            questions,
+            pool,
+            terms,
+            move |Admitted { question, place, .. }| {
+                let awaited = awaited.clone();
+                async move {
+                    if question.id == "slow" {
+                        awaited.cancelled().await;
+                    }
+                    drop(place);
+                    v1::PlanStreamResponse {
+                        id: question.id,
+                        result: None,
+                    }
+                }
+            },
+        );
+        tokio::pin!(answers);
+        let mut next = async || {
+            let answer = tokio::time::timeout(Duration::from_secs(20), answers.next()).await;
+            answer.expect("in time").expect("an answer").expect("no error").id
+        };
+        assert_eq!(next().await, "quick");
+        quick_is_out.cancel();
+        assert_eq!(next().await, "slow");
+    }
 }

@@ -592,17 +592,3 @@ async fn a_drain_ends_for_sure() {
     server.stop();
     assert_eq!(server.ended().await, Ended::CutOff);
 }
-
-#[tokio::test]
-async fn answers_of_a_stream_come_in_any_order() {
-    let server = Server::start(Config {
-        max_concurrent_plans: 2,
-        ..Config::default()
-    })
-    .await;
-    let slow = Cluster::settled(8_000).request(1, Form::InlineWithDigest);
-    let questions = vec![("slow", Some(slow)), ("quick", Some(small()))];
-    let (answers, _) = stream_of(server.client().await, questions).await;
-    let order: Vec<_> = answers.iter().map(|(id, _)| id.as_str()).collect();
-    assert_eq!(order, ["quick", "slow"]);
-}
