@@ -62,14 +62,15 @@ pub mod workload {
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DaemonSet {
     /// The object as JSON (UTF-8), untouched, so that fields newer than this schema survive. Required;
-    /// at most 4 MiB.
+    /// at most 4 MiB. At most 1,024 tolerations, node selector entries, selector labels and expressions, and required node
+    /// affinity terms and expressions; selectors and affinities name at most 16,384 values.
     #[prost(bytes = "bytes", tag = "1")]
     pub object: ::prost::bytes::Bytes,
 }
 /// ControllerRevision is an apps/v1 ControllerRevision as the apiserver served it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ControllerRevision {
-    /// The object as JSON (UTF-8), untouched. Required; at most 4 MiB.
+    /// The object as JSON (UTF-8), untouched. Required; at most 4 MiB, and 16 MiB for all revisions together.
     #[prost(bytes = "bytes", tag = "1")]
     pub object: ::prost::bytes::Bytes,
     /// True when the executor read this object live because a CreateRevision ended in ALREADY_EXISTS. Such a revision
@@ -124,10 +125,10 @@ pub struct Node {
     /// metadata.uid.
     #[prost(string, tag = "2")]
     pub uid: ::prost::alloc::string::String,
-    /// metadata.labels.
+    /// metadata.labels; at most 1,024.
     #[prost(message, repeated, tag = "3")]
     pub labels: ::prost::alloc::vec::Vec<Label>,
-    /// spec.taints, in the object's order.
+    /// spec.taints, in the object's order; at most 1,024.
     #[prost(message, repeated, tag = "4")]
     pub taints: ::prost::alloc::vec::Vec<Taint>,
     /// spec.unschedulable. No rule reads it (a cordon acts through its taint); explanations show it.
@@ -159,7 +160,7 @@ pub struct Pod {
     /// metadata.uid. Required, unique in the snapshot.
     #[prost(string, tag = "2")]
     pub uid: ::prost::alloc::string::String,
-    /// metadata.labels.
+    /// metadata.labels; at most 1,024.
     #[prost(message, repeated, tag = "3")]
     pub labels: ::prost::alloc::vec::Vec<Label>,
     /// The one entry of metadata.ownerReferences with `controller: true`. Absent for an orphan.
@@ -1823,8 +1824,9 @@ pub mod reconcile_service_client {
         }
         /// PlanStream is Plan for many workloads pipelined over one stream. Answers carry their request's id and may come in
         /// any order. A bad request fails alone; the stream goes on. A saturated replica does not shed the requests of a
-        /// stream, it reads on when there is room. The call's deadline is that of the whole stream. A replica that drains reads
-        /// no more, answers what it has read and ends the stream with UNAVAILABLE; so does, with its own error, a message that
+        /// stream, it reads on when there is room; it does shed a stream when too many are open. The call's deadline is that of
+        /// the whole stream; each question has the longest time that the replica gives to a call. A replica that drains reads no
+        /// more, answers what it has read and ends the stream with UNAVAILABLE; so does, with its own error, a message that
         /// cannot be read.
         pub async fn plan_stream(
             &mut self,
@@ -1953,8 +1955,9 @@ pub mod reconcile_service_server {
             + 'static;
         /// PlanStream is Plan for many workloads pipelined over one stream. Answers carry their request's id and may come in
         /// any order. A bad request fails alone; the stream goes on. A saturated replica does not shed the requests of a
-        /// stream, it reads on when there is room. The call's deadline is that of the whole stream. A replica that drains reads
-        /// no more, answers what it has read and ends the stream with UNAVAILABLE; so does, with its own error, a message that
+        /// stream, it reads on when there is room; it does shed a stream when too many are open. The call's deadline is that of
+        /// the whole stream; each question has the longest time that the replica gives to a call. A replica that drains reads no
+        /// more, answers what it has read and ends the stream with UNAVAILABLE; so does, with its own error, a message that
         /// cannot be read.
         async fn plan_stream(
             &self,
