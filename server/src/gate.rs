@@ -16,7 +16,12 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, body::Body, server::NamedService};
 use tower::Service;
 
-use crate::{config::Config, pool::Pool, refusal};
+use crate::{
+    config::Config,
+    methods::{self, Class},
+    pool::Pool,
+    refusal,
+};
 
 /// When a call's time is up, as its handler finds it among the request's extensions.
 #[derive(Debug, Clone, Copy)]
@@ -32,27 +37,6 @@ pub(crate) struct Gate<S> {
     receive_timeout: Duration,
 }
 
-/// What the gate does with a method.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Method {
-    /// One request that is planned for: it needs a place and may not take forever.
-    Planning,
-    /// Many requests, each of which needs a place when it comes; lasts as long as the client wants.
-    Stream,
-    /// No work at all.
-    Cheap,
-}
-
-impl Method {
-    fn of(path: &str) -> Self {
-        match path.rsplit('/').next() {
-            Some("Plan" | "Explain" | "Report") => Self::Planning,
-            Some("PlanStream") => Self::Stream,
-            _ => Self::Cheap,
-        }
-    }
-}
-
 impl<S> Gate<S> {
     /// Puts a gate before a service. No call but a stream takes longer than the configured time.
     pub(crate) fn new(inner: S, pool: Pool, draining: CancellationToken, config: &Config) -> Self {
@@ -65,9 +49,9 @@ impl<S> Gate<S> {
         }
     }
 
-    fn deadline(&self, headers: &HeaderMap, method: Method) -> Option<Instant> {
+    fn deadline(&self, headers: &HeaderMap, class: Class) -> Option<Instant> {
         let asked = headers.get("grpc-timeout").and_then(timeout);
-        let longest = (method != Method::Stream).then_some(self.longest_call);
+        let longest = (class != Class::Stream).then_some(self.longest_call);
         let time = match (asked, longest) {
             (Some(asked), Some(longest)) => asked.min(longest),
             (asked, longest) => asked.or(longest)?,
@@ -94,18 +78,18 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let method = Method::of(request.uri().path());
+        let class = methods::class(request.uri().path());
         if self.draining.is_cancelled() {
             return answer(refusal::draining());
         }
-        if method == Method::Planning {
+        if class == Class::Planning {
             let Some(place) = self.pool.try_enter() else {
                 return answer(refusal::saturated(RETRY_AFTER));
             };
             request.extensions_mut().insert(Arc::new(place));
             request = request.map(|body| Body::new(Timely::new(body, self.receive_timeout)));
         }
-        let deadline = self.deadline(request.headers(), method);
+        let deadline = self.deadline(request.headers(), class);
         if let Some(deadline) = deadline {
             request.extensions_mut().insert(Deadline(deadline));
         }

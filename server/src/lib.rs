@@ -11,6 +11,7 @@ mod config;
 mod engine;
 mod gate;
 mod limits;
+mod methods;
 mod parse;
 mod pool;
 mod refusal;

@@ -3,7 +3,7 @@
 use std::{future::Future, net::SocketAddr};
 
 use nodewise_proto::v1::reconcile_service_server::{ReconcileServiceServer, SERVICE_NAME};
-use nodewise_telemetry::grpc::{Method, Traced};
+use nodewise_telemetry::grpc::Traced;
 use tokio::net::TcpListener;
 use tonic::{
     codec::CompressionEncoding,
@@ -12,29 +12,12 @@ use tonic::{
 use tonic_health::ServingStatus;
 use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
 
-use crate::{config::Config, gate::Gate, service::Service};
+use crate::{config::Config, gate::Gate, methods, service::Service};
 
 /// HTTP/2 flow-control window of a call. A usual snapshot fits, so that its sender never waits for an acknowledgement.
 const STREAM_WINDOW: u32 = 4 << 20;
 /// HTTP/2 flow-control window of a connection.
 const CONNECTION_WINDOW: u32 = 16 << 20;
-
-/// The methods as traces show them. Executors ask for the capabilities every few seconds, to see whether the server is there.
-const METHODS: &[Method] = &[
-    method("Plan", "plan", true),
-    method("PlanStream", "plan_stream", true),
-    method("Report", "report", true),
-    method("Explain", "explain", true),
-    method("GetCapabilities", "get_capabilities", false),
-];
-
-const fn method(rpc: &'static str, span: &'static str, begins_traces: bool) -> Method {
-    Method {
-        rpc,
-        span,
-        begins_traces,
-    }
-}
 
 /// Why a server ended that should not have.
 #[derive(Debug, thiserror::Error)]
@@ -94,7 +77,7 @@ pub async fn run(
         .max_concurrent_streams(config.max_calls_per_connection)
         .http2_keepalive_interval(Some(config.keepalive))
         .http2_keepalive_timeout(Some(config.keepalive))
-        .add_service(Traced::new(gate, METHODS))
+        .add_service(Traced::new(gate, methods::TRACED))
         .add_service(health_service)
         .add_optional_service(reflection(&config)?)
         .serve_with_incoming_shutdown(incoming, service.draining().clone().cancelled_owned());

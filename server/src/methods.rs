@@ -1,0 +1,86 @@
+//! The methods of the contract: how each is traced, and what the gate does with it.
+
+use nodewise_telemetry::grpc::Method;
+
+/// What the gate does with a method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// One request that is planned for: it needs a place and may not take forever.
+    Planning,
+    /// Many requests, each of which needs a place when it comes; lasts as long as the client wants.
+    Stream,
+    /// No work at all.
+    Cheap,
+}
+
+const TABLE: [(Method, Class); 5] = [
+    (method("Plan", "plan", true), Class::Planning),
+    (method("PlanStream", "plan_stream", true), Class::Stream),
+    (method("Report", "report", true), Class::Planning),
+    (method("Explain", "explain", true), Class::Planning),
+    // Executors ask for the capabilities every few seconds, to see whether the server is there: that begins no trace.
+    (method("GetCapabilities", "get_capabilities", false), Class::Cheap),
+];
+
+/// The methods as traces show them.
+pub(crate) const TRACED: &[Method] = &{
+    let mut traced = [TABLE[0].0; TABLE.len()];
+    let mut index = 1;
+    while index < TABLE.len() {
+        traced[index] = TABLE[index].0;
+        index += 1;
+    }
+    traced
+};
+
+const fn method(rpc: &'static str, span: &'static str, begins_traces: bool) -> Method {
+    Method {
+        rpc,
+        span,
+        begins_traces,
+    }
+}
+
+/// The class of the method at a path. One that does not exist is refused without work.
+pub(crate) fn class(path: &str) -> Class {
+    let rpc = path.rsplit('/').next();
+    TABLE
+        .iter()
+        .find(|(method, _)| Some(method.rpc) == rpc)
+        .map_or(Class::Cheap, |(_, class)| *class)
+}
+
+#[cfg(test)]
+mod tests {
+    use nodewise_proto::v1::reconcile_service_server::SERVICE_NAME;
+    use prost::Message as _;
+
+    use super::*;
+
+    #[test]
+    fn every_method_of_the_contract_has_a_class_and_a_span() {
+        let contract = prost_types::FileDescriptorSet::decode(nodewise_proto::FILE_DESCRIPTOR_SET)
+            .expect("the contract's descriptors");
+        let services = contract.file.iter().flat_map(|file| {
+            let name = |service: &str| format!("{}.{service}", file.package());
+            file.service
+                .iter()
+                .map(move |service| (name(service.name()), service))
+        });
+        let service = services
+            .filter(|(name, _)| name == SERVICE_NAME)
+            .map(|(_, service)| service);
+        let methods = service.flat_map(|service| &service.method);
+        let mut streams: Vec<_> = methods
+            .map(|method| (method.name().to_owned(), method.client_streaming()))
+            .collect();
+        streams.sort();
+        let mut table: Vec<_> = TRACED
+            .iter()
+            .map(|method| (method.rpc.to_owned(), class(method.rpc) == Class::Stream))
+            .collect();
+        table.sort();
+        assert_eq!(table, streams);
+        assert_eq!(class(&format!("/{SERVICE_NAME}/Plan")), Class::Planning);
+    }
+}
