@@ -27,7 +27,7 @@ unit:
 	$(CARGO) test --workspace --exclude nodewise-testbed --exclude nodewise-e2e --locked
 
 e2e:
-	$(SECTION) 'end-to-end tests on a real control plane (builds it the first time, about 9 minutes)'
+	$(SECTION) 'end-to-end tests on a real control plane (builds it the first time, about 7 minutes)'
 	$(CARGO) run --locked --quiet -p nodewise-testbed -- build
 	$(CARGO) test -p nodewise-testbed -p nodewise-e2e --locked
 
