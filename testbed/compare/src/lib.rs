@@ -1,0 +1,7 @@
+//! The same cluster through upstream's DaemonSet controller and through Nodewise, one sync each, and what differs.
+//!
+//! [`generate`] draws a [`case`]; [`upstream`] puts it to upstream's own code (the Go program of `testbed/upstream`),
+//! [`nodewise`] to the real executor and the real engine over a fake API; both tell what they did as an [`outcome`].
+
+pub mod case;
+pub mod generate;
