@@ -88,6 +88,11 @@ impl Done {
     }
 }
 
+/// Whether an action makes the workload the controller of an object, which only a workload that lives may become (D-27).
+pub(super) fn is_adoption(action: &v1::Action) -> bool {
+    matches!(action.kind, Some(Kind::AdoptPod(_) | Kind::AdoptRevision(_)))
+}
+
 /// Which expectation an action's outcome settles or leaves.
 fn subject(action: &v1::Action) -> Option<Subject> {
     match &action.kind {

@@ -4,7 +4,7 @@
 //! what a refusal means for the kind of write that was refused.
 
 use bytes::Bytes;
-use futures::{FutureExt as _, StreamExt as _};
+use futures::StreamExt as _;
 use nodewise_proto::v1::{self, action::Kind};
 use tracing::Instrument as _;
 
@@ -112,20 +112,23 @@ async fn run_batch<A: Actuator>(
     batch: &v1::Batch,
     concurrency: usize,
 ) -> Vec<Done> {
-    if batch.confirm_workload
-        && let Err(error) = context.confirm_workload().await
-    {
-        return batch
-            .actions
-            .iter()
-            .map(|action| Done::failed(action, &error))
-            .collect();
-    }
+    let unconfirmed = if batch.confirm_workload {
+        context.confirm_workload().await.err()
+    } else {
+        None
+    };
+    let unconfirmed = unconfirmed.as_ref();
     let calls: Vec<_> = batch
         .actions
         .iter()
         .enumerate()
-        .map(|(position, action)| context.run(action).map(move |done| (position, done)))
+        .map(|(position, action)| async move {
+            let done = match unconfirmed {
+                Some(error) if action::is_adoption(action) => Done::failed(action, error),
+                _ => context.run(action).await,
+            };
+            (position, done)
+        })
         .collect();
     let mut dones = futures::stream::iter(calls)
         .buffer_unordered(concurrency.max(1))

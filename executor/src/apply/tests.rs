@@ -562,7 +562,11 @@ async fn adoption_asks_for_the_workload_first() {
                 patch: "{}".into(),
             })
         };
-        let mut claims = phase(P::Claims, vec![vec![adopt("p"), adopt("q")]]);
+        let release = Kind::ReleasePod(v1::ReleasePod {
+            pod: Some(reference("r")),
+            patch: "{}".into(),
+        });
+        let mut claims = phase(P::Claims, vec![vec![release, adopt("p"), adopt("q")]]);
         claims.batches[0].confirm_workload = true;
         claims.aborts_on_failure = true;
         let applied = run(
@@ -575,7 +579,8 @@ async fn adoption_asks_for_the_workload_first() {
         } else {
             R::Succeeded
         };
-        assert_eq!(results(&applied), [expected, expected, after]);
+        // D-23.4: a release does not depend on it.
+        assert_eq!(results(&applied), [R::Succeeded, expected, expected, after]);
         let reads = script
             .calls()
             .iter()
@@ -583,7 +588,7 @@ async fn adoption_asks_for_the_workload_first() {
             .count();
         assert_eq!(
             (reads, script.calls().len()),
-            (1, if expected == R::Failed { 1 } else { 4 })
+            (1, if expected == R::Failed { 2 } else { 5 })
         );
     }
 }

@@ -951,8 +951,8 @@ pub struct Batch {
     /// The actions, never empty.
     #[prost(message, repeated, tag = "1")]
     pub actions: ::prost::alloc::vec::Vec<Action>,
-    /// Before the first action read the workload live: it must have the same uid and no deletionTimestamp, or every action of
-    /// the batch fails.
+    /// Before the first adoption of the batch read the workload live: it must have the same uid and no deletionTimestamp, or
+    /// every adoption of the batch fails. The other actions do not wait for that.
     #[prost(bool, tag = "2")]
     pub confirm_workload: bool,
 }

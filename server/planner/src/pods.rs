@@ -64,8 +64,7 @@ impl<'a> Claims<'a> {
         })
     }
 
-    /// The batches of phase Claims. Releases come first: they do not depend on the live read that adoptions need, so its
-    /// failure must not hold them up (D-23.4).
+    /// The batches of phase Claims. All go out together, so that a claim which fails holds up no other (D-23.4).
     pub(crate) fn batches(&self, ds: &DaemonSet) -> Vec<Batch> {
         let released = self.released.iter().map(|pod| Action {
             reason: Reason::SelectorDoesNotMatch,
@@ -83,15 +82,14 @@ impl<'a> Claims<'a> {
                 patch: claims::adopt_patch(ds, &pod.uid),
             },
         });
-        let batches = [(released.collect::<Vec<_>>(), false), (adopted.collect(), true)];
-        batches
-            .into_iter()
-            .filter(|(actions, _)| !actions.is_empty())
-            .map(|(actions, confirm_workload)| Batch {
-                actions,
-                confirm_workload,
-            })
-            .collect()
+        let actions: Vec<_> = released.chain(adopted).collect();
+        if actions.is_empty() {
+            return Vec::new();
+        }
+        vec![Batch {
+            actions,
+            confirm_workload: !self.adopted.is_empty(),
+        }]
     }
 }
 

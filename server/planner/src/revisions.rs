@@ -130,9 +130,10 @@ impl<'a> Resolution<'a> {
                 Claim::Ignore => {}
             }
         }
-        // Releases first: an adoption fails as long as the live workload is being deleted.
-        self.push(release, false);
-        self.push(adopt, true);
+        // All together, so that a claim which fails holds up no other (D-23.4).
+        let adopts = !adopt.is_empty();
+        release.append(&mut adopt);
+        self.push(release, adopts);
         claimed
     }
 

@@ -245,8 +245,8 @@ fn d_51_s_111_s_112_revisions_are_claimed_by_the_rules_of_pods() {
         .collect();
     assert_eq!(
         confirms,
-        [false, true],
-        "D-27: only adoption re-reads the workload"
+        [true],
+        "D-23.4, D-27: all claims together, with one live read for the adoptions"
     );
     assert_eq!(resolution.current_hash, "current-hash");
     assert_eq!(
