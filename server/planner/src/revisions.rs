@@ -69,8 +69,9 @@ pub(crate) fn resolve<'a>(snapshot: &'a Snapshot, owned_pods: &[&'a Pod]) -> Res
     resolution.old = old;
     match current.split_last() {
         Some((kept, duplicates)) => {
-            resolution.keep(ds, kept, next);
+            effective_hash(kept).clone_into(&mut resolution.current_hash);
             resolution.remove_duplicates(snapshot, duplicates, owned_pods);
+            resolution.renumber(ds, kept, next);
         }
         None => resolution.create(snapshot, &data, next),
     }
@@ -157,32 +158,6 @@ impl<'a> Resolution<'a> {
         self.push(actions.collect(), false);
     }
 
-    /// Goes on with a revision of the present template; it must have the highest number (D-54, D-55).
-    fn keep(&mut self, ds: &DaemonSet, kept: &Revision, next: i64) {
-        effective_hash(kept).clone_into(&mut self.current_hash);
-        self.current_number = kept.number.max(next);
-        if kept.number < next {
-            let patch = json!({"metadata": {"uid": kept.uid}, "revision": next});
-            let message = format!(
-                "{} is back at the template of revision {}, which becomes revision {next}",
-                ds.name, kept.number
-            );
-            let kind = ActionKind::UpdateRevision {
-                revision: reference(kept),
-                patch: canonical::to_bytes(&patch),
-                number: Some(next),
-            };
-            self.push(
-                vec![Action {
-                    reason: Reason::Rollback,
-                    message,
-                    kind,
-                }],
-                false,
-            );
-        }
-    }
-
     /// One revision of the present template is enough (D-56).
     fn remove_duplicates(&mut self, snapshot: &Snapshot, duplicates: &[&Revision], owned_pods: &[&'a Pod]) {
         if duplicates.is_empty() {
@@ -220,6 +195,31 @@ impl<'a> Resolution<'a> {
             delete(duplicate, Reason::DuplicateRevision, message)
         });
         self.push(deletes.collect(), false);
+    }
+
+    /// The revision of the present template must have the highest number (D-54).
+    fn renumber(&mut self, ds: &DaemonSet, kept: &Revision, next: i64) {
+        self.current_number = kept.number.max(next);
+        if kept.number < next {
+            let patch = json!({"metadata": {"uid": kept.uid}, "revision": next});
+            let message = format!(
+                "{} is back at the template of revision {}, which becomes revision {next}",
+                ds.name, kept.number
+            );
+            let kind = ActionKind::UpdateRevision {
+                revision: reference(kept),
+                patch: canonical::to_bytes(&patch),
+                number: Some(next),
+            };
+            self.push(
+                vec![Action {
+                    reason: Reason::Rollback,
+                    message,
+                    kind,
+                }],
+                false,
+            );
+        }
     }
 
     fn relabel(&self, pod: &Pod) -> Action {

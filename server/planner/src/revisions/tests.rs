@@ -336,13 +336,10 @@ fn d_56_s_103_of_equal_revisions_the_newest_is_kept() {
     };
     let renumber = r#"update keep {"metadata":{"uid":"keep-uid"},"revision":6}"#.to_owned();
     // Q-4: upstream passes off the truly outdated pod as new; here only the duplicate's pod is relabelled.
-    let strict = vec![
-        renumber.clone(),
-        relabel("p1"),
-        relabel("p3"),
-        "delete twin (1)".to_owned(),
-    ];
-    let mended = vec![renumber, relabel("p1"), "delete twin (1)".to_owned()];
+    // D-54: renumbered after that, so that a failure leaves the numbers as they were.
+    let removed = "delete twin (1)".to_owned();
+    let strict = vec![relabel("p1"), relabel("p3"), removed.clone(), renumber.clone()];
+    let mended = vec![relabel("p1"), removed, renumber];
     let deviation = BTreeSet::from([Deviation::RelabelDuplicatesOnly]);
     for (options, actions, relabelled, deviations) in [
         (
