@@ -227,7 +227,7 @@ impl Args {
 fn parse_deviation(name: &str) -> Result<v1::Deviation, String> {
     v1::Deviation::from_str_name(&format!("DEVIATION_{}", name.to_uppercase().replace('-', "_")))
         .filter(|deviation| *deviation != v1::Deviation::Unspecified)
-        .ok_or_else(|| format!("there is no deviation {name:?}; docs/behaviour.md lists them"))
+        .ok_or_else(|| format!("there is no deviation {name:?}; docs/upstream-differences.md lists them"))
 }
 
 #[cfg(test)]

@@ -483,7 +483,7 @@ impl FeatureGate {
         }
     }
 }
-/// Deviation is one defect of upstream that Nodewise mends. docs/behaviour.md tells both sides of each.
+/// Deviation is one defect of upstream that Nodewise mends. docs/upstream-differences.md tells both sides of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Deviation {

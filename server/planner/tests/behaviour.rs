@@ -1,4 +1,4 @@
-//! Every row of docs/behaviour.md is held by a test that carries its number.
+//! Every row of docs/behaviour.md and docs/upstream-differences.md is held by a test that carries its number.
 
 use std::{
     collections::BTreeSet,
@@ -8,6 +8,8 @@ use std::{
 
 /// The last requirement: rows D-1 to D-120 must all be there.
 const REQUIREMENTS: usize = 120;
+/// The document of the deviations.
+const DIFFERENCES: &str = "docs/upstream-differences.md";
 
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -88,7 +90,13 @@ fn every_number_of_the_document_is_held_by_a_test() {
         let text = fs::read_to_string(&path).expect("source is readable");
         held.extend(test_lines(&path, &text).into_iter().flat_map(numbers));
     }
-    let documented: BTreeSet<String> = document.lines().flat_map(numbers).collect();
+    let differences =
+        fs::read_to_string(root.join(DIFFERENCES)).expect("there is a document of the differences");
+    let documented: BTreeSet<String> = document
+        .lines()
+        .chain(differences.lines())
+        .flat_map(numbers)
+        .collect();
     assert!(
         documented.len() > REQUIREMENTS + 15,
         "deviations have numbers, too: {documented:?}"
@@ -100,7 +108,7 @@ fn every_number_of_the_document_is_held_by_a_test() {
 #[test]
 fn every_deviation_is_documented() {
     let document =
-        fs::read_to_string(workspace().join("docs/behaviour.md")).expect("docs/behaviour.md exists");
+        fs::read_to_string(workspace().join(DIFFERENCES)).expect("there is a document of the differences");
     for deviation in nodewise_planner::snapshot::Deviation::ALL {
         // The protocol's name is the variant's in upper case with underscores.
         let name = format!("{deviation:?}")
@@ -114,7 +122,7 @@ fn every_deviation_is_documented() {
             });
         assert!(
             document.contains(&format!("| {name} |")),
-            "docs/behaviour.md does not document {name}"
+            "{DIFFERENCES} does not document {name}"
         );
     }
 }
