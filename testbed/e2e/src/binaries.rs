@@ -32,7 +32,18 @@ pub fn binaries() -> Result<&'static Binaries> {
 
 fn build() -> Result<Binaries> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
+    let mut command = Command::new(cargo);
+    // Cargo tells a test about its package. Build scripts that look at these (ring's does) would run again in here, and once
+    // more in the next build outside, each time with everything that depends on them.
+    for (name, _) in std::env::vars_os() {
+        if name
+            .to_str()
+            .is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
+        {
+            command.env_remove(name);
+        }
+    }
+    let output = command
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .args(["build", "--locked", "--message-format=json-render-diagnostics"])
         .args([
