@@ -78,9 +78,14 @@ pub fn fake_node(name: &str) -> Node {
         ("kubernetes.io/os", "linux"),
         ("kubernetes.io/arch", "amd64"),
     ];
-    let room: BTreeMap<_, _> = [("cpu", "64"), ("memory", "256Gi"), ("pods", "1000")]
-        .map(|(name, amount)| (name.to_owned(), Quantity(amount.to_owned())))
-        .into();
+    let room: BTreeMap<_, _> = [
+        ("cpu", "64"),
+        ("memory", "256Gi"),
+        ("ephemeral-storage", "1Ti"),
+        ("pods", "1000"),
+    ]
+    .map(|(name, amount)| (name.to_owned(), Quantity(amount.to_owned())))
+    .into();
     Node {
         metadata: ObjectMeta {
             name: Some(name.to_owned()),
