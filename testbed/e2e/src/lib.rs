@@ -4,9 +4,17 @@
 mod binaries;
 mod budget;
 mod daemon_set;
+mod newer_api;
+mod odd;
+mod owners;
+mod picture;
 mod rig;
 
 pub use binaries::{Binaries, binaries};
 pub use budget::{BudgetWatch, Seen, is_live, is_ready, node_of};
 pub use daemon_set::{DaemonSetBuilder, daemon_set, image_patch};
+pub use newer_api::{NewerApi, add_later_fields, later_fields};
+pub use odd::{odd_placement, odd_volumes, odd_words};
+pub use owners::{UPSTREAM_USER, Upstream};
+pub use picture::Picture;
 pub use rig::{DEADLINE, EXECUTOR_USER, Rig, RigOptions};

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     net::SocketAddr,
+    path::Path,
     process::{Command, Output, Stdio},
     time::Duration,
 };
@@ -16,7 +17,7 @@ use k8s_openapi::api::{
 };
 use kube::{
     Api, Client,
-    api::{ListParams, Patch, PatchParams, PostParams},
+    api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams},
 };
 use nodewise_testbed::{AuditEvent, ControlPlane, POD_ANNOTATION, PodBehaviour, Process, User, eventually};
 use serde_json::{Value, json};
@@ -25,6 +26,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use crate::{
     binaries::binaries,
     budget::{BudgetWatch, is_live, node_of},
+    owners::UPSTREAM_USER,
 };
 
 /// How long a condition may take. Generous: it is reached only by a test that fails.
@@ -68,12 +70,12 @@ impl RigOptions {
 /// A control plane with nodes, a server and an executor. Everything is gone when it is dropped.
 #[derive(Debug)]
 pub struct Rig {
-    executor: Process,
+    pub(crate) executor: Process,
     executor_http: SocketAddr,
     server: Process,
     server_address: SocketAddr,
     options: RigOptions,
-    plane: ControlPlane,
+    pub(crate) plane: ControlPlane,
 }
 
 impl Rig {
@@ -84,6 +86,7 @@ impl Rig {
         let plane = ControlPlane::builder()
             .whole_cluster()
             .user(executor)
+            .user(User::new(UPSTREAM_USER).group("system:masters"))
             .start()
             .await?;
         Api::<ClusterRole>::all(plane.client())
@@ -91,7 +94,9 @@ impl Rig {
             .await?;
         plane.create_nodes(options.nodes).await?;
         let (server, server_address) = start_server(&plane, "127.0.0.1:0").await?;
-        let (executor, executor_http) = start_executor(&plane, "executor", server_address, &options).await?;
+        let kubeconfig = plane.kubeconfig_for(EXECUTOR_USER)?;
+        let (executor, executor_http) =
+            start_executor(&plane, "executor", server_address, &options, &kubeconfig).await?;
         Ok(Self {
             executor,
             executor_http,
@@ -150,11 +155,12 @@ impl Rig {
 
     /// Creates a DaemonSet.
     pub async fn create(&self, object: Value) -> Result<DaemonSet> {
-        let object = serde_json::from_value(object).context("the test's DaemonSet")?;
-        Ok(self
-            .daemon_set_api()
-            .create(&PostParams::default(), &object)
-            .await?)
+        // As it is: a typed object would lose what its type does not know, or spells in another way.
+        let object: DynamicObject = serde_json::from_value(object).context("the test's DaemonSet")?;
+        let resource = ApiResource::erase::<DaemonSet>(&());
+        let api: Api<DynamicObject> = Api::namespaced_with(self.client(), "default", &resource);
+        let created = api.create(&PostParams::default(), &object).await?;
+        Ok(created.try_parse()?)
     }
 
     /// Changes a DaemonSet with a strategic merge patch.
@@ -296,18 +302,28 @@ impl Rig {
 
     /// Starts the executor again.
     pub async fn start_executor(&mut self) -> Result<()> {
-        let started = start_executor(&self.plane, "executor", self.server_address, &self.options).await?;
-        (self.executor, self.executor_http) = started;
+        let kubeconfig = self.plane.kubeconfig_for(EXECUTOR_USER)?;
+        self.start_executor_with(&kubeconfig).await
+    }
+
+    /// Starts the executor again, with an apiserver of the caller's.
+    pub async fn start_executor_with(&mut self, kubeconfig: &Path) -> Result<()> {
+        let started = start_executor(
+            &self.plane,
+            "executor",
+            self.server_address,
+            &self.options,
+            kubeconfig,
+        );
+        (self.executor, self.executor_http) = started.await?;
         Ok(())
     }
 
     /// Starts one more executor.
     pub async fn spawn_executor(&self, name: &str) -> Result<Process> {
-        Ok(
-            start_executor(&self.plane, name, self.server_address, &self.options)
-                .await?
-                .0,
-        )
+        let kubeconfig = self.plane.kubeconfig_for(EXECUTOR_USER)?;
+        let started = start_executor(&self.plane, name, self.server_address, &self.options, &kubeconfig);
+        Ok(started.await?.0)
     }
 
     /// Ends the server at once.
@@ -362,6 +378,7 @@ async fn start_executor(
     name: &str,
     server: SocketAddr,
     options: &RigOptions,
+    kubeconfig: &Path,
 ) -> Result<(Process, SocketAddr)> {
     let mut command = Command::new(&binaries()?.executor);
     command
@@ -372,9 +389,7 @@ async fn start_executor(
             "127.0.0.1:0",
         ])
         .args(&options.executor_args);
-    command
-        .arg("--kubeconfig")
-        .arg(plane.kubeconfig_for(EXECUTOR_USER)?);
+    command.arg("--kubeconfig").arg(kubeconfig);
     let process = plane.spawn(name, command)?;
     let line = process.wait_for_log_line("listening on", DEADLINE).await?;
     let address = address_in(&line)?;

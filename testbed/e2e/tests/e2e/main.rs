@@ -9,3 +9,4 @@ mod failures;
 mod observe;
 mod placement;
 mod rollout;
+mod takeover;

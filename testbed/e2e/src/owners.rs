@@ -1,0 +1,91 @@
+//! The two who can own DaemonSets, upstream's controller and the executor: how each of them goes, and how to know that it has
+//! looked at everything after it came.
+//!
+//! Upstream's DaemonSet controller is a process of its own here, so that it can come and go while everything else of
+//! kube-controller-manager (garbage collection, node lifecycle, service accounts) keeps running in another one.
+
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use nodewise_testbed::{Process, Tool, eventually};
+
+use crate::rig::{DEADLINE, Rig};
+
+/// The user that upstream's DaemonSet controller is to the apiserver.
+pub const UPSTREAM_USER: &str = "upstream-daemonset-controller";
+
+/// A running DaemonSet controller of upstream; gone when dropped.
+#[derive(Debug)]
+pub struct Upstream(Process);
+
+impl Rig {
+    /// Starts it.
+    pub async fn start_upstream(&self) -> Result<Upstream> {
+        let program = tokio::task::spawn_blocking(|| Tool::KubeControllerManager.path()).await??;
+        let mut command = Command::new(program);
+        command.args([
+            "--controllers=daemonset-controller",
+            "--leader-elect=false",
+            // Serves nothing, so that it needs no port and no certificate.
+            "--secure-port=0",
+            "--kube-api-qps=5000",
+            "--kube-api-burst=10000",
+            // From this level on it says which workloads it has synced.
+            "--v=4",
+        ]);
+        command
+            .arg("--kubeconfig")
+            .arg(self.plane.kubeconfig_for(UPSTREAM_USER)?);
+        Ok(Upstream(self.plane.spawn("upstream", command)?))
+    }
+
+    /// Asks the executor to end and waits until the process is gone.
+    pub async fn stop_executor(&self) -> Result<()> {
+        self.executor.terminate(DEADLINE).await.map(|_| ())
+    }
+
+    /// Waits until the executor, since it was started, got a plan for each of these DaemonSets of namespace `default` and has
+    /// nothing left to do. Gives the lines of its metrics.
+    pub async fn executor_planned(&self, names: &[&str]) -> Result<Vec<String>> {
+        eventually(DEADLINE, "a plan for each DaemonSet", async || {
+            let (_, metrics) = self.executor_get("/metrics").await?;
+            for name in names {
+                let labels = format!("nodewise_rollout_nodes{{namespace=\"default\",name=\"{name}\"");
+                ensure!(metrics.contains(&labels), "no plan for {name} yet");
+            }
+            for idle in ["depth", "longest_running_processor_seconds"] {
+                let prefix = format!("workqueue_{idle}{{name=\"daemonset\"}} ");
+                let value = metrics.lines().find_map(|line| line.strip_prefix(&prefix));
+                let value: f64 = value.with_context(|| format!("no {prefix}"))?.parse()?;
+                ensure!(value == 0.0, "{prefix}is {value}");
+            }
+            Ok(metrics.lines().map(str::to_owned).collect())
+        })
+        .await
+    }
+}
+
+impl Upstream {
+    /// Waits until it has synced each of these DaemonSets of namespace `default` at least once. Its workers begin when its
+    /// caches are whole, so the first sync is one of everything there is.
+    pub async fn synced(&self, names: &[&str]) -> Result<()> {
+        eventually(DEADLINE, "upstream to sync each DaemonSet", async || {
+            self.0.check_running()?;
+            let log = self.0.log();
+            for name in names {
+                let key = format!("daemonset=\"default/{name}\"");
+                let synced = log
+                    .lines()
+                    .any(|line| line.contains("\"Finished syncing daemon set\"") && line.contains(&key));
+                ensure!(synced, "{name} is not synced yet");
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Asks it to end and waits until the process is gone.
+    pub async fn stop(self) -> Result<()> {
+        self.0.terminate(DEADLINE).await.map(|_| ())
+    }
+}
