@@ -1,8 +1,8 @@
 //! The Go programs that the testbed runs, built once and kept.
 //!
 //! Each folder under `tools/` is one Go module that pins programs and, through its `go.sum`, every source they
-//! are made of. A program is kept under the digest of those two files, so that a new version is a new file and
-//! an unchanged one is never built again.
+//! are made of; `upstream/` is one with a program of its own. A program is kept under the digest of those two files
+//! and of the module's own sources, so that a new version is a new file and an unchanged one is never built again.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -32,11 +32,14 @@ pub enum Tool {
     Kwok,
     /// Lints the Protobuf files.
     Buf,
+    /// Kubernetes' own DaemonSet controller, one sync at a time; see `upstream/README.md`. It is built to leave its
+    /// coverage in `$GOCOVERDIR`, and says on standard error when that is not set.
+    Upstream,
 }
 
 impl Tool {
     /// All of them, in the order in which they are best built.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Etcd,
         Self::KubeApiserver,
         Self::KubeControllerManager,
@@ -44,6 +47,7 @@ impl Tool {
         Self::Kubectl,
         Self::Kwok,
         Self::Buf,
+        Self::Upstream,
     ];
 
     /// The program's name, also that of its file.
@@ -57,16 +61,23 @@ impl Tool {
             Self::Kubectl => "kubectl",
             Self::Kwok => "kwok",
             Self::Buf => "buf",
+            Self::Upstream => "upstream",
         }
     }
 
-    /// The folder under `tools/` that pins it.
-    fn module(self) -> &'static str {
+    /// The folder of the module that pins it.
+    fn folder(self) -> &'static str {
         match self {
-            Self::Kwok => "kwok",
-            Self::Buf => "buf",
-            _ => "kubernetes",
+            Self::Kwok => "tools/kwok",
+            Self::Buf => "tools/buf",
+            Self::Upstream => "upstream",
+            _ => "tools/kubernetes",
         }
+    }
+
+    /// The name of that folder.
+    fn module(self) -> &'static str {
+        self.folder().trim_start_matches("tools/")
     }
 
     fn package(self) -> &'static str {
@@ -78,6 +89,18 @@ impl Tool {
             Self::Kubectl => "k8s.io/kubernetes/cmd/kubectl",
             Self::Kwok => "sigs.k8s.io/kwok/cmd/kwok",
             Self::Buf => "github.com/bufbuild/buf/cmd/buf",
+            Self::Upstream => ".",
+        }
+    }
+
+    /// What `go build` is told besides.
+    fn build_flags(self) -> &'static [&'static str] {
+        match self {
+            Self::Upstream => &[
+                "-cover",
+                "-coverpkg=k8s.io/kubernetes/pkg/controller/daemon,k8s.io/kubernetes/pkg/controller/daemon/util",
+            ],
+            _ => &[],
         }
     }
 
@@ -85,7 +108,9 @@ impl Tool {
     fn patience(self) -> &'static str {
         match self {
             Self::KubeApiserver => "several minutes the first time",
-            Self::Etcd | Self::KubeScheduler | Self::Kubectl => "up to a minute the first time",
+            Self::Etcd | Self::KubeScheduler | Self::Kubectl | Self::Upstream => {
+                "up to a minute the first time"
+            }
             Self::KubeControllerManager | Self::Kwok | Self::Buf => "a minute or two the first time",
         }
     }
@@ -107,20 +132,20 @@ impl Tool {
 pub(crate) struct Toolbox {
     /// The `go` command.
     go: PathBuf,
-    /// The folder with one Go module per folder.
-    modules: PathBuf,
+    /// The folder with the modules' folders; see [`Tool::folder`].
+    home: PathBuf,
     /// The folder that keeps the built programs.
     bin: PathBuf,
 }
 
 impl Default for Toolbox {
-    /// `go` from `PATH`, this crate's `tools/`, and `$NODEWISE_TESTBED_BIN` or else this crate's `bin/`.
+    /// `go` from `PATH`, this crate's folder, and `$NODEWISE_TESTBED_BIN` or else this crate's `bin/`.
     fn default() -> Self {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let bin = std::env::var_os(BIN).map_or_else(|| here.join("bin"), PathBuf::from);
         Self {
             go: "go".into(),
-            modules: here.join("tools"),
+            home: here.to_owned(),
             bin,
         }
     }
@@ -147,10 +172,8 @@ impl Toolbox {
 
     /// The folder for this version of the tool's module.
     fn folder(&self, tool: Tool) -> Result<PathBuf> {
-        let module = self.modules.join(tool.module());
         let mut digest = Sha256::new();
-        for file in ["go.mod", "go.sum"] {
-            let path = module.join(file);
+        for path in sources(&self.home.join(tool.folder()))? {
             digest.update(fs::read(&path).with_context(|| format!("reading {}", path.display()))?);
         }
         let digest: [u8; 32] = digest.finalize().into();
@@ -177,10 +200,11 @@ impl Toolbox {
         let began = Instant::now();
         // A file under its final name is always a whole one.
         let unfinished = path.with_extension("unfinished");
-        let module = self.modules.join(tool.module());
+        let module = self.home.join(tool.folder());
         let status = Command::new(&self.go)
             .current_dir(&module)
             .args(["build", "-mod=readonly", "-trimpath", "-buildvcs=false"])
+            .args(tool.build_flags())
             .arg(format!("-ldflags={}", linker_flags(tool, &module)?))
             .arg("-o")
             .arg(&unfinished)
@@ -216,6 +240,21 @@ impl Toolbox {
             }
         }
     }
+}
+
+/// What a module's programs depend on: what it pins, and its own sources.
+fn sources(module: &Path) -> Result<Vec<PathBuf>> {
+    let mut sources = vec![module.join("go.mod"), module.join("go.sum")];
+    for entry in fs::read_dir(module).with_context(|| format!("reading {}", module.display()))? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // Tests are no part of a program.
+        if name.ends_with(".go") && !name.ends_with("_test.go") {
+            sources.push(path);
+        }
+    }
+    sources.sort_unstable();
+    Ok(sources)
 }
 
 /// Leaves out debug information, and tells Kubernetes its version, which its own release build does the same way.
@@ -263,14 +302,14 @@ mod tests {
         let dir = TempDir::new()?;
         let toolbox = Toolbox {
             go: dir.path().join("go"),
-            modules: dir.path().join("tools"),
+            home: dir.path().to_owned(),
             bin: dir.path().join("bin"),
         };
         let runs = dir.path().join("runs").display().to_string();
         let build = r#"while [ "$1" != -o ]; do shift; done; echo x > "$2""#;
         script(&toolbox.go, &format!("echo \"$@\" >> {runs}\n{build}"))?;
-        for module in ["kubernetes", "buf"] {
-            let module = toolbox.modules.join(module);
+        for module in ["tools/kubernetes", "tools/buf", "upstream"] {
+            let module = toolbox.home.join(module);
             fs::create_dir_all(&module)?;
             fs::write(module.join("go.mod"), "require k8s.io/kubernetes v1.36.3\n")?;
             fs::write(module.join("go.sum"), "")?;
@@ -316,7 +355,7 @@ mod tests {
         let (dir, toolbox) = toolbox()?;
         let kubectl = toolbox.get(Tool::Kubectl)?;
         let old = toolbox.get(Tool::Buf)?;
-        fs::write(toolbox.modules.join("buf/go.sum"), "changed")?;
+        fs::write(toolbox.home.join("tools/buf/go.sum"), "changed")?;
         let new = toolbox.get(Tool::Buf)?;
         assert_eq!(runs(&dir), 3);
         assert!(
@@ -326,6 +365,22 @@ mod tests {
             old.display()
         );
         assert!(kubectl.exists(), "another module's tools stay");
+        Ok(())
+    }
+
+    #[test]
+    fn a_program_is_built_anew_when_its_own_source_changes_but_not_its_tests() -> Result<()> {
+        let (dir, toolbox) = toolbox()?;
+        let module = toolbox.home.join("upstream");
+        fs::write(module.join("main.go"), "package main")?;
+        let old = toolbox.get(Tool::Upstream)?;
+        fs::write(module.join("main_test.go"), "package main")?;
+        assert_eq!(toolbox.get(Tool::Upstream)?, old);
+        fs::write(module.join("main.go"), "package main // changed")?;
+        assert_ne!(toolbox.get(Tool::Upstream)?, old);
+        assert_eq!(runs(&dir), 2);
+        let built = fs::read_to_string(dir.path().join("runs"))?;
+        assert!(built.lines().all(|run| run.contains("-cover ")), "{built}");
         Ok(())
     }
 
@@ -350,7 +405,7 @@ mod tests {
 
     #[test]
     fn kubernetes_is_told_the_version_that_its_module_pins() -> Result<()> {
-        let module = Toolbox::default().modules.join("kubernetes");
+        let module = Toolbox::default().home.join("tools/kubernetes");
         let version = kubernetes_version(&fs::read_to_string(module.join("go.mod"))?)?;
         let flags = linker_flags(Tool::Kubectl, &module)?;
         assert!(

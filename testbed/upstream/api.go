@@ -1,0 +1,309 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+
+	apps "k8s.io/api/apps/v1"
+	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	kjson "sigs.k8s.io/json"
+)
+
+const (
+	// maxName is the longest name that an apiserver takes.
+	maxName = 253
+	// firstVersion is that of the first write; the objects of a case have lower ones.
+	firstVersion = 1_000_000
+)
+
+// api is the fake API of one run: what the case's caches hold, changed by its `live`, and what was called.
+type api struct {
+	mutex sync.Mutex
+	// By key; never changed, only replaced, since the cache shares them.
+	objects map[objectKey]apiObject
+	faults  []activeFault
+	// created are the names of created pods.
+	created map[string]bool
+	version int
+	calls   []recordedCall
+	// onPod is told of patched pods; nil tells nobody.
+	onPod func(*core.Pod)
+}
+
+type objectKey struct{ resource, namespace, name string }
+
+type apiObject interface {
+	meta.Object
+	runtime.Object
+}
+
+type activeFault struct {
+	fault
+	// hits counts the calls that it refused.
+	hits int
+}
+
+// recordedCall is a write as an outcome tells it.
+type recordedCall struct {
+	Op   string `json:"op"`
+	Name string `json:"name"`
+	Body string `json:"body"`
+	Code int    `json:"code"`
+}
+
+func (a recordedCall) compare(b recordedCall) int {
+	return cmp.Or(cmp.Compare(a.Op, b.Op), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Body, b.Body), cmp.Compare(a.Code, b.Code))
+}
+
+// newAPI is the API that the case describes.
+func newAPI(c *cluster) *api {
+	a := &api{objects: map[objectKey]apiObject{}, created: map[string]bool{}, version: firstVersion}
+	for _, ds := range c.daemonSets[1:] {
+		a.put(daemonSetResource, ds)
+	}
+	if c.live != nil {
+		a.put(daemonSetResource, c.live)
+	}
+	for _, pod := range c.pods {
+		a.put(podResource, pod)
+	}
+	for _, revision := range slices.Concat(c.revisions, c.unseen) {
+		a.put(revisionResource, revision)
+	}
+	for _, gone := range c.gone() {
+		delete(a.objects, gone)
+	}
+	for _, fault := range c.Faults {
+		a.faults = append(a.faults, activeFault{fault: fault})
+	}
+	return a
+}
+
+func (a *api) put(resource string, object apiObject) {
+	a.objects[objectKey{resource, object.GetNamespace(), object.GetName()}] = object
+}
+
+// serve answers a call, and remembers it unless it is a read.
+func (a *api) serve(c call) (code int, answer []byte) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	op, name := c.operation()
+	object, code, err := a.answer(op, name, &c)
+	if err != nil {
+		var refusal *apierrors.StatusError
+		if !errors.As(err, &refusal) {
+			refusal = refuse(http.StatusBadRequest, meta.StatusReasonBadRequest, err.Error())
+		}
+		object, code = refusal.ErrStatus, int(refusal.ErrStatus.Code)
+	}
+	if c.method != http.MethodGet {
+		a.calls = append(a.calls, recordedCall{Op: op, Name: name, Body: string(c.body), Code: code})
+	}
+	text, err := json.Marshal(object)
+	if err != nil {
+		panic(fmt.Sprintf("encoding the answer to %s %s: %v", op, name, err))
+	}
+	return code, text
+}
+
+func (a *api) answer(op, name string, c *call) (object any, code int, err error) {
+	if err := a.fault(op, name); err != nil {
+		return nil, 0, err
+	}
+	switch c.method {
+	case http.MethodPost:
+		object, err = a.create(c, name)
+		return object, http.StatusCreated, err
+	case http.MethodGet:
+		object, err = a.get(c)
+	case http.MethodPatch:
+		object, err = a.patch(c)
+	case http.MethodPut:
+		object, err = a.replace(c)
+	case http.MethodDelete:
+		object, err = a.delete(c)
+	default:
+		err = refuse(http.StatusMethodNotAllowed, meta.StatusReasonMethodNotAllowed, "")
+	}
+	return object, http.StatusOK, err
+}
+
+// fault is the first refusal that the case prescribes for a call.
+func (a *api) fault(op, name string) error {
+	for i := range a.faults {
+		fault := &a.faults[i]
+		if fault.Op != op || (fault.Name != "" && fault.Name != name) || (fault.Times > 0 && fault.hits >= fault.Times) {
+			continue
+		}
+		fault.hits++
+		refusal := refuse(fault.Code, meta.StatusReason(fault.Reason), "")
+		if fault.Cause != "" {
+			refusal.ErrStatus.Details = &meta.StatusDetails{Causes: []meta.StatusCause{{Type: meta.CauseType(fault.Cause)}}}
+		}
+		return refusal
+	}
+	return nil
+}
+
+func (a *api) find(c *call) (apiObject, error) {
+	object, ok := a.objects[objectKey{c.resource, c.namespace, c.name}]
+	if !ok {
+		return nil, refuse(http.StatusNotFound, meta.StatusReasonNotFound, "")
+	}
+	return object, nil
+}
+
+func (a *api) get(c *call) (any, error) {
+	found, err := a.find(c)
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+func (a *api) create(c *call, name string) (any, error) {
+	if c.resource == podResource {
+		return a.createPod(c, name)
+	}
+	created, err := decode[apps.ControllerRevision]("the body", c.body)
+	if err != nil {
+		return nil, err
+	}
+	if len(created.Name) > maxName {
+		return nil, refuse(http.StatusUnprocessableEntity, meta.StatusReasonInvalid, "")
+	}
+	if _, taken := a.objects[objectKey{c.resource, c.namespace, created.Name}]; taken {
+		return nil, refuse(http.StatusConflict, meta.StatusReasonAlreadyExists, "")
+	}
+	a.complete(created)
+	a.put(c.resource, created)
+	return created, nil
+}
+
+// createPod names a pod after its node, so that outcomes of several runs can be compared.
+func (a *api) createPod(c *call, node string) (any, error) {
+	created, err := decode[core.Pod]("the body", c.body)
+	if err != nil {
+		return nil, err
+	}
+	if created.Name == "" {
+		created.Name = created.GenerateName + "@" + node
+		for n := 2; a.created[created.Name]; n++ {
+			created.Name = fmt.Sprintf("%s@%s@%d", created.GenerateName, node, n)
+		}
+	}
+	a.created[created.Name] = true
+	a.complete(created)
+	return created, nil
+}
+
+// complete fills in what an apiserver gives to a new object.
+func (a *api) complete(object apiObject) {
+	version := a.nextVersion()
+	object.SetUID(types.UID("uid-" + version))
+	object.SetResourceVersion(version)
+}
+
+func (a *api) nextVersion() string {
+	a.version++
+	return strconv.Itoa(a.version)
+}
+
+func (a *api) patch(c *call) (any, error) {
+	found, err := a.find(c)
+	if err != nil {
+		return nil, err
+	}
+	var patch patchBody
+	if err := json.Unmarshal(c.body, &patch); err != nil {
+		return nil, fmt.Errorf("the patch: %w", err)
+	}
+	if uid := patch.Metadata.UID; uid != "" && uid != string(found.GetUID()) {
+		return nil, refuse(http.StatusConflict, meta.StatusReasonConflict, "")
+	}
+	patched, err := applyPatch(c.contentType, c.body, found)
+	if err != nil {
+		return nil, refuse(http.StatusUnprocessableEntity, meta.StatusReasonInvalid, err.Error())
+	}
+	patched.SetResourceVersion(a.nextVersion())
+	a.put(c.resource, patched)
+	if pod, ok := patched.(*core.Pod); ok && a.onPod != nil {
+		a.onPod(pod)
+	}
+	return patched, nil
+}
+
+func (a *api) replace(c *call) (any, error) {
+	found, err := a.find(c)
+	if err != nil {
+		return nil, err
+	}
+	switch live := found.(type) {
+	case *apps.DaemonSet:
+		return a.replaceStatus(c, live)
+	case *apps.ControllerRevision:
+		replaced, err := decode[apps.ControllerRevision]("the body", c.body)
+		if err != nil {
+			return nil, err
+		}
+		replaced.ResourceVersion = a.nextVersion()
+		a.put(c.resource, replaced)
+		return replaced, nil
+	default:
+		return nil, refuse(http.StatusMethodNotAllowed, meta.StatusReasonMethodNotAllowed, "")
+	}
+}
+
+func (a *api) replaceStatus(c *call, live *apps.DaemonSet) (any, error) {
+	var body apps.DaemonSet
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(c.body, &body); err != nil {
+		return nil, fmt.Errorf("the body: %w", err)
+	}
+	if body.ResourceVersion != live.ResourceVersion {
+		return nil, refuse(http.StatusConflict, meta.StatusReasonConflict, "")
+	}
+	replaced := *live
+	replaced.Status = body.Status
+	replaced.ResourceVersion = a.nextVersion()
+	a.put(c.resource, &replaced)
+	return &replaced, nil
+}
+
+// delete takes a revision away. A pod stays, as it does in its time of grace.
+func (a *api) delete(c *call) (any, error) {
+	if _, err := a.find(c); err != nil {
+		return nil, err
+	}
+	if c.resource == revisionResource {
+		delete(a.objects, objectKey{c.resource, c.namespace, c.name})
+	}
+	return &meta.Status{TypeMeta: statusKind, Status: meta.StatusSuccess}, nil
+}
+
+// refuse is an apiserver's refusal.
+func refuse(code int, reason meta.StatusReason, detail string) *apierrors.StatusError {
+	message := fmt.Sprintf("%s (%d)", reason, code)
+	if detail != "" {
+		message += ": " + detail
+	}
+	return &apierrors.StatusError{ErrStatus: meta.Status{
+		TypeMeta: statusKind,
+		Status:   meta.StatusFailure,
+		Code:     int32(code),
+		Reason:   reason,
+		Message:  message,
+	}}
+}
+
+// statusKind is what a client knows a refusal by. Objects need no kind: a typed client decodes into what it expects.
+var statusKind = meta.TypeMeta{APIVersion: "v1", Kind: "Status"}

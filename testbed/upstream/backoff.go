@@ -1,0 +1,103 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+	"unsafe"
+
+	apps "k8s.io/api/apps/v1"
+	"k8s.io/client-go/util/flowcontrol"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// The delays after failed pods, as kube-controller-manager sets them.
+const (
+	firstDelay = time.Second
+	lastDelay  = 15 * time.Minute
+)
+
+// backoffEntry is the back-off of the first DaemonSet's failed pods on a node.
+type backoffEntry struct {
+	ObservedGeneration int64     `json:"observedGeneration"`
+	Node               string    `json:"node"`
+	DelaySeconds       int64     `json:"delaySeconds"`
+	Last               time.Time `json:"last"`
+}
+
+func (e backoffEntry) compare(other backoffEntry) int {
+	return cmp.Or(
+		cmp.Compare(e.ObservedGeneration, other.ObservedGeneration),
+		cmp.Compare(e.Node, other.Node),
+		cmp.Compare(e.DelaySeconds, other.DelaySeconds),
+		e.Last.Compare(other.Last),
+	)
+}
+
+// key is the one that the controller gives it.
+func (e backoffEntry) key(ds *apps.DaemonSet) string {
+	return fmt.Sprintf("%s/%d/%s", ds.UID, e.ObservedGeneration, e.Node)
+}
+
+// steps is how many failures in a row lead to this delay; 0 when none do.
+func (e backoffEntry) steps() int {
+	want, delay := time.Duration(e.DelaySeconds)*time.Second, firstDelay
+	for step := 1; ; step++ {
+		if delay == want {
+			return step
+		}
+		if delay == lastDelay {
+			return 0
+		}
+		delay = min(2*delay, lastDelay)
+	}
+}
+
+// newBackoff is the controller's memory of failed pods as the case tells it, on the case's clock.
+func newBackoff(c *cluster) *flowcontrol.Backoff {
+	clock := clocktesting.NewFakeClock(c.Now)
+	backoff := flowcontrol.NewFakeBackOff(firstDelay, lastDelay, clock)
+	for _, entry := range c.Backoff {
+		clock.SetTime(entry.Last)
+		for range entry.steps() {
+			backoff.Next(entry.key(c.subject()), entry.Last)
+		}
+	}
+	clock.SetTime(c.Now)
+	return backoff
+}
+
+// readBackoff is what a memory of failed pods holds about a DaemonSet.
+func readBackoff(backoff *flowcontrol.Backoff, ds *apps.DaemonSet) ([]backoffEntry, error) {
+	entries := []backoffEntry{}
+	// The type of the entries has no name outside of its package, so `field` cannot read them.
+	items := reflect.ValueOf(backoff).Elem().FieldByName("perItemBackoff")
+	if items.Kind() != reflect.Map {
+		return nil, fmt.Errorf("upstream has changed: %T has no map %q", backoff, "perItemBackoff")
+	}
+	for item := items.MapRange(); item.Next(); {
+		key := item.Key().String()
+		parts := strings.SplitN(key, "/", 3)
+		if len(parts) != 3 || parts[0] != string(ds.UID) {
+			continue
+		}
+		generation, err := strconv.ParseInt(parts[1], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("upstream has changed: its back-off has the key %q", key)
+		}
+		last := item.Value().Elem().FieldByName("lastUpdate")
+		if !last.IsValid() || last.Type() != reflect.TypeFor[time.Time]() {
+			return nil, fmt.Errorf("upstream has changed: entries of %T have no time %q", backoff, "lastUpdate")
+		}
+		entries = append(entries, backoffEntry{
+			ObservedGeneration: generation,
+			Node:               parts[2],
+			DelaySeconds:       int64(backoff.Get(key) / time.Second),
+			Last:               *(*time.Time)(unsafe.Pointer(last.UnsafeAddr())),
+		})
+	}
+	return entries, nil
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	appsinformers "k8s.io/client-go/informers/apps/v1"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	appslisters "k8s.io/client-go/listers/apps/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// The orders in which caches hand out objects.
+const (
+	orderGiven    = "given"
+	orderShuffled = "shuffled"
+)
+
+// caches are the controller's caches, filled by hand.
+type caches struct {
+	daemonSets, nodes, pods, revisions informer
+}
+
+// newCaches fills caches with a case. With a nil `chance` they hand out objects as the case lists them; else in an order
+// that is new at each call, as that of a real cache is.
+func newCaches(c *cluster, chance *rand.Rand) *caches {
+	return &caches{
+		daemonSets: newInformer(c.daemonSets, chance),
+		nodes:      newInformer(c.nodes, chance),
+		pods:       newInformer(c.pods, chance),
+		revisions:  newInformer(c.revisions, chance),
+	}
+}
+
+// informer is a shared informer that watches nothing. It has only what the constructor of a controller asks for; the rest
+// of the interface is nil and would panic.
+type informer struct {
+	cache.SharedIndexInformer
+	indexer *orderedIndexer
+}
+
+func newInformer[O apiObject](objects []O, chance *rand.Rand) informer {
+	i := informer{indexer: newOrderedIndexer(chance)}
+	for rank, object := range objects {
+		i.indexer.rank[keyOf(object)] = rank
+		// It fails only for what has no key.
+		utilruntime.Must(i.indexer.Add(object))
+	}
+	return i
+}
+
+func keyOf(object any) string { return cache.MetaObjectToName(object.(apiObject)).String() }
+
+func (i informer) AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	return nil, nil
+}
+func (i informer) HasSynced() bool                           { return true }
+func (i informer) GetStore() cache.Store                     { return i.indexer }
+func (i informer) GetIndexer() cache.Indexer                 { return i.indexer }
+func (i informer) AddIndexers(indexers cache.Indexers) error { return i.indexer.AddIndexers(indexers) }
+
+type (
+	daemonSetInformer struct{ informer }
+	revisionInformer  struct{ informer }
+	podInformer       struct{ informer }
+	nodeInformer      struct{ informer }
+)
+
+var (
+	_ appsinformers.DaemonSetInformer          = daemonSetInformer{}
+	_ appsinformers.ControllerRevisionInformer = revisionInformer{}
+	_ coreinformers.PodInformer                = podInformer{}
+	_ coreinformers.NodeInformer               = nodeInformer{}
+)
+
+func (i informer) Informer() cache.SharedIndexInformer { return i }
+
+func (i daemonSetInformer) Lister() appslisters.DaemonSetLister {
+	return appslisters.NewDaemonSetLister(i.indexer)
+}
+
+func (i revisionInformer) Lister() appslisters.ControllerRevisionLister {
+	return appslisters.NewControllerRevisionLister(i.indexer)
+}
+
+func (i podInformer) Lister() corelisters.PodLister { return corelisters.NewPodLister(i.indexer) }
+
+func (i nodeInformer) Lister() corelisters.NodeLister { return corelisters.NewNodeLister(i.indexer) }
+
+// orderedIndexer is a cache whose lists have an order. That of an ordinary one is Go's map order, which cannot be repeated.
+type orderedIndexer struct {
+	cache.Indexer
+	// rank is where an object stands in the case's list.
+	rank map[string]int
+	// chance shuffles every list; nil leaves it.
+	chance *rand.Rand
+}
+
+func newOrderedIndexer(chance *rand.Rand) *orderedIndexer {
+	return &orderedIndexer{
+		Indexer: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+		rank:    map[string]int{},
+		chance:  chance,
+	}
+}
+
+func (o *orderedIndexer) List() []any { return o.ordered(o.Indexer.List()) }
+
+func (o *orderedIndexer) Index(name string, object any) ([]any, error) {
+	objects, err := o.Indexer.Index(name, object)
+	return o.ordered(objects), err
+}
+
+func (o *orderedIndexer) ByIndex(name, value string) ([]any, error) {
+	objects, err := o.Indexer.ByIndex(name, value)
+	return o.ordered(objects), err
+}
+
+// ordered sorts, and then shuffles if it is to. Only the sync itself lists, so that nothing here needs a lock.
+func (o *orderedIndexer) ordered(objects []any) []any {
+	slices.SortFunc(objects, func(a, b any) int { return cmp.Compare(o.rank[keyOf(a)], o.rank[keyOf(b)]) })
+	if o.chance != nil {
+		o.chance.Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
+	}
+	return objects
+}

@@ -1,0 +1,283 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apps "k8s.io/api/apps/v1"
+	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kubernetes/pkg/controller"
+	kjson "sigs.k8s.io/json"
+)
+
+// hashMark stands, in any string of a case and of an outcome, for the hash that a new revision of the first DaemonSet would
+// get.
+const hashMark = "@hash"
+
+// request asks for the outcomes of so many syncs of a case.
+type request struct {
+	Case  spec   `json:"case"`
+	Runs  int    `json:"runs"`
+	Order string `json:"order"`
+}
+
+// spec is a case as it is written.
+type spec struct {
+	Seed         uint64            `json:"seed"`
+	Now          time.Time         `json:"now"`
+	DaemonSets   []json.RawMessage `json:"daemonSets"`
+	Nodes        []json.RawMessage `json:"nodes"`
+	Pods         []json.RawMessage `json:"pods"`
+	Revisions    []revisionSpec    `json:"revisions"`
+	Live         liveSpec          `json:"live"`
+	Expectations *expectationsSpec `json:"expectations"`
+	Backoff      []backoffEntry    `json:"backoff"`
+	Burst        int               `json:"burst"`
+	FeatureGates []string          `json:"featureGates"`
+	Echo         bool              `json:"echo"`
+	Faults       []fault           `json:"faults"`
+}
+
+// revisionSpec keeps a revision's data apart, as text: upstream compares its bytes.
+type revisionSpec struct {
+	Object json.RawMessage `json:"object"`
+	Data   string          `json:"data"`
+}
+
+// liveSpec is where the API differs from the caches.
+type liveSpec struct {
+	// Absent: as in the cache. null: gone.
+	DaemonSet json.RawMessage `json:"daemonSet"`
+	Gone      []string        `json:"gone"`
+	Revisions []revisionSpec  `json:"revisions"`
+}
+
+type expectationsSpec struct {
+	Adds       int   `json:"adds"`
+	Dels       int   `json:"dels"`
+	AgeSeconds int64 `json:"ageSeconds"`
+}
+
+// fault is an answer of the API that the case prescribes.
+type fault struct {
+	Op     string `json:"op"`
+	Name   string `json:"name"`
+	Code   int    `json:"code"`
+	Reason string `json:"reason"`
+	Cause  string `json:"cause"`
+	Times  int    `json:"times"`
+}
+
+// cluster is a case as it is used: with objects. They are shared by all runs, so nobody may change them.
+type cluster struct {
+	spec
+	// hash is what hashMark stands for.
+	hash       string
+	daemonSets []*apps.DaemonSet
+	nodes      []*core.Node
+	pods       []*core.Pod
+	revisions  []*apps.ControllerRevision
+	// live is the API's first DaemonSet; nil when it is gone.
+	live *apps.DaemonSet
+	// unseen are the revisions that only the API has.
+	unseen []*apps.ControllerRevision
+}
+
+// subject is the DaemonSet that is synced.
+func (c *cluster) subject() *apps.DaemonSet { return c.daemonSets[0] }
+
+// readRequest decodes a line, with hashMark replaced by the hash.
+func readRequest(line []byte) (*request, *cluster, error) {
+	asked, err := decodeRequest(line)
+	if err != nil {
+		return nil, nil, err
+	}
+	hash, err := revisionHash(asked.Case.DaemonSets)
+	if err != nil {
+		return nil, nil, err
+	}
+	if bytes.Contains(line, []byte(hashMark)) {
+		if asked, err = decodeRequest(bytes.ReplaceAll(line, []byte(hashMark), []byte(hash))); err != nil {
+			return nil, nil, err
+		}
+		if again, err := revisionHash(asked.Case.DaemonSets); err != nil || again != hash {
+			return nil, nil, fmt.Errorf("daemonSets[0].spec.template: it cannot contain its own hash (%s)", hashMark)
+		}
+	}
+	cluster, err := newCluster(&asked.Case, hash)
+	return asked, cluster, err
+}
+
+func decodeRequest(line []byte) (*request, error) {
+	asked := &request{Runs: 1, Order: orderGiven}
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(asked); err != nil {
+		return nil, err
+	}
+	if !slices.Contains([]string{orderGiven, orderShuffled}, asked.Order) {
+		return nil, fmt.Errorf("order: %q is neither %q nor %q", asked.Order, orderGiven, orderShuffled)
+	}
+	if asked.Runs < 1 {
+		return nil, fmt.Errorf("runs: %d is no number of runs", asked.Runs)
+	}
+	return asked, nil
+}
+
+// revisionHash is the hash that a new revision of the first DaemonSet would get.
+func revisionHash(daemonSets []json.RawMessage) (string, error) {
+	if len(daemonSets) == 0 {
+		return "", fmt.Errorf("daemonSets: there is none to sync")
+	}
+	ds, err := decode[apps.DaemonSet]("daemonSets[0]", daemonSets[0])
+	if err != nil {
+		return "", err
+	}
+	return controller.ComputeHash(&ds.Spec.Template, ds.Status.CollisionCount), nil
+}
+
+func newCluster(spec *spec, hash string) (*cluster, error) {
+	c := &cluster{spec: *spec, hash: hash}
+	var err error
+	if c.daemonSets, err = decodeAll[apps.DaemonSet]("daemonSets", spec.DaemonSets); err != nil {
+		return nil, err
+	}
+	if c.nodes, err = decodeAll[core.Node]("nodes", spec.Nodes); err != nil {
+		return nil, err
+	}
+	if c.pods, err = decodeAll[core.Pod]("pods", spec.Pods); err != nil {
+		return nil, err
+	}
+	if c.revisions, err = decodeRevisions("revisions", spec.Revisions); err != nil {
+		return nil, err
+	}
+	if c.unseen, err = decodeRevisions("live.revisions", spec.Live.Revisions); err != nil {
+		return nil, err
+	}
+	if c.live, err = decodeLive(c.subject(), spec.Live.DaemonSet); err != nil {
+		return nil, err
+	}
+	return c, c.check()
+}
+
+// check refuses what would be ignored, or would not happen as the case says.
+func (c *cluster) check() error {
+	for i, fault := range c.Faults {
+		if !slices.Contains(operations, fault.Op) {
+			return fmt.Errorf("faults[%d].op: %q is none of %s", i, fault.Op, strings.Join(operations, ", "))
+		}
+		if fault.Code < 400 {
+			return fmt.Errorf("faults[%d].code: %d refuses nothing", i, fault.Code)
+		}
+	}
+	for i, gone := range c.Live.Gone {
+		resource, _, _ := strings.Cut(gone, "/")
+		if resource != podResource && resource != revisionResource {
+			return fmt.Errorf("live.gone[%d]: %q is neither %s/NAME nor %s/NAME", i, gone, podResource, revisionResource)
+		}
+	}
+	for i, entry := range c.Backoff {
+		if entry.steps() == 0 {
+			return fmt.Errorf("backoff[%d].delaySeconds: %d is not 1, 2, 4, … 512 or 900", i, entry.DelaySeconds)
+		}
+	}
+	return nil
+}
+
+// decodeLive is the API's DaemonSet, given what the case says about it.
+func decodeLive(cached *apps.DaemonSet, live json.RawMessage) (*apps.DaemonSet, error) {
+	switch {
+	case live == nil:
+		return cached, nil
+	case string(live) == "null":
+		return nil, nil
+	default:
+		return decode[apps.DaemonSet]("live.daemonSet", live)
+	}
+}
+
+func decodeRevisions(what string, specs []revisionSpec) ([]*apps.ControllerRevision, error) {
+	revisions := make([]*apps.ControllerRevision, len(specs))
+	seen := map[string]bool{}
+	for i, spec := range specs {
+		what := fmt.Sprintf("%s[%d]", what, i)
+		revision, err := decode[apps.ControllerRevision](what+".object", spec.Object)
+		if err != nil {
+			return nil, err
+		}
+		if err := unique(what, revision, seen); err != nil {
+			return nil, err
+		}
+		if !json.Valid([]byte(spec.Data)) {
+			return nil, fmt.Errorf("%s.data: it is not JSON", what)
+		}
+		// As an apiserver escapes it.
+		var escaped bytes.Buffer
+		json.HTMLEscape(&escaped, []byte(spec.Data))
+		revision.Data.Raw = escaped.Bytes()
+		revisions[i] = revision
+	}
+	return revisions, nil
+}
+
+// object is a pointer to a Kubernetes type.
+type object[T any] interface {
+	*T
+	meta.Object
+	runtime.Object
+}
+
+func decodeAll[T any, O object[T]](what string, texts []json.RawMessage) ([]*T, error) {
+	objects := make([]*T, len(texts))
+	seen := map[string]bool{}
+	for i, text := range texts {
+		what := fmt.Sprintf("%s[%d]", what, i)
+		object, err := decode[T, O](what, text)
+		if err != nil {
+			return nil, err
+		}
+		if err := unique(what, O(object), seen); err != nil {
+			return nil, err
+		}
+		objects[i] = object
+	}
+	return objects, nil
+}
+
+// decode reads an object as a real client does: case-sensitively, without what its type does not know, and with the kind
+// left to the type.
+func decode[T any, O object[T]](what string, text []byte) (*T, error) {
+	decoded := new(T)
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, decoded); err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	O(decoded).GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return decoded, nil
+}
+
+// unique refuses a second object of the same name: a cache cannot hold both.
+func unique(what string, object meta.Object, seen map[string]bool) error {
+	key := object.GetNamespace() + "/" + object.GetName()
+	if seen[key] {
+		return fmt.Errorf("%s: there is another %s", what, key)
+	}
+	seen[key] = true
+	return nil
+}
+
+// gone are the keys of what the API does not have any more.
+func (c *cluster) gone() []objectKey {
+	keys := make([]objectKey, len(c.Live.Gone))
+	for i, gone := range c.Live.Gone {
+		resource, name, _ := strings.Cut(gone, "/")
+		keys[i] = objectKey{resource, c.subject().Namespace, name}
+	}
+	return keys
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-base/featuregate"
+	_ "k8s.io/kubernetes/pkg/features" // registers the gates
+)
+
+// driver syncs cases.
+type driver struct {
+	client kubernetes.Interface
+}
+
+func newDriver() (*driver, error) {
+	client, err := newClient()
+	return &driver{client: client}, err
+}
+
+// outcomes are the distinct outcomes of a request, in the order in which they were seen first.
+func (d *driver) outcomes(line []byte) ([]json.RawMessage, error) {
+	asked, cluster, err := readRequest(line)
+	if err != nil {
+		return nil, err
+	}
+	defaults, err := setGates(cluster.FeatureGates)
+	if err != nil {
+		return nil, err
+	}
+	defer defaults()
+	var distinct []json.RawMessage
+	seen := map[string]bool{}
+	for number := range asked.Runs {
+		var chance *rand.Rand
+		if asked.Order == orderShuffled {
+			chance = rand.New(rand.NewPCG(cluster.Seed, uint64(number)))
+		}
+		outcome, err := d.sync(cluster, chance)
+		if err != nil {
+			return nil, err
+		}
+		key, text, err := encode(outcome, cluster.hash)
+		if err != nil {
+			return nil, err
+		}
+		if !seen[key] {
+			seen[key] = true
+			distinct = append(distinct, text)
+		}
+	}
+	return distinct, nil
+}
+
+func (d *driver) sync(c *cluster, chance *rand.Rand) (*outcome, error) {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	trial, err := newTrial(ctx, d.client, c, chance)
+	if err != nil {
+		return nil, err
+	}
+	return trial.do(ctx)
+}
+
+// encode is an outcome as it is told, and what tells it from another. Several errors at once are joined in the order in which
+// they came in, which is as meaningless as that of calls; so errors of the same words are the same.
+func encode(o *outcome, hash string) (key string, text json.RawMessage, err error) {
+	text, err = encodeRaw(o, hash)
+	if err != nil || o.Error == "" {
+		return string(text), text, err
+	}
+	words := strings.FieldsFunc(o.Error, func(r rune) bool { return strings.ContainsRune(" ,[]", r) })
+	slices.Sort(words)
+	same := *o
+	same.Error = strings.Join(words, " ")
+	sorted, err := encodeRaw(&same, hash)
+	return string(sorted), text, err
+}
+
+func encodeRaw(o *outcome, hash string) (json.RawMessage, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(o); err != nil {
+		return nil, fmt.Errorf("encoding an outcome: %w", err)
+	}
+	return bytes.ReplaceAll(bytes.TrimSpace(text.Bytes()), []byte(hash), []byte(hashMark)), nil
+}
+
+// address is where something was in memory. Upstream prints some by accident: whole objects with their pointers, and the
+// pointers to two collision counts in place of the counts.
+var address = regexp.MustCompile(`0xc[0-9a-f]{6,}|\b82[0-9]{10}\b`)
+
+// told is the text of an error, without what says nothing.
+func told(err error) string { return address.ReplaceAllString(err.Error(), "0x…") }
+
+// setGates turns feature gates on, and returns how to turn all of them back.
+func setGates(names []string) (back func(), err error) {
+	gates := utilfeature.DefaultMutableFeatureGate
+	before, on := map[string]bool{}, map[string]bool{}
+	known := gates.GetAll()
+	for _, name := range names {
+		if _, ok := known[featuregate.Feature(name)]; !ok {
+			return nil, fmt.Errorf("featureGates: there is no %q", name)
+		}
+		before[name], on[name] = gates.Enabled(featuregate.Feature(name)), true
+	}
+	if len(names) == 0 {
+		return func() {}, nil
+	}
+	if err := gates.SetFromMap(on); err != nil {
+		return nil, fmt.Errorf("featureGates: %w", err)
+	}
+	return func() {
+		if err := gates.SetFromMap(before); err != nil {
+			panic(fmt.Sprintf("turning feature gates back: %v", err))
+		}
+	}, nil
+}

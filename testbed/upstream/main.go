@@ -1,0 +1,85 @@
+// Upstream drives Kubernetes' own DaemonSet controller, unmodified, over the caches and the API of one case, one sync at a
+// time, and tells every call that it made. It reads a request per line from standard input and writes an answer per line to
+// standard output; README.md describes both.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/go-logr/logr"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "upstream:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, in io.Reader, out io.Writer) error {
+	if len(args) == 0 {
+		return serve(in, out)
+	}
+	return errors.New("usage: upstream < REQUESTS")
+}
+
+// serve answers requests until there are no more.
+func serve(in io.Reader, out io.Writer) error {
+	silence()
+	driver, err := newDriver()
+	if err != nil {
+		return err
+	}
+	requests, answers := bufio.NewReaderSize(in, 1<<20), bufio.NewWriterSize(out, 1<<20)
+	for {
+		line, err := requests.ReadBytes('\n')
+		if len(bytes.TrimSpace(line)) > 0 {
+			if err := reply(driver, line, answers); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading a request: %w", err)
+		}
+	}
+}
+
+// silence keeps upstream from logging: what it did is told in the outcome.
+func silence() {
+	klog.SetLogger(logr.Discard())
+	// The default handlers also sleep, to slow down a controller that fails in a loop.
+	utilruntime.ErrorHandlers = nil
+	utilruntime.ReallyCrash = false
+}
+
+// answer is what is written for a request: outcomes, or why there are none.
+type answer struct {
+	Outcomes []json.RawMessage `json:"outcomes,omitempty"`
+	Refused  string            `json:"refused,omitempty"`
+}
+
+func reply(driver *driver, line []byte, out *bufio.Writer) error {
+	var answer answer
+	if outcomes, err := driver.outcomes(line); err != nil {
+		answer.Refused = err.Error()
+	} else {
+		answer.Outcomes = outcomes
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(answer); err != nil {
+		return fmt.Errorf("writing an answer: %w", err)
+	}
+	return out.Flush()
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	core "k8s.io/api/core/v1"
+)
+
+// The resources that the controller calls.
+const (
+	daemonSetResource = "daemonsets"
+	podResource       = "pods"
+	revisionResource  = "controllerrevisions"
+)
+
+// operations are the words for calls, in outcomes and in faults.
+var operations = []string{
+	"create-pod", "delete-pod", "adopt-pod", "release-pod", "relabel-pod", "get-pod",
+	"create-revision", "adopt-revision", "release-revision", "delete-revision", "get-revision", "update-revision",
+	"get-daemonset", "update-status",
+}
+
+// call is a request to the API, taken apart.
+type call struct {
+	method      string
+	namespace   string
+	resource    string
+	name        string
+	subresource string
+	contentType string
+	body        []byte
+}
+
+// newCall takes a request apart. Its path is /api/v1/namespaces/NS/RESOURCE/NAME/SUBRESOURCE or the same under /apis/apps/v1.
+func newCall(request *http.Request, body []byte) call {
+	_, path, _ := strings.Cut(request.URL.Path, "/namespaces/")
+	parts := append(strings.Split(path, "/"), "", "", "")
+	return call{
+		method:      request.Method,
+		namespace:   parts[0],
+		resource:    parts[1],
+		name:        parts[2],
+		subresource: parts[3],
+		contentType: request.Header.Get("Content-Type"),
+		body:        body,
+	}
+}
+
+// patchBody is what tells one kind of patch from another.
+type patchBody struct {
+	Metadata struct {
+		UID             string `json:"uid"`
+		OwnerReferences []struct {
+			Patch string `json:"$patch"`
+		} `json:"ownerReferences"`
+	} `json:"metadata"`
+}
+
+// operation is the word for the call, and the name that goes with it: the node's for a created pod, else the object's.
+// A call that has no word here is one that this program does not know: its method and path stand for it.
+func (c *call) operation() (op, name string) {
+	name = c.name
+	switch c.method + " " + c.resource + "/" + c.subresource {
+	case "POST " + podResource + "/":
+		op, name = "create-pod", targetNode(c.body)
+	case "DELETE " + podResource + "/":
+		op = "delete-pod"
+	case "GET " + podResource + "/":
+		op = "get-pod"
+	case "PATCH " + podResource + "/":
+		op = c.patchOperation() + "-pod"
+	case "POST " + revisionResource + "/":
+		op, name = "create-revision", metadataOf(c.body).Name
+	case "DELETE " + revisionResource + "/":
+		op = "delete-revision"
+	case "GET " + revisionResource + "/":
+		op = "get-revision"
+	case "PUT " + revisionResource + "/":
+		op = "update-revision"
+	case "PATCH " + revisionResource + "/":
+		op = c.patchOperation() + "-revision"
+	case "GET " + daemonSetResource + "/":
+		op = "get-daemonset"
+	case "PUT " + daemonSetResource + "/status":
+		op = "update-status"
+	default:
+		op = strings.Join([]string{c.method, c.resource, c.subresource}, " ")
+	}
+	return op, name
+}
+
+func (c *call) patchOperation() string {
+	var body patchBody
+	// A patch that is not JSON is refused when it is applied.
+	_ = json.Unmarshal(c.body, &body)
+	owners := body.Metadata.OwnerReferences
+	if len(owners) == 0 {
+		return "relabel"
+	}
+	for _, owner := range owners {
+		if owner.Patch == "delete" {
+			return "release"
+		}
+	}
+	return "adopt"
+}
+
+// metadataBody is an object's name in the making.
+type metadataBody struct {
+	Name         string `json:"name"`
+	GenerateName string `json:"generateName"`
+}
+
+func metadataOf(body []byte) metadataBody {
+	var object struct {
+		Metadata metadataBody `json:"metadata"`
+	}
+	_ = json.Unmarshal(body, &object)
+	return object.Metadata
+}
+
+// targetNode is the node that a created pod's required affinity names.
+func targetNode(body []byte) string {
+	var pod struct {
+		Spec struct {
+			Affinity *core.Affinity `json:"affinity"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(body, &pod); err != nil || pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil {
+		return ""
+	}
+	required := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	if required == nil {
+		return ""
+	}
+	for _, term := range required.NodeSelectorTerms {
+		for _, field := range term.MatchFields {
+			if field.Key == "metadata.name" && len(field.Values) == 1 {
+				return field.Values[0]
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// outcome is what one sync did, as it is told.
+type outcome struct {
+	Panic        string          `json:"panic,omitempty"`
+	Error        string          `json:"error,omitempty"`
+	Calls        []recordedCall  `json:"calls"`
+	Events       []recordedEvent `json:"events"`
+	Requeue      []float64       `json:"requeue"`
+	Expectations *outstanding    `json:"expectations"`
+	Backoff      []backoffEntry  `json:"backoff"`
+}
+
+// recordedEvent is an event as an outcome tells it.
+type recordedEvent struct {
+	Type    string `json:"type"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+func (a recordedEvent) compare(b recordedEvent) int {
+	return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message))
+}
+
+// outstanding are the creates and deletes that the controller still waits for. Its counters may be negative.
+type outstanding struct {
+	Adds int64 `json:"adds"`
+	Dels int64 `json:"dels"`
+}
+
+// recorder is the controller's event recorder. A real one sends events later, from a goroutine of its own.
+type recorder struct {
+	mutex  sync.Mutex
+	events []recordedEvent
+}
+
+var _ record.EventRecorder = &recorder{}
+
+func (r *recorder) Event(_ runtime.Object, eventType, reason, message string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.events = append(r.events, recordedEvent{Type: eventType, Reason: reason, Message: message})
+}
+
+func (r *recorder) Eventf(object runtime.Object, eventType, reason, format string, args ...any) {
+	r.Event(object, eventType, reason, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) AnnotatedEventf(object runtime.Object, _ map[string]string, eventType, reason, format string, args ...any) {
+	r.Eventf(object, eventType, reason, format, args...)
+}
+
+// queue is the controller's queue: it remembers what is to be looked at again later, and hands out nothing.
+type queue struct {
+	// The controller's own, shut down.
+	workqueue.TypedRateLimitingInterface[string]
+	requeue []float64
+}
+
+func (q *queue) AddAfter(_ string, after time.Duration) {
+	q.requeue = append(q.requeue, after.Seconds())
+}
+
+// sorted is the same outcome with what has no order in one.
+func (o *outcome) sorted() *outcome {
+	slices.SortFunc(o.Calls, recordedCall.compare)
+	slices.SortFunc(o.Events, recordedEvent.compare)
+	slices.SortFunc(o.Backoff, backoffEntry.compare)
+	slices.Sort(o.Requeue)
+	return o
+}
