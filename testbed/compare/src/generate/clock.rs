@@ -1,0 +1,71 @@
+//! The moment of the sync, and times around it in the forms in which objects carry them.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::odds::Odds;
+
+/// The moment of the sync.
+pub(super) struct Clock {
+    /// The moment.
+    pub(super) now: Timestamp,
+    /// Its whole second; objects carry no smaller unit.
+    second: i64,
+}
+
+impl Clock {
+    pub(super) fn draw(odds: &mut Odds) -> Self {
+        let second = 1_767_322_805 + odds.between(0..=30_000_000);
+        let nanosecond = match odds.below(10) {
+            0..=2 => 0,
+            3 => 1,
+            4 | 5 => 999_999_999,
+            _ => odds.between(2..=999_999_998),
+        };
+        let start = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(second);
+        Self {
+            now: start + SignedDuration::from_nanos(nanosecond),
+            second,
+        }
+    }
+
+    /// So many seconds ago, or ahead when negative, as objects write it.
+    pub(super) fn before(&self, seconds: i64) -> String {
+        let time = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(self.second - seconds);
+        time.to_string()
+    }
+
+    /// Exactly so long ago, as the controller remembers it.
+    pub(super) fn exactly_before(&self, ago: SignedDuration) -> String {
+        (self.now - ago).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::census::{self, Situation};
+
+    const SITUATIONS: &[Situation] = &[
+        ("on the second", |case| !case.now.contains('.')),
+        ("a nanosecond after", |case| case.now.contains(".000000001Z")),
+        ("a nanosecond before", |case| case.now.contains(".999999999Z")),
+    ];
+
+    #[test]
+    fn every_situation_occurs() {
+        census::assert_all_occur(SITUATIONS);
+    }
+
+    #[test]
+    fn objects_carry_whole_seconds() {
+        let clock = Clock {
+            now: "2026-01-02T03:04:05.000000006Z".parse().expect("a time"),
+            second: 1_767_323_045,
+        };
+        assert_eq!(clock.before(5), "2026-01-02T03:04:00Z");
+        assert_eq!(
+            clock.exactly_before(SignedDuration::from_nanos(7)),
+            "2026-01-02T03:04:04.999999999Z"
+        );
+    }
+}

@@ -1,0 +1,97 @@
+//! Who controls an object.
+
+use serde_json::{Value, json};
+
+use super::odds::Odds;
+
+/// Who controls a pod or a revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// The DaemonSet that is synced.
+    Ours,
+    /// Nobody.
+    Nobody,
+    /// Nobody; the DaemonSet and another object are named without being its controller.
+    Mentioned,
+    /// A former DaemonSet of the same name.
+    Former,
+    /// Another DaemonSet.
+    Neighbour,
+    /// A controller of another kind.
+    Other,
+}
+
+/// Someone else than the DaemonSet that is synced.
+pub(super) fn foreigner(odds: &mut Odds) -> Owner {
+    odds.pick(&[Owner::Former, Owner::Neighbour, Owner::Other])
+}
+
+/// Whom references name.
+#[derive(Clone, Debug)]
+pub(super) struct Names {
+    /// The name of the DaemonSet that is synced.
+    pub(super) name: String,
+    /// Its uid.
+    pub(super) uid: String,
+    /// The uid of the former DaemonSet of that name.
+    pub(super) former: String,
+    /// The name of another DaemonSet.
+    pub(super) neighbour: String,
+    /// Its uid.
+    pub(super) neighbour_uid: String,
+}
+
+impl Names {
+    /// The references that say so; null for none.
+    pub(super) fn references(&self, owner: Owner) -> Value {
+        match owner {
+            Owner::Ours => json!([controller("DaemonSet", &self.name, &self.uid)]),
+            Owner::Nobody => Value::Null,
+            Owner::Mentioned => json!([
+                {"apiVersion": "v1", "kind": "ConfigMap", "name": "config", "uid": self.former},
+                {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": self.name, "uid": self.uid},
+            ]),
+            Owner::Former => json!([controller("DaemonSet", &self.name, &self.former)]),
+            Owner::Neighbour => json!([controller("DaemonSet", &self.neighbour, &self.neighbour_uid)]),
+            Owner::Other => json!([controller("StatefulSet", &self.name, &self.neighbour_uid)]),
+        }
+    }
+}
+
+fn controller(kind: &str, name: &str, uid: &str) -> Value {
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "name": name,
+        "uid": uid,
+        "controller": true,
+        "blockOwnerDeletion": true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_controller_owns() {
+        let names = Names {
+            name: "a".into(),
+            uid: "1".into(),
+            former: "0".into(),
+            neighbour: "b".into(),
+            neighbour_uid: "2".into(),
+        };
+        let controllers = |owner| {
+            let references = names.references(owner);
+            let all = references.as_array().cloned().unwrap_or_default();
+            all.iter().filter(|one| one["controller"] == true).count()
+        };
+        for owner in [Owner::Ours, Owner::Former, Owner::Neighbour, Owner::Other] {
+            assert_eq!(controllers(owner), 1, "{owner:?}");
+        }
+        for owner in [Owner::Nobody, Owner::Mentioned] {
+            assert_eq!(controllers(owner), 0, "{owner:?}");
+        }
+    }
+}

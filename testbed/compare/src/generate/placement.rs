@@ -1,0 +1,356 @@
+//! Where a template may run: node name, node selector, affinity, tolerations.
+
+use serde_json::{Map, Value, json};
+
+use super::node::{NUMBERS, TAINT_NUMBERS};
+use super::odds::Odds;
+
+/// Adds to a pod's spec what restricts or frees it; most pods have little of it.
+pub(super) fn add(odds: &mut Odds, spec: &mut Value, nodes: &[String], numeric: bool) {
+    if odds.in_hundred(12) {
+        spec["nodeSelector"] = node_selector(odds);
+    }
+    if odds.in_hundred(3) {
+        spec["nodeName"] = node_name(odds, nodes).into();
+    }
+    if odds.in_hundred(22) {
+        spec["affinity"] = affinity(odds, nodes);
+    }
+    if numeric || odds.in_hundred(35) {
+        let count = 1 + odds.below(3);
+        let tolerations: Vec<_> = (0..count).map(|_| toleration(odds, numeric)).collect();
+        spec["tolerations"] = tolerations.into();
+    }
+}
+
+fn node_name(odds: &mut Odds, nodes: &[String]) -> String {
+    match odds.maybe(nodes) {
+        Some(name) if odds.in_hundred(80) => name.clone(),
+        _ => "no-such-node".to_owned(),
+    }
+}
+
+fn node_selector(odds: &mut Odds) -> Value {
+    let mut selector = Map::new();
+    for _ in 0..=odds.below(2) {
+        let (key, value) = odds.weighted(&[
+            (6, ("kubernetes.io/os", "linux")),
+            (4, ("color", "blue")),
+            (2, ("color", "")),
+            (3, ("zone", "a")),
+            (1, ("missing", "")),
+            (1, ("n", "007")),
+        ]);
+        selector.insert(key.to_owned(), value.into());
+    }
+    selector.into()
+}
+
+fn affinity(odds: &mut Odds, nodes: &[String]) -> Value {
+    let mut affinity = Map::new();
+    let mut node_affinity = Map::new();
+    if odds.in_hundred(75) {
+        let terms = match odds.below(40) {
+            0 => json!([]),
+            1 => Value::Null,
+            _ => (0..=odds.below(3)).map(|_| term(odds, nodes)).collect(),
+        };
+        node_affinity.insert(
+            "requiredDuringSchedulingIgnoredDuringExecution".into(),
+            json!({ "nodeSelectorTerms": terms }),
+        );
+    }
+    if odds.in_hundred(30) {
+        node_affinity.insert(
+            "preferredDuringSchedulingIgnoredDuringExecution".into(),
+            json!([{"weight": odds.between(1..=100), "preference": {"matchExpressions": [expression(odds)]}}]),
+        );
+    }
+    if !node_affinity.is_empty() || odds.in_hundred(30) {
+        affinity.insert("nodeAffinity".into(), node_affinity.into());
+    }
+    if odds.in_hundred(15) {
+        let kind = odds.pick(&["podAffinity", "podAntiAffinity"]);
+        affinity.insert(
+            kind.into(),
+            json!({"requiredDuringSchedulingIgnoredDuringExecution": [
+                {"labelSelector": {"matchLabels": {"app": "other"}}, "topologyKey": "kubernetes.io/hostname"},
+            ]}),
+        );
+    }
+    affinity.into()
+}
+
+fn term(odds: &mut Odds, nodes: &[String]) -> Value {
+    let mut term = Map::new();
+    let (expressions, fields) = odds.weighted(&[
+        (10, (1, 0)),
+        (5, (2, 0)),
+        (4, (0, 1)),
+        (2, (1, 1)),
+        (1, (0, 2)),
+        (1, (0, 0)),
+    ]);
+    if expressions > 0 {
+        let all: Vec<_> = (0..expressions).map(|_| expression(odds)).collect();
+        term.insert("matchExpressions".into(), all.into());
+    }
+    if fields > 0 {
+        let all: Vec<_> = (0..fields).map(|_| field(odds, nodes)).collect();
+        term.insert("matchFields".into(), all.into());
+    }
+    term.into()
+}
+
+/// A requirement; without values when there are none, as it is served.
+fn requirement(key: &str, operator: &str, values: &[&str]) -> Value {
+    if values.is_empty() {
+        json!({"key": key, "operator": operator})
+    } else {
+        json!({"key": key, "operator": operator, "values": values})
+    }
+}
+
+fn expression(odds: &mut Odds) -> Value {
+    if odds.in_hundred(15) {
+        return invalid_expression(odds);
+    }
+    let key = odds.pick(&["kubernetes.io/os", "color", "zone", "missing"]);
+    let values: &[&str] = odds.pick(&[
+        &["linux"][..],
+        &["blue"],
+        &["blue", "green", ""],
+        &["a", "linux"],
+        &[""],
+    ]);
+    match odds.below(8) {
+        0 | 1 => requirement(key, "In", values),
+        2 | 3 => requirement(key, "NotIn", values),
+        4 => requirement(key, "Exists", &[]),
+        5 => requirement(key, "DoesNotExist", &[]),
+        6 => requirement("n", "Gt", &[odds.pick(NUMBERS)]),
+        _ => requirement("n", "Lt", &[odds.pick(NUMBERS)]),
+    }
+}
+
+/// Expressions that no node matches since they are invalid (D-14).
+fn invalid_expression(odds: &mut Odds) -> Value {
+    let long = "x".repeat(64);
+    match odds.below(14) {
+        0 => requirement("color", "Near", &["blue"]),
+        1 => requirement("color", "In", &[]),
+        2 => requirement("color", "NotIn", &[]),
+        3 => requirement("color", "Exists", &["blue"]),
+        4 => requirement("missing", "DoesNotExist", &["blue"]),
+        5 => requirement("n", "Gt", &["1", "2"]),
+        6 => requirement("n", "Lt", &["1.5"]),
+        7 => requirement("n", "Gt", &["-6"]),
+        8 => requirement("n", "Lt", &["9223372036854775808"]),
+        9 => requirement("n", "Gt", &["+1"]),
+        10 => requirement("color", "In", &["blue", "a b"]),
+        11 => requirement("color", "NotIn", &[&long]),
+        12 => requirement("-color", "DoesNotExist", &[]),
+        _ => requirement("UPPER/color", "NotIn", &["x"]),
+    }
+}
+
+fn field(odds: &mut Odds, nodes: &[String]) -> Value {
+    let name = node_name(odds, nodes);
+    let name = name.as_str();
+    match odds.below(12) {
+        0..=3 => requirement("metadata.name", "NotIn", &[name]),
+        4..=6 => requirement("metadata.name", "In", &[name]),
+        7 => requirement("metadata.name", "In", &[name, "other"]),
+        8 => requirement("metadata.name", "NotIn", &[]),
+        9 => requirement("metadata.name", "Exists", &[]),
+        10 => requirement("metadata.namespace", "NotIn", &["x"]),
+        _ => requirement("metadata.uid", "In", &[""]),
+    }
+}
+
+/// A toleration; without a value when that is empty, as it is served.
+fn toleration(odds: &mut Odds, numeric: bool) -> Value {
+    let mut toleration = any_toleration(odds, numeric);
+    if toleration["value"] == ""
+        && let Some(members) = toleration.as_object_mut()
+    {
+        members.remove("value");
+    }
+    toleration
+}
+
+fn any_toleration(odds: &mut Odds, numeric: bool) -> Value {
+    if odds.in_hundred(if numeric { 60 } else { 4 }) {
+        let mut toleration = json!({
+            "key": "level",
+            "operator": odds.pick(&["Gt", "Lt"]),
+            "value": odds.pick(TAINT_NUMBERS),
+        });
+        if odds.in_hundred(50) {
+            toleration["effect"] = odds.pick(&["NoSchedule", "NoExecute"]).into();
+        }
+        return toleration;
+    }
+    let mut toleration = match odds.below(14) {
+        0..=2 => json!({"key": "dedicated", "value": "user1"}),
+        3 => json!({"key": "dedicated", "operator": "Equal", "value": "user1"}),
+        4 | 5 => json!({"key": "dedicated", "operator": "Exists"}),
+        6 => json!({"operator": "Exists"}),
+        7 => json!({"operator": "Equal", "value": "user1"}),
+        8 => json!({"key": "level", "operator": "Equal", "value": odds.pick(TAINT_NUMBERS)}),
+        9 => json!({"key": "dedicated", "operator": "Near", "value": "user1"}),
+        10 => json!({"key": "node.kubernetes.io/out-of-service", "operator": "Exists"}),
+        _ => return automatic_toleration(odds),
+    };
+    if odds.in_hundred(70) {
+        let effect = odds.pick(&["NoSchedule", "NoSchedule", "NoExecute", "PreferNoSchedule"]);
+        toleration["effect"] = effect.into();
+        if effect == "NoExecute" && odds.in_hundred(40) {
+            toleration["tolerationSeconds"] = odds.pick(&[0_i64, 300, -1]).into();
+        }
+    }
+    toleration
+}
+
+/// One of those that the controller adds, or one that is nearly one of them (D-18, D-19).
+fn automatic_toleration(odds: &mut Odds) -> Value {
+    match odds.below(7) {
+        0 | 1 => json!({
+            "key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute",
+            "tolerationSeconds": odds.pick(&[0, 300]),
+        }),
+        2 => json!({
+            "key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute",
+            "tolerationSeconds": 300,
+        }),
+        3 => json!({"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"}),
+        4 => json!({"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoSchedule"}),
+        5 => json!({"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"}),
+        _ => {
+            json!({"key": "node.kubernetes.io/network-unavailable", "operator": "Exists", "effect": "NoSchedule"})
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Case;
+    use crate::generate::census::{self, Situation, items, template};
+
+    fn terms(case: &Case) -> &[Value] {
+        let node = &template(case)["spec"]["affinity"]["nodeAffinity"];
+        items(&node["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"])
+    }
+
+    fn has(case: &Case, member: &str, key: &str, operator: &str) -> bool {
+        terms(case)
+            .iter()
+            .flat_map(|term| items(&term[member]))
+            .any(|requirement| {
+                requirement["operator"] == operator && (key.is_empty() || requirement["key"] == key)
+            })
+    }
+
+    fn tolerates(case: &Case, matches: impl Fn(&Value) -> bool) -> bool {
+        items(&template(case)["spec"]["tolerations"]).iter().any(matches)
+    }
+
+    const SITUATIONS: &[Situation] = &[
+        ("a node selector", |case| {
+            template(case)["spec"]["nodeSelector"].is_object()
+        }),
+        ("a node name", |case| {
+            template(case)["spec"]["nodeName"].is_string()
+        }),
+        ("In", |case| has(case, "matchExpressions", "", "In")),
+        ("NotIn", |case| has(case, "matchExpressions", "", "NotIn")),
+        ("Exists", |case| has(case, "matchExpressions", "", "Exists")),
+        ("DoesNotExist", |case| {
+            has(case, "matchExpressions", "", "DoesNotExist")
+        }),
+        ("Gt", |case| has(case, "matchExpressions", "", "Gt")),
+        ("Lt", |case| has(case, "matchExpressions", "", "Lt")),
+        ("an unknown operator", |case| {
+            has(case, "matchExpressions", "", "Near")
+        }),
+        ("an invalid key", |case| {
+            has(case, "matchExpressions", "-color", "DoesNotExist")
+        }),
+        ("a field in", |case| {
+            has(case, "matchFields", "metadata.name", "In")
+        }),
+        ("a field not in", |case| {
+            has(case, "matchFields", "metadata.name", "NotIn")
+        }),
+        ("an invalid field", |case| {
+            has(case, "matchFields", "metadata.name", "Exists")
+        }),
+        ("a foreign field", |case| {
+            has(case, "matchFields", "metadata.uid", "In")
+        }),
+        ("an empty term", |case| {
+            terms(case).iter().any(|term| *term == json!({}))
+        }),
+        ("several terms", |case| terms(case).len() > 1),
+        ("no term", |case| {
+            let node = &template(case)["spec"]["affinity"]["nodeAffinity"];
+            node["requiredDuringSchedulingIgnoredDuringExecution"].is_object() && terms(case).is_empty()
+        }),
+        ("preferred terms", |case| {
+            let node = &template(case)["spec"]["affinity"]["nodeAffinity"];
+            node["preferredDuringSchedulingIgnoredDuringExecution"].is_array()
+        }),
+        ("an affinity between pods", |case| {
+            template(case)["spec"]["affinity"]["podAntiAffinity"].is_object()
+        }),
+        ("an empty affinity", |case| {
+            template(case)["spec"]["affinity"] == json!({})
+        }),
+        ("a toleration without operator", |case| {
+            tolerates(case, |one| one["operator"].is_null())
+        }),
+        ("a toleration of all", |case| {
+            tolerates(case, |one| *one == json!({"operator": "Exists"}))
+        }),
+        ("Equal without key", |case| {
+            tolerates(case, |one| one["key"].is_null() && one["operator"] == "Equal")
+        }),
+        ("a toleration above", |case| {
+            tolerates(case, |one| one["operator"] == "Gt")
+        }),
+        ("a toleration below", |case| {
+            tolerates(case, |one| one["operator"] == "Lt")
+        }),
+        ("numbers with their gate", |case| {
+            !case.feature_gates.is_empty() && tolerates(case, |one| one["operator"] == "Gt")
+        }),
+        ("numbers without their gate", |case| {
+            case.feature_gates.is_empty() && tolerates(case, |one| one["operator"] == "Gt")
+        }),
+        ("an unknown toleration", |case| {
+            tolerates(case, |one| one["operator"] == "Near")
+        }),
+        ("a toleration for no seconds", |case| {
+            tolerates(case, |one| one["tolerationSeconds"] == 0)
+        }),
+        ("an automatic toleration with seconds", |case| {
+            tolerates(case, |one| {
+                one["key"] == "node.kubernetes.io/not-ready"
+                    && one["effect"] == "NoExecute"
+                    && one["tolerationSeconds"] == 300
+            })
+        }),
+        ("an automatic toleration twice", |case| {
+            let all = items(&template(case)["spec"]["tolerations"]);
+            let is_automatic =
+                |one: &&Value| one["key"] == "node.kubernetes.io/not-ready" && one["effect"] == "NoExecute";
+            all.iter().filter(is_automatic).count() > 1
+        }),
+    ];
+
+    #[test]
+    fn every_situation_occurs() {
+        census::assert_all_occur(SITUATIONS);
+    }
+}

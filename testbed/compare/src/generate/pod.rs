@@ -1,0 +1,340 @@
+//! Pods.
+
+use serde_json::{Map, Value, json};
+
+use super::cluster::Cluster;
+use super::odds::Odds;
+use super::owner::Owner;
+use super::selector::APP;
+
+pub(super) const HASH_LABEL: &str = "controller-revision-hash";
+pub(super) const GENERATION_LABEL: &str = "pod-template-generation";
+
+/// The node of a pod.
+#[derive(Clone, Debug)]
+pub(super) enum Target {
+    /// Bound to it.
+    Bound(String),
+    /// Meant for it, not bound.
+    Meant(String),
+    /// Not bound, with required affinity of its own; null for none.
+    Odd(Value),
+}
+
+/// The condition that says whether a pod is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ready {
+    /// It says nothing.
+    Missing,
+    /// For so many seconds; in the future when negative.
+    Since(i64),
+    /// For a time that is not known.
+    Undated,
+    /// `False` or `Unknown`.
+    Not(&'static str),
+    /// The condition stands twice.
+    Twice(&'static str, &'static str),
+}
+
+/// A pod while it is drawn.
+#[derive(Clone, Debug)]
+pub(super) struct Pod {
+    pub(super) name: String,
+    /// The version that it was made of.
+    pub(super) version: usize,
+    pub(super) labels: Map<String, Value>,
+    pub(super) owner: Owner,
+    pub(super) target: Target,
+    /// How many seconds ago it was created.
+    pub(super) age: i64,
+    pub(super) phase: &'static str,
+    pub(super) ready: Ready,
+    pub(super) deleting: bool,
+    pub(super) finalizers: bool,
+    /// In a namespace of its own.
+    pub(super) elsewhere: bool,
+}
+
+impl Pod {
+    /// A pod that runs, of this version, on this node.
+    pub(super) fn draw(odds: &mut Odds, cluster: &Cluster, version: usize, node: &str) -> Self {
+        let made_of = &cluster.versions[version];
+        let mut labels = match &made_of.template["metadata"]["labels"] {
+            Value::Object(labels) => labels.clone(),
+            _ => Map::new(),
+        };
+        labels.insert(HASH_LABEL.into(), made_of.hash.clone().into());
+        if let Some(generation) = made_of.generation {
+            labels.insert(GENERATION_LABEL.into(), generation.to_string().into());
+        } else {
+            labels.remove(GENERATION_LABEL);
+        }
+        let age = match odds.below(4) {
+            0 => odds.between(1..=100),
+            _ => 1000 * odds.between(1..=4),
+        };
+        Self {
+            name: cluster.pod_name(odds),
+            version,
+            labels,
+            owner: Owner::Ours,
+            target: Target::Bound(node.to_owned()),
+            age,
+            phase: "Running",
+            ready: available(odds, cluster.set.min_ready),
+            deleting: false,
+            finalizers: false,
+            elsewhere: false,
+        }
+    }
+
+    /// The same, not available.
+    pub(super) fn unavailable(mut self, odds: &mut Odds, cluster: &Cluster) -> Self {
+        self.ready = unavailable(odds, cluster.set.min_ready);
+        if odds.in_hundred(25) {
+            self.phase = odds.pick(&["Pending", "Pending", "Unknown", ""]);
+        }
+        if self.phase == "Pending" && odds.in_hundred(40) {
+            self.unbind();
+        }
+        self
+    }
+
+    /// Takes it from its node, for which it is still meant.
+    pub(super) fn unbind(&mut self) {
+        if let Target::Bound(node) = &self.target {
+            self.target = Target::Meant(node.clone());
+        }
+    }
+
+    /// Lets it end in `phase`.
+    pub(super) fn end(&mut self, phase: &'static str) {
+        self.phase = phase;
+        self.ready = Ready::Not("False");
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        matches!(self.phase, "Failed" | "Succeeded")
+    }
+
+    /// The node that it runs on or is meant for.
+    pub(super) fn node(&self) -> Option<&str> {
+        match &self.target {
+            Target::Bound(node) | Target::Meant(node) => Some(node),
+            Target::Odd(_) => None,
+        }
+    }
+
+    /// Makes its labels those of something else.
+    pub(super) fn disguise(&mut self) {
+        self.labels.insert(APP.into(), "other".into());
+        self.labels.insert("left-out".into(), "".into());
+    }
+
+    /// The object.
+    pub(super) fn object(&self, odds: &mut Odds, cluster: &Cluster) -> Value {
+        let clock = &cluster.clock;
+        let mut metadata = json!({
+            "name": self.name,
+            "namespace": if self.elsewhere { "elsewhere" } else { cluster.set.namespace },
+            "uid": odds.uid(),
+            "resourceVersion": odds.version(),
+            "creationTimestamp": clock.before(self.age),
+        });
+        if !self.labels.is_empty() {
+            metadata["labels"] = self.labels.clone().into();
+        }
+        let references = cluster.set.names.references(self.owner);
+        if !references.is_null() {
+            metadata["ownerReferences"] = references;
+        }
+        if self.deleting {
+            metadata["deletionTimestamp"] = clock.before(odds.between(-30..=600)).into();
+            metadata["deletionGracePeriodSeconds"] = 30.into();
+        }
+        if self.finalizers {
+            metadata["finalizers"] = json!(["example.com/hold"]);
+        }
+        json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": metadata,
+            "spec": self.spec(cluster),
+            "status": self.status(cluster),
+        })
+    }
+
+    fn spec(&self, cluster: &Cluster) -> Value {
+        let mut spec = json!({
+            "containers": cluster.versions[self.version].template["spec"]["containers"],
+            "restartPolicy": "Always",
+            "schedulerName": "default-scheduler",
+        });
+        let terms = match &self.target {
+            Target::Bound(node) => {
+                spec["nodeName"] = node.clone().into();
+                own_terms(node)
+            }
+            Target::Meant(node) => own_terms(node),
+            Target::Odd(terms) => terms.clone(),
+        };
+        if !terms.is_null() {
+            spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] =
+                json!({ "nodeSelectorTerms": terms });
+        }
+        spec
+    }
+
+    fn status(&self, cluster: &Cluster) -> Value {
+        let condition = |status: &str, since: i64| json!({"type": "Ready", "status": status, "lastProbeTime": null, "lastTransitionTime": cluster.clock.before(since)});
+        let long = cluster.set.min_ready + 1000;
+        let ready = match self.ready {
+            Ready::Missing => vec![],
+            Ready::Since(seconds) => vec![condition("True", seconds)],
+            Ready::Undated => vec![
+                json!({"type": "Ready", "status": "True", "lastProbeTime": null, "lastTransitionTime": null}),
+            ],
+            Ready::Not(status) => vec![condition(status, 5)],
+            Ready::Twice(first, second) => vec![condition(first, long), condition(second, long)],
+        };
+        let mut conditions = vec![json!({
+            "type": "PodScheduled",
+            "lastProbeTime": null,
+            "status": "True",
+            "lastTransitionTime": cluster.clock.before(long),
+        })];
+        conditions.extend(ready);
+        let mut status = json!({"conditions": conditions, "qosClass": "BestEffort"});
+        if !self.phase.is_empty() {
+            status["phase"] = self.phase.into();
+        }
+        status
+    }
+}
+
+/// The affinity that ties a daemon pod to its node.
+fn own_terms(node: &str) -> Value {
+    json!([{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}])
+}
+
+/// Ready for long enough; often just so.
+pub(super) fn available(odds: &mut Odds, min_ready: i64) -> Ready {
+    Ready::Since(match odds.below(10) {
+        0..=2 => min_ready,
+        3 => min_ready + 1,
+        _ => min_ready + odds.between(2..=2000),
+    })
+}
+
+/// Not ready, or not for long enough; often nearly so.
+pub(super) fn unavailable(odds: &mut Odds, min_ready: i64) -> Ready {
+    if min_ready > 0 && odds.in_hundred(50) {
+        return match odds.below(10) {
+            0..=4 => Ready::Since(min_ready - 1),
+            5 => Ready::Since(-5),
+            6 => Ready::Undated,
+            _ => Ready::Since(odds.between(0..=min_ready - 1)),
+        };
+    }
+    match odds.below(12) {
+        0..=5 => Ready::Not("False"),
+        6 | 7 => Ready::Not("Unknown"),
+        8..=10 => Ready::Missing,
+        _ => Ready::Twice("False", "True"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::{SignedDuration, Timestamp};
+
+    use super::*;
+    use crate::case::Case;
+    use crate::generate::census::{self, Situation, is_deleting, items, set};
+
+    fn readies(pod: &Value) -> impl Iterator<Item = &Value> {
+        let conditions = items(&pod["status"]["conditions"]).iter();
+        conditions.filter(|condition| condition["type"] == "Ready")
+    }
+
+    fn any(case: &Case, is: impl Fn(&Value) -> bool) -> bool {
+        case.pods.iter().any(is)
+    }
+
+    /// Whether a pod turns available so many nanoseconds from now, in a cluster that waits for that.
+    fn turns_available_in(case: &Case, nanoseconds: i64) -> bool {
+        let Some(min_ready) = set(case)["spec"]["minReadySeconds"].as_i64() else {
+            return false;
+        };
+        let now: Timestamp = case.now.parse().expect("a time");
+        let moment = now + SignedDuration::from_nanos(nanoseconds) - SignedDuration::from_secs(min_ready);
+        let moment = moment.to_string();
+        any(case, |pod| {
+            readies(pod).any(|ready| ready["status"] == "True" && ready["lastTransitionTime"] == moment)
+        })
+    }
+
+    const SITUATIONS: &[Situation] = &[
+        ("pending", |case| {
+            any(case, |pod| pod["status"]["phase"] == "Pending")
+        }),
+        ("running", |case| {
+            any(case, |pod| pod["status"]["phase"] == "Running")
+        }),
+        ("failed", |case| {
+            any(case, |pod| pod["status"]["phase"] == "Failed")
+        }),
+        ("succeeded", |case| {
+            any(case, |pod| pod["status"]["phase"] == "Succeeded")
+        }),
+        ("unknown", |case| {
+            any(case, |pod| pod["status"]["phase"] == "Unknown")
+        }),
+        ("no phase", |case| {
+            any(case, |pod| pod["status"]["phase"].is_null())
+        }),
+        ("ready", |case| {
+            any(case, |pod| readies(pod).any(|ready| ready["status"] == "True"))
+        }),
+        ("not ready", |case| {
+            any(case, |pod| readies(pod).any(|ready| ready["status"] == "False"))
+        }),
+        ("not known to be ready", |case| {
+            any(case, |pod| readies(pod).any(|ready| ready["status"] == "Unknown"))
+        }),
+        ("no word about ready", |case| {
+            any(case, |pod| readies(pod).count() == 0)
+        }),
+        ("two words about ready", |case| {
+            any(case, |pod| readies(pod).count() == 2)
+        }),
+        ("ready since no time", |case| {
+            any(case, |pod| {
+                readies(pod).any(|ready| ready["lastTransitionTime"].is_null())
+            })
+        }),
+        ("ready in the future", |case| {
+            turns_available_in(case, 5_000_000_000)
+        }),
+        ("available exactly now", |case| turns_available_in(case, 0)),
+        ("available in a nanosecond", |case| turns_available_in(case, 1)),
+        ("available since a nanosecond", |case| {
+            turns_available_in(case, -1)
+        }),
+        ("terminating with finalizers", |case| {
+            any(case, |pod| {
+                is_deleting(pod) && pod["metadata"]["finalizers"].is_array()
+            })
+        }),
+        ("terminating without finalizers", |case| {
+            any(case, |pod| {
+                is_deleting(pod) && pod["metadata"]["finalizers"].is_null()
+            })
+        }),
+    ];
+
+    #[test]
+    fn every_situation_occurs() {
+        census::assert_all_occur(SITUATIONS);
+    }
+}

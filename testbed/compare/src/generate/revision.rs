@@ -1,0 +1,440 @@
+//! The versions of the template, and the ControllerRevisions that hold them, or should.
+
+use serde_json::{Map, Value, json};
+
+use super::cluster::{Cluster, Story};
+use super::daemon_set::Set;
+use super::odds::Odds;
+use super::owner::{self, Owner};
+use super::pod::HASH_LABEL;
+use super::selector::APP;
+use super::serialization::{self, Form};
+use super::template;
+use crate::case::{self, HASH};
+
+/// A template that the DaemonSet has or had.
+pub(super) struct Version {
+    pub(super) template: Value,
+    /// What its revision and its pods are labelled with.
+    pub(super) hash: String,
+    /// The number of its revision.
+    pub(super) number: i64,
+    /// The template generation that its pods are labelled with.
+    pub(super) generation: Option<i64>,
+}
+
+/// A revision while it is drawn.
+#[derive(Clone)]
+pub(super) struct Revision {
+    pub(super) name: String,
+    labels: Map<String, Value>,
+    pub(super) owner: Owner,
+    number: i64,
+    data: String,
+    deleting: bool,
+    elsewhere: bool,
+    annotations: Map<String, Value>,
+}
+
+/// The versions, the present one last.
+pub(super) fn versions(odds: &mut Odds, set: &Set, story: Story, echo: bool, present: Value) -> Vec<Version> {
+    let formers = match story {
+        Story::Fresh => odds.weighted(&[(9, 0), (1, 1)]),
+        Story::Changed | Story::Rollout | Story::RolledBack => {
+            odds.weighted(&[(45, 1), (27, 2), (16, 3), (10, 4), (2, 13)])
+        }
+        Story::Settled | Story::Failing | Story::Chaos => {
+            odds.weighted(&[(35, 0), (30, 1), (15, 2), (12, 3), (6, 4), (2, 12)])
+        }
+    };
+    let mut all = Vec::with_capacity(formers + 2);
+    let ages = (1..=formers).rev().zip(1_i64..);
+    for (age, number) in ages {
+        all.push(Version {
+            template: template::former(odds, &present, age),
+            hash: odds.letters(9),
+            number,
+            generation: former_generation(odds, set.template_generation, age),
+        });
+    }
+    let mut last = Version {
+        number: i64::try_from(formers).unwrap_or(0) + 1,
+        hash: if odds.in_hundred(88) {
+            HASH.to_owned()
+        } else {
+            odds.letters(10)
+        },
+        generation: set.template_generation,
+        template: present,
+    };
+    if story == Story::RolledBack {
+        last.number = odds.between(0..=1);
+        if odds.in_hundred(60) {
+            last.generation = last.generation.map(|generation| generation - 2);
+        }
+    }
+    // Several revisions of one template are looked at only when relabelled pods show at once.
+    if echo && odds.in_hundred(6) {
+        all.push(Version {
+            template: last.template.clone(),
+            hash: odds.letters(9),
+            number: last.number + odds.weighted(&[(4, 0), (3, -1), (3, 1)]),
+            generation: last.generation,
+        });
+    }
+    all.push(last);
+    all
+}
+
+fn former_generation(odds: &mut Odds, present: Option<i64>, age: usize) -> Option<i64> {
+    match present {
+        // The template did not change, but how it is serialized did.
+        Some(present) if odds.in_hundred(6) => Some(present),
+        Some(present) => Some(present - i64::try_from(age).unwrap_or(1)),
+        None => odds.in_hundred(25).then_some(1),
+    }
+}
+
+/// Draws the revisions that the cache shows, and those that only the API has.
+pub(super) fn draw(odds: &mut Odds, cluster: &mut Cluster) {
+    let without_present = match cluster.story {
+        Story::Fresh => 70,
+        Story::Changed => 55,
+        _ => 5,
+    };
+    let skipped = odds.in_hundred(without_present).then(|| cluster.present());
+    let mut cached: Vec<_> = (0..cluster.versions.len())
+        .filter(|version| skipped != Some(*version) && (*version == cluster.present() || !odds.in_hundred(5)))
+        .map(|version| Revision::of(cluster, version))
+        .collect();
+    for _ in 0..odds.weighted(&[(66, 0), (24, 1), (10, 2)]) {
+        let disturb = odds.weighted(ODDITIES);
+        if cached.is_empty() {
+            break;
+        }
+        let index = if odds.in_hundred(40) {
+            cached.len() - 1
+        } else {
+            odds.below(cached.len())
+        };
+        disturb(odds, cluster, &mut cached, index);
+    }
+    let next = name(cluster, HASH);
+    if !cached.iter().any(|revision| revision.name == next) && odds.in_hundred(25) {
+        cluster.collides = true;
+        collide(odds, cluster, &mut cached);
+    }
+    cluster.revisions = cached;
+}
+
+/// The name of the DaemonSet's revision of this hash, as short as a name must be.
+pub(super) fn name(cluster: &Cluster, hash: &str) -> String {
+    let prefix: String = cluster.set.names.name.chars().take(242).collect();
+    format!("{prefix}-{hash}")
+}
+
+/// Takes the name of the next revision.
+fn collide(odds: &mut Odds, cluster: &mut Cluster, cached: &mut Vec<Revision>) {
+    let mut taken = Revision::of(cluster, cluster.present());
+    taken.name = format!("{}-{HASH}", cluster.set.names.name);
+    taken.labels.insert(HASH_LABEL.into(), HASH.into());
+    let is_hidden = odds.in_hundred(60);
+    if is_hidden && odds.in_hundred(45) {
+        if odds.in_hundred(30) {
+            taken.labels.insert(HASH_LABEL.into(), odds.letters(9).into());
+        }
+        taken.number = odds.between(0..=9);
+    } else {
+        taken.data = other_data(odds, cluster);
+    }
+    taken.owner = odds.pick(&[
+        Owner::Ours,
+        Owner::Ours,
+        Owner::Nobody,
+        Owner::Former,
+        Owner::Other,
+    ]);
+    if odds.in_hundred(25) {
+        taken.labels.insert(APP.into(), "other".into());
+    }
+    if is_hidden {
+        cluster.hidden.push(taken);
+    } else {
+        cached.push(taken);
+    }
+}
+
+/// Data that is not the present template.
+fn other_data(odds: &mut Odds, cluster: &Cluster) -> String {
+    match odds.below(4) {
+        0 => "{}".to_owned(),
+        1 => r#"{"spec":{"template":{"$patch":"replace","metadata":{},"spec":{}}}}"#.to_owned(),
+        _ => {
+            let number = odds.below(90) + 10;
+            let template = template::former(odds, &cluster.versions[cluster.present()].template, number);
+            serialization::data(&template, Form::Canonical)
+        }
+    }
+}
+
+impl Revision {
+    /// The revision of a version, as upstream creates it.
+    fn of(cluster: &Cluster, version: usize) -> Self {
+        let version = &cluster.versions[version];
+        let mut labels = match &version.template["metadata"]["labels"] {
+            Value::Object(labels) => labels.clone(),
+            _ => Map::new(),
+        };
+        labels.insert(HASH_LABEL.into(), version.hash.clone().into());
+        Self {
+            name: name(cluster, &version.hash),
+            labels,
+            owner: Owner::Ours,
+            number: version.number,
+            data: serialization::data(&version.template, Form::Canonical),
+            deleting: false,
+            elsewhere: false,
+            annotations: cluster.set.annotations.clone(),
+        }
+    }
+
+    /// The object and its data.
+    pub(super) fn render(&self, odds: &mut Odds, cluster: &Cluster) -> case::Revision {
+        let mut metadata = json!({
+            "name": self.name,
+            "namespace": if self.elsewhere { "elsewhere" } else { cluster.set.namespace },
+            "uid": odds.uid(),
+            "resourceVersion": odds.version(),
+            "creationTimestamp": cluster.clock.before(1000 * odds.between(1..=5)),
+        });
+        if !self.labels.is_empty() {
+            metadata["labels"] = self.labels.clone().into();
+        }
+        if !self.annotations.is_empty() {
+            metadata["annotations"] = self.annotations.clone().into();
+        }
+        let references = cluster.set.names.references(self.owner);
+        if !references.is_null() {
+            metadata["ownerReferences"] = references;
+        }
+        if self.deleting {
+            metadata["deletionTimestamp"] = cluster.clock.before(10).into();
+            metadata["deletionGracePeriodSeconds"] = 0.into();
+            metadata["finalizers"] = json!(["example.com/hold"]);
+        }
+        case::Revision {
+            object: json!({
+                "apiVersion": "apps/v1",
+                "kind": "ControllerRevision",
+                "metadata": metadata,
+                "revision": self.number,
+            }),
+            data: self.data.clone(),
+        }
+    }
+}
+
+/// Disturbs one of the revisions.
+type Oddity = fn(&mut Odds, &Cluster, &mut Vec<Revision>, usize);
+
+const ODDITIES: &[(u32, Oddity)] = &[
+    (4, |odds, _, all, index| {
+        all[index].labels.remove(HASH_LABEL);
+        if odds.in_hundred(20) {
+            all[index].labels.clear();
+        }
+    }),
+    (4, |odds, _, all, index| {
+        all[index].owner = odds.pick(&[Owner::Nobody, Owner::Mentioned]);
+    }),
+    (4, |odds, _, all, index| all[index].owner = owner::foreigner(odds)),
+    (4, |_, _, all, index| {
+        all[index].labels.insert(APP.into(), "other".into());
+        all[index].labels.insert("left-out".into(), "".into());
+    }),
+    (3, |odds, _, all, index| {
+        all[index].deleting = true;
+        if odds.in_hundred(50) {
+            all[index].owner = Owner::Nobody;
+        }
+    }),
+    (4, |odds, _, all, index| {
+        let other = odds.below(all.len());
+        all[index].number = all[other].number;
+    }),
+    (2, |odds, _, all, index| {
+        all[index].number = odds.pick(&[0, 5, 20, 1_000_000_007]);
+    }),
+    (3, |odds, _, all, index| {
+        let hash = odds.pick(&["a", "by-hand", ""]);
+        all[index].labels.insert(HASH_LABEL.into(), (*hash).into());
+    }),
+    (4, |odds, cluster, all, index| {
+        respell(odds, cluster, &mut all[index]);
+    }),
+    (2, |odds, cluster, all, _| {
+        // Someone else's, which matches by its labels.
+        let mut foreign = Revision::of(cluster, cluster.present());
+        foreign.name = format!("db-{}", odds.letters(9));
+        foreign.owner = odds.pick(&[Owner::Nobody, Owner::Other]);
+        foreign.data = other_data(odds, cluster);
+        foreign.number = odds.between(0..=9);
+        all.push(foreign);
+    }),
+    (1, |odds, cluster, all, _| {
+        let mut distant = Revision::of(cluster, cluster.present());
+        distant.name = format!("distant-{}", odds.letters(9));
+        distant.owner = Owner::Nobody;
+        distant.elsewhere = true;
+        all.push(distant);
+    }),
+];
+
+/// Writes the data of one of the versions in another form.
+fn respell(odds: &mut Odds, cluster: &Cluster, revision: &mut Revision) {
+    let form = odds.weighted(&[(7, Form::Unescaped), (3, Form::Dated), (1, Form::Reordered)]);
+    let is_its = |version: &&Version| name(cluster, &version.hash) == revision.name;
+    if let Some(version) = cluster.versions.iter().find(is_its) {
+        revision.data = serialization::data(&version.template, form);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Case;
+    use crate::generate::census::{
+        self, Situation, current, is_current, is_deleting, is_orphan, is_owned, name, set,
+    };
+
+    fn labels(revision: &case::Revision) -> &Value {
+        &revision.object["metadata"]["labels"]
+    }
+
+    fn is_ours(case: &Case, revision: &case::Revision) -> bool {
+        is_owned(case, &revision.object)
+    }
+
+    /// The revision in the cache, or only in the API, that has the name of the next one.
+    fn taken(case: &Case, is_cached: bool) -> Option<&case::Revision> {
+        let taken = format!("{}-@hash", name(set(case)));
+        let revisions = if is_cached {
+            &case.revisions
+        } else {
+            &case.live.revisions
+        };
+        revisions.iter().find(|revision| name(&revision.object) == taken)
+    }
+
+    /// Whether two revisions have one number, and are the present template or not.
+    fn twins(case: &Case, present: bool) -> bool {
+        let all = || {
+            case.revisions
+                .iter()
+                .filter(|revision| is_ours(case, revision) && is_current(case, revision) == present)
+        };
+        all().any(|one| {
+            all().any(|other| {
+                name(&one.object) < name(&other.object) && one.object["revision"] == other.object["revision"]
+            })
+        })
+    }
+
+    fn has_live_limit(case: &Case, limit: i64) -> bool {
+        let hashes: Vec<_> = case
+            .pods
+            .iter()
+            .map(|pod| &pod["metadata"]["labels"][HASH_LABEL])
+            .collect();
+        let old = || {
+            case.revisions
+                .iter()
+                .filter(|revision| is_ours(case, revision) && !is_current(case, revision))
+        };
+        set(case)["spec"]["revisionHistoryLimit"] == limit
+            && i64::try_from(old().count()).is_ok_and(|count| count > limit)
+            && old().any(|revision| hashes.contains(&&labels(revision)[HASH_LABEL]))
+            && old().any(|revision| !hashes.contains(&&labels(revision)[HASH_LABEL]))
+    }
+
+    const SITUATIONS: &[Situation] = &[
+        ("no revision", |case| case.revisions.is_empty()),
+        ("no revision of the template", |case| {
+            !case.revisions.is_empty() && current(case).count() == 0
+        }),
+        ("two revisions of the template", |case| current(case).count() > 1),
+        ("two of the template with equal numbers", |case| twins(case, true)),
+        ("two old ones with equal numbers", |case| twins(case, false)),
+        ("two of the template, and pods of both", |case| {
+            let hashes: Vec<_> = current(case)
+                .map(|revision| &labels(revision)[HASH_LABEL])
+                .collect();
+            let has = |hash: &&Value| {
+                case.pods
+                    .iter()
+                    .any(|pod| pod["metadata"]["labels"][HASH_LABEL] == **hash)
+            };
+            hashes.len() > 1 && hashes[0] != hashes[1] && hashes.iter().all(has)
+        }),
+        ("a revision without hash", |case| {
+            case.revisions
+                .iter()
+                .any(|revision| is_ours(case, revision) && labels(revision)[HASH_LABEL].is_null())
+        }),
+        ("a revision without labels", |case| {
+            case.revisions.iter().any(|revision| labels(revision).is_null())
+        }),
+        ("an orphan revision", |case| {
+            case.revisions
+                .iter()
+                .any(|revision| is_orphan(&revision.object) && labels(revision)[APP] == "agent")
+        }),
+        ("an orphan revision that terminates", |case| {
+            case.revisions
+                .iter()
+                .any(|revision| is_orphan(&revision.object) && is_deleting(&revision.object))
+        }),
+        ("a foreign revision", |case| {
+            case.revisions
+                .iter()
+                .any(|revision| !is_orphan(&revision.object) && !is_ours(case, revision))
+        }),
+        ("a revision to release", |case| {
+            case.revisions
+                .iter()
+                .any(|revision| is_ours(case, revision) && labels(revision)[APP] == "other")
+        }),
+        ("a revision of another namespace", |case| {
+            case.revisions
+                .iter()
+                .any(|revision| revision.object["metadata"]["namespace"] == "elsewhere")
+        }),
+        ("a name taken in the API by the same", |case| {
+            taken(case, false).is_some_and(|revision| is_current(case, revision) && is_ours(case, revision))
+        }),
+        ("a name taken in the API by the same, of others", |case| {
+            taken(case, false).is_some_and(|revision| is_current(case, revision) && !is_ours(case, revision))
+        }),
+        ("a name taken in the API by another", |case| {
+            taken(case, false).is_some_and(|revision| !is_current(case, revision))
+        }),
+        ("a name taken in the API by another of ours", |case| {
+            taken(case, false).is_some_and(|revision| !is_current(case, revision) && is_ours(case, revision))
+        }),
+        ("a name taken in the cache by another", |case| {
+            taken(case, true).is_some_and(|revision| !is_current(case, revision) && !is_ours(case, revision))
+        }),
+        ("a name taken in the cache by another of ours", |case| {
+            taken(case, true).is_some_and(|revision| !is_current(case, revision) && is_ours(case, revision))
+        }),
+        ("limit 0 and a live hash", |case| has_live_limit(case, 0)),
+        ("limit 1 and a live hash", |case| has_live_limit(case, 1)),
+        ("limit 2 and a live hash", |case| has_live_limit(case, 2)),
+        ("limit 10 and a live hash", |case| has_live_limit(case, 10)),
+    ];
+
+    #[test]
+    fn every_situation_occurs() {
+        census::assert_all_occur(SITUATIONS);
+    }
+}

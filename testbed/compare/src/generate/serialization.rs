@@ -1,0 +1,150 @@
+//! The text that a revision of a template holds (D-58), written without a look at the planner's own writer, and texts
+//! that are nearly the same.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+/// How the text of a revision came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// As upstream writes it.
+    Canonical,
+    /// With `<`, `>`, `&` and the two line separators as they are; an apiserver serves that as the canonical text.
+    Unescaped,
+    /// As a controller before 1.34 wrote it: with a creation time of null (D-65).
+    Dated,
+    /// By hand: the same value with its members in another order.
+    Reordered,
+}
+
+/// The data of a revision of `template`.
+pub(super) fn data(template: &Value, form: Form) -> String {
+    let mut patch = template.clone();
+    patch["$patch"] = "replace".into();
+    if form == Form::Dated {
+        patch["metadata"]["creationTimestamp"] = Value::Null;
+    }
+    let data = json!({ "spec": { "template": patch } });
+    let mut text = String::with_capacity(1024);
+    write_value(&mut text, &data, form);
+    text
+}
+
+fn write_value(text: &mut String, value: &Value, form: Form) {
+    match value {
+        Value::String(string) => write_string(text, string, form),
+        Value::Array(items) => {
+            text.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                write_value(text, item, form);
+            }
+            text.push(']');
+        }
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_by_key(|(name, _)| name.as_bytes());
+            if form == Form::Reordered {
+                members.reverse();
+            }
+            text.push('{');
+            for (index, (name, value)) in members.into_iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                write_string(text, name, form);
+                text.push(':');
+                write_value(text, value, form);
+            }
+            text.push('}');
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {
+            text.push_str(&value.to_string());
+        }
+    }
+}
+
+fn write_string(text: &mut String, string: &str, form: Form) {
+    text.push('"');
+    for letter in string.chars() {
+        match letter {
+            '"' => text.push_str("\\\""),
+            '\\' => text.push_str("\\\\"),
+            '\u{8}' => text.push_str("\\b"),
+            '\u{c}' => text.push_str("\\f"),
+            '\n' => text.push_str("\\n"),
+            '\r' => text.push_str("\\r"),
+            '\t' => text.push_str("\\t"),
+            _ if letter < ' ' || (form != Form::Unescaped && is_escaped(letter)) => {
+                let _ = write!(text, "\\u{:04x}", u32::from(letter));
+            }
+            _ => text.push(letter),
+        }
+    }
+    text.push('"');
+}
+
+/// What Go escapes besides what JSON demands.
+fn is_escaped(letter: char) -> bool {
+    matches!(letter, '<' | '>' | '&' | '\u{2028}' | '\u{2029}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Case;
+    use crate::generate::census::{self, Situation};
+
+    /// Every form of data that equals the template's in value.
+    const SITUATIONS: &[Situation] = &[
+        ("a revision with unescaped HTML", |case| {
+            texts(case).any(|data| data.contains('<'))
+        }),
+        ("a revision of before 1.34", |case| {
+            texts(case).any(|data| data.contains("\"creationTimestamp\":null"))
+        }),
+        ("a revision in another order", |case| {
+            texts(case)
+                .any(|data| data.contains("}}}}") || !data.starts_with(r#"{"spec":{"template":{"$patch""#))
+        }),
+        ("a revision with an escaped line separator", |case| {
+            texts(case).any(|data| data.contains("\\u2028"))
+        }),
+    ];
+
+    fn texts(case: &Case) -> impl Iterator<Item = &str> {
+        case.revisions.iter().map(|revision| revision.data.as_str())
+    }
+
+    #[test]
+    fn every_situation_occurs() {
+        census::assert_all_occur(SITUATIONS);
+    }
+
+    #[test]
+    fn writes_what_upstream_writes() {
+        let template = json!({
+            "spec": {"z": [1, true, {}], "a": "<a>&b"},
+            "metadata": {"annotations": {"b": "\u{8}\u{c}\n\r\t\u{1}\u{7f}/\"\\", "a/b": "é\u{2028}"}},
+        });
+        let expected = concat!(
+            r#"{"spec":{"template":{"$patch":"replace","metadata":{"annotations":{"a/b":"é\u2028","#,
+            r#""b":"\b\f\n\r\t\u0001"#,
+            "\u{7f}",
+            r#"/\"\\"}},"spec":{"a":"\u003ca\u003e\u0026b","z":[1,true,{}]}}}}"#
+        );
+        assert_eq!(data(&template, Form::Canonical), expected);
+    }
+
+    #[test]
+    fn every_form_but_the_dated_is_the_same_value() {
+        let template = json!({"metadata": {"labels": {"a": "<", "b": "\u{2029}"}}, "spec": {}});
+        let value = |form| serde_json::from_str::<Value>(&data(&template, form)).expect("it is JSON");
+        assert_eq!(value(Form::Unescaped), value(Form::Canonical));
+        assert_eq!(value(Form::Reordered), value(Form::Canonical));
+        assert_ne!(value(Form::Dated), value(Form::Canonical));
+    }
+}

@@ -1,0 +1,361 @@
+//! What is around a cluster's objects: what the controller remembers, where the API differs from the caches, and the case
+//! itself.
+
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use super::cluster::{Cluster, Story};
+use super::node::Health;
+use super::odds::Odds;
+use super::owner::Owner;
+use super::pod::Pod;
+use super::{fault, status};
+use crate::case::{Backoff, Case, Expectations, Live};
+
+/// Entries that are older are forgotten (D-97).
+const FORGOTTEN: SignedDuration = SignedDuration::from_mins(30);
+const NANOSECOND: SignedDuration = SignedDuration::from_nanos(1);
+
+/// The case of a cluster.
+pub(super) fn case(odds: &mut Odds, cluster: Cluster, seed: u64) -> Case {
+    let present = &cluster.versions[cluster.present()].template;
+    let set = cluster.set.object(present, &status::draw(odds, &cluster));
+    let mut daemon_sets = vec![set];
+    let is_neighbours = |pod: &Pod| pod.owner == Owner::Neighbour;
+    if odds.in_hundred(if cluster.pods.iter().any(is_neighbours) {
+        70
+    } else {
+        7
+    }) {
+        daemon_sets.push(cluster.set.neighbour(odds, present));
+    }
+    let pods: Vec<_> = cluster
+        .pods
+        .iter()
+        .map(|pod| pod.object(odds, &cluster))
+        .collect();
+    let revisions = cluster
+        .revisions
+        .iter()
+        .map(|revision| revision.render(odds, &cluster));
+    let revisions: Vec<_> = revisions.collect();
+    let hidden = cluster
+        .hidden
+        .iter()
+        .map(|revision| revision.render(odds, &cluster));
+    let hidden: Vec<_> = hidden.collect();
+    let mut live = Live {
+        gone: gone(odds, &cluster),
+        revisions: hidden,
+        ..Live::default()
+    };
+    change_daemon_set(odds, &cluster, &daemon_sets[0], &mut live);
+    Case {
+        seed,
+        now: cluster.clock.now.to_string(),
+        expectations: expectations(odds),
+        backoff: backoff(odds, &cluster),
+        burst: odds.weighted(&[(86, 250), (4, 1), (4, 2), (4, 3), (2, 5)]),
+        feature_gates: gates(odds, &cluster),
+        echo: cluster.echo,
+        faults: fault::draw(odds, &cluster),
+        daemon_sets,
+        pods,
+        revisions,
+        live,
+        nodes: cluster.nodes.into_iter().map(|node| node.object).collect(),
+    }
+}
+
+fn gates(odds: &mut Odds, cluster: &Cluster) -> Vec<String> {
+    let is_on = odds.in_hundred(if matches!(cluster.health, Health::Numeric) {
+        60
+    } else {
+        2
+    });
+    let gate = is_on.then(|| "TaintTolerationComparisonOperators".to_owned());
+    gate.into_iter().collect()
+}
+
+/// Lets the DaemonSet in the API be another than the cached one.
+fn change_daemon_set(odds: &mut Odds, cluster: &Cluster, cached: &Value, live: &mut Live) {
+    let is_orphan = |owner| matches!(owner, Owner::Nobody | Owner::Mentioned);
+    let adopts = cluster.pods.iter().any(|pod| is_orphan(pod.owner))
+        || cluster.revisions.iter().any(|revision| is_orphan(revision.owner));
+    let mut changed = cached.clone();
+    if odds.in_hundred(if adopts { 22 } else { 2 }) {
+        match odds.below(3) {
+            0 => {
+                live.daemon_set = Some(None);
+                return;
+            }
+            1 => {
+                changed["metadata"]["deletionTimestamp"] = cluster.clock.before(1).into();
+                changed["metadata"]["deletionGracePeriodSeconds"] = 0.into();
+                changed["metadata"]["finalizers"] = json!(["foregroundDeletion"]);
+            }
+            _ => changed["metadata"]["uid"] = odds.uid().into(),
+        }
+    } else if odds.in_hundred(5) {
+        // Someone else wrote meanwhile.
+        if odds.in_hundred(50) {
+            changed["metadata"]["annotations"] = json!({"changed": "yes"});
+        } else {
+            changed["status"]["numberReady"] = odds.between(0..=9).into();
+        }
+    } else if odds.in_hundred(if cluster.collides { 25 } else { 1 }) {
+        changed["status"]["collisionCount"] = (cluster.set.collisions.unwrap_or(0) % 1000 + 1).into();
+    } else {
+        return;
+    }
+    changed["metadata"]["resourceVersion"] = odds.version().into();
+    live.daemon_set = Some(Some(changed));
+}
+
+/// Objects that the cache still shows.
+fn gone(odds: &mut Odds, cluster: &Cluster) -> Vec<String> {
+    let mut gone = Vec::new();
+    if odds.in_hundred(7)
+        && let Some(pod) = odds.maybe(&cluster.pods)
+    {
+        gone.push(format!("pods/{}", pod.name));
+    }
+    if odds.in_hundred(4)
+        && let Some(revision) = odds.maybe(&cluster.revisions)
+    {
+        gone.push(format!("controllerrevisions/{}", revision.name));
+    }
+    gone
+}
+
+/// Kept well away from the five minutes after which they expire: upstream's clock for them is the real one.
+fn expectations(odds: &mut Odds) -> Option<Expectations> {
+    let (adds, dels) = match odds.below(40) {
+        0..=27 => return None,
+        28..=30 => (0, 0),
+        31 => (-1, 0),
+        32 => (odds.between(-3..=0), odds.between(-3..=0)),
+        33 => (-1, 2),
+        34 => (1, -1),
+        35 => (odds.between(1..=5), 0),
+        36 => (0, odds.between(1..=5)),
+        _ => (odds.between(0..=5), odds.between(0..=5)),
+    };
+    let age = if odds.in_hundred(35) {
+        odds.between(351..=4000)
+    } else {
+        odds.between(0..=249)
+    };
+    Some(Expectations {
+        adds,
+        dels,
+        age_seconds: age.unsigned_abs(),
+    })
+}
+
+/// Back-off of nodes on which pods failed, and now and then of others.
+fn backoff(odds: &mut Odds, cluster: &Cluster) -> Vec<Backoff> {
+    let failed = cluster.pods.iter().filter(|pod| pod.phase == "Failed");
+    let mut nodes: Vec<_> = failed.filter_map(Pod::node).map(str::to_owned).collect();
+    if odds.in_hundred(if cluster.story == Story::Failing { 15 } else { 2 }) {
+        nodes.push(cluster.place(odds));
+    }
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes.retain(|_| odds.in_hundred(65));
+    nodes.into_iter().map(|node| entry(odds, cluster, node)).collect()
+}
+
+fn entry(odds: &mut Odds, cluster: &Cluster, node: String) -> Backoff {
+    let delay_seconds = odds.pick(&[1_u32, 1, 2, 4, 8, 64, 512, 900]);
+    let delay = SignedDuration::from_secs(delay_seconds.into());
+    let ago = match odds.below(10) {
+        0 => delay - NANOSECOND,
+        1 => delay,
+        2 => delay + NANOSECOND,
+        3 => FORGOTTEN,
+        4 => FORGOTTEN + NANOSECOND,
+        5 => FORGOTTEN + SignedDuration::from_secs(odds.between(1..=9000)),
+        6 => SignedDuration::ZERO,
+        7 => delay + SignedDuration::from_secs(odds.between(1..=60)),
+        _ => delay / 2,
+    };
+    let observed = cluster.set.observed;
+    Backoff {
+        observed_generation: if odds.in_hundred(88) {
+            observed
+        } else {
+            observed + 1
+        },
+        node,
+        delay_seconds: delay_seconds.into(),
+        last: cluster.clock.exactly_before(ago),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::generate::census::{self, Situation, is_deleting, is_orphan, items, name, set};
+
+    /// Whether the entry of a node with failed pods is so old; `delays` times its delay, and some nanoseconds.
+    fn is_aged(case: &Case, delays: i32, more: SignedDuration) -> bool {
+        let now: Timestamp = case.now.parse().expect("a time");
+        case.backoff.iter().any(|entry| {
+            let last: Timestamp = entry.last.parse().expect("a time");
+            let delay = SignedDuration::from_secs(i64::try_from(entry.delay_seconds).expect("a delay"));
+            let failed = case.pods.iter().any(|pod| {
+                pod["status"]["phase"] == "Failed"
+                    && pod["spec"]["nodeName"] == entry.node
+                    && !is_deleting(pod)
+            });
+            failed
+                && set(case)["status"]["observedGeneration"] == entry.observed_generation
+                && now.duration_since(last) == delay * delays + more
+        })
+    }
+
+    fn has_orphan(case: &Case) -> bool {
+        let orphan = |object: &Value| {
+            is_orphan(object) && !is_deleting(object) && object["metadata"]["labels"]["app"] == "agent"
+        };
+        case.pods.iter().any(orphan)
+    }
+
+    fn live(case: &Case) -> &Value {
+        match &case.live.daemon_set {
+            Some(Some(live)) => live,
+            _ => &Value::Null,
+        }
+    }
+
+    fn expects(case: &Case, is: impl Fn(Expectations) -> bool) -> bool {
+        case.expectations.is_some_and(is)
+    }
+
+    const SITUATIONS: &[Situation] = &[
+        ("nothing remembered", |case| {
+            case.expectations.is_none() && case.backoff.is_empty()
+        }),
+        ("creates awaited", |case| {
+            expects(case, |one| one.adds > 0 && one.age_seconds < 250)
+        }),
+        ("deletes awaited", |case| {
+            expects(case, |one| one.dels > 0 && one.age_seconds < 250)
+        }),
+        ("awaited in vain", |case| {
+            expects(case, |one| one.adds > 0 && one.age_seconds > 350)
+        }),
+        ("nothing awaited any more", |case| {
+            expects(case, |one| one.adds == 0 && one.dels == 0)
+        }),
+        ("less than nothing awaited", |case| {
+            expects(case, |one| one.adds < 0 && one.dels < 0)
+        }),
+        ("less than no creates, and deletes awaited", |case| {
+            expects(case, |one| one.adds < 0 && one.dels > 0 && one.age_seconds < 250)
+        }),
+        ("back-off before its end", |case| is_aged(case, 1, -NANOSECOND)),
+        ("back-off at its end", |case| {
+            is_aged(case, 1, SignedDuration::ZERO)
+        }),
+        ("back-off after its end", |case| is_aged(case, 1, NANOSECOND)),
+        ("back-off nearly forgotten", |case| is_aged(case, 0, FORGOTTEN)),
+        ("back-off forgotten", |case| {
+            is_aged(case, 0, FORGOTTEN + NANOSECOND)
+        }),
+        ("back-off that begins", |case| {
+            is_aged(case, 0, SignedDuration::ZERO)
+        }),
+        ("the longest back-off", |case| {
+            case.backoff.iter().any(|entry| entry.delay_seconds == 900)
+        }),
+        ("back-off of another generation", |case| {
+            case.backoff
+                .iter()
+                .any(|entry| set(case)["status"]["observedGeneration"] != entry.observed_generation)
+        }),
+        ("gone, with an orphan", |case| {
+            has_orphan(case) && case.live.daemon_set == Some(None)
+        }),
+        ("deleted, with an orphan", |case| {
+            has_orphan(case) && is_deleting(live(case))
+        }),
+        ("another uid, with an orphan", |case| {
+            has_orphan(case)
+                && !live(case).is_null()
+                && live(case)["metadata"]["uid"] != set(case)["metadata"]["uid"]
+        }),
+        ("a newer version", |case| {
+            !live(case).is_null() && live(case)["metadata"]["uid"] == set(case)["metadata"]["uid"]
+        }),
+        ("a newer count of collisions, with a collision", |case| {
+            !live(case).is_null()
+                && live(case)["status"]["collisionCount"] != set(case)["status"]["collisionCount"]
+                && !case.live.revisions.is_empty()
+        }),
+        ("a pod gone", |case| {
+            case.live.gone.iter().any(|gone| gone.starts_with("pods/"))
+        }),
+        ("a revision gone", |case| {
+            case.live
+                .gone
+                .iter()
+                .any(|gone| gone.starts_with("controllerrevisions/"))
+        }),
+        ("the smallest burst", |case| {
+            case.burst == 1 && case.nodes.len() > 2 && case.pods.len() < 2
+        }),
+        ("a small burst of deletes", |case| {
+            case.burst == 2 && case.pods.len() > case.nodes.len() + 3
+        }),
+        ("more nodes than the burst", |case| {
+            case.nodes.len() > 250 && case.burst == 250
+        }),
+        ("failed pods and a small burst", |case| {
+            case.burst < 3
+                && case
+                    .pods
+                    .iter()
+                    .filter(|pod| pod["status"]["phase"] == "Failed")
+                    .count()
+                    > 3
+        }),
+    ];
+
+    #[test]
+    fn every_situation_occurs() {
+        census::assert_all_occur(SITUATIONS);
+    }
+
+    #[test]
+    fn expectations_are_never_about_to_expire() {
+        for seed in 0..3000 {
+            let case = crate::generate::case(seed);
+            assert!(
+                case.expectations
+                    .is_none_or(|one| !(250..=350).contains(&one.age_seconds))
+            );
+        }
+    }
+
+    #[test]
+    fn only_what_is_cached_can_be_gone() {
+        for seed in 0..3000 {
+            let case = crate::generate::case(seed);
+            for gone in &case.live.gone {
+                let (kind, gone) = gone.split_once('/').expect("kind and name");
+                let mut pods = case.pods.iter();
+                let mut revisions = case.revisions.iter();
+                let is_cached = match kind {
+                    "pods" => pods.any(|pod| name(pod) == gone),
+                    _ => revisions.any(|revision| name(&revision.object) == gone),
+                };
+                assert!(is_cached, "seed {seed}: {kind}/{gone}");
+            }
+            assert!(items(&json!(case.live.gone)).len() <= 2);
+        }
+    }
+}

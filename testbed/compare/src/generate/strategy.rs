@@ -1,0 +1,163 @@
+//! Update strategies: budgets at the edges of their rounding, surge, and what only a controller without validation meets.
+
+use serde_json::{Map, Value, json};
+
+use super::odds::Odds;
+
+/// How the pods of a DaemonSet are replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Delete, then create.
+    Rolling,
+    /// Create, then delete.
+    Surge,
+    /// Budgets that make no sense, or only to one who looks closely.
+    Odd,
+    /// Whenever someone deletes a pod.
+    OnDelete,
+    /// A type that nobody knows.
+    Unknown,
+}
+
+/// A kind and the strategy itself.
+pub(super) fn draw(odds: &mut Odds) -> (Kind, Value) {
+    let kind = odds.weighted(&[
+        (46, Kind::Rolling),
+        (34, Kind::Surge),
+        (10, Kind::Odd),
+        (8, Kind::OnDelete),
+        (2, Kind::Unknown),
+    ]);
+    let zero = if odds.in_hundred(15) {
+        json!("0%")
+    } else {
+        json!(0)
+    };
+    let strategy = match kind {
+        Kind::Rolling => rolling(&budget(odds), &zero),
+        Kind::Surge => rolling(&zero, &budget(odds)),
+        Kind::Odd => odd(odds),
+        Kind::OnDelete if odds.in_hundred(80) => json!({"type": "OnDelete"}),
+        Kind::OnDelete => {
+            let mut strategy = rolling(&json!(1), &json!(1));
+            strategy["type"] = "OnDelete".into();
+            strategy
+        }
+        Kind::Unknown => json!({"type": odds.pick(&["Recreate", "rollingUpdate"])}),
+    };
+    (kind, strategy)
+}
+
+fn rolling(unavailable: &Value, surge: &Value) -> Value {
+    json!({
+        "type": "RollingUpdate",
+        "rollingUpdate": {"maxUnavailable": unavailable, "maxSurge": surge},
+    })
+}
+
+/// More than nothing.
+fn budget(odds: &mut Odds) -> Value {
+    if odds.in_hundred(60) {
+        return odds.pick(&[1, 1, 1, 1, 2, 2, 3, 5, 100]).into();
+    }
+    odds.pick(&["1%", "20%", "33%", "34%", "50%", "67%", "99%", "100%"])
+        .into()
+}
+
+fn odd(odds: &mut Odds) -> Value {
+    let any = |odds: &mut Odds| match odds.below(6) {
+        0 => json!(0),
+        1 => json!("0%"),
+        2 => odds.pick(&["5", "", "abc", "1.5%", "%", " 1%", "+5%"]).into(),
+        3 => odds.pick(&[-1, -5]).into(),
+        4 => odds.pick(&["-10%", "101%", "250%"]).into(),
+        _ => budget(odds),
+    };
+    match odds.below(10) {
+        0 => json!({"type": "RollingUpdate"}),
+        1 | 2 => {
+            let mut budgets = Map::new();
+            let left = odds.pick(&["maxSurge", "maxUnavailable"]);
+            if odds.in_hundred(70) {
+                budgets.insert(left.into(), any(odds));
+            }
+            json!({"type": "RollingUpdate", "rollingUpdate": budgets})
+        }
+        3 | 4 => rolling(&json!(0), &json!(0)),
+        5 => rolling(&json!("0%"), &json!("0%")),
+        _ => {
+            let unavailable = any(odds);
+            rolling(&unavailable, &any(odds))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Case;
+    use crate::generate::census::{self, Situation, set};
+
+    fn unavailable(case: &Case) -> &Value {
+        &set(case)["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"]
+    }
+
+    fn surge(case: &Case) -> &Value {
+        &set(case)["spec"]["updateStrategy"]["rollingUpdate"]["maxSurge"]
+    }
+
+    fn strategy(case: &Case) -> &Value {
+        &set(case)["spec"]["updateStrategy"]
+    }
+
+    const SITUATIONS: &[Situation] = &[
+        ("1% unavailable", |case| *unavailable(case) == "1%"),
+        ("33% unavailable", |case| {
+            *unavailable(case) == "33%" && case.nodes.len() == 3
+        }),
+        ("34% unavailable", |case| {
+            *unavailable(case) == "34%" && case.nodes.len() == 3
+        }),
+        ("99% unavailable", |case| *unavailable(case) == "99%"),
+        ("100% unavailable", |case| *unavailable(case) == "100%"),
+        ("1% surge", |case| *surge(case) == "1%"),
+        ("33% surge", |case| *surge(case) == "33%" && case.nodes.len() == 3),
+        ("34% surge", |case| *surge(case) == "34%" && case.nodes.len() == 3),
+        ("100% surge", |case| *surge(case) == "100%"),
+        ("no percent", |case| *unavailable(case) == "0%"),
+        ("a number as text", |case| *unavailable(case) == "5"),
+        ("a surge as text", |case| *surge(case) == "5"),
+        ("a negative number", |case| *unavailable(case) == -1),
+        ("a negative surge", |case| *surge(case) == -1),
+        ("a negative percentage", |case| *unavailable(case) == "-10%"),
+        ("more than all", |case| *surge(case) == "250%"),
+        ("both zero", |case| *unavailable(case) == 0 && *surge(case) == 0),
+        ("both", |case| {
+            unavailable(case).as_i64() > Some(0)
+                && surge(case).as_i64() > Some(0)
+                && strategy(case)["type"] == "RollingUpdate"
+        }),
+        ("no maxUnavailable", |case| {
+            strategy(case)["rollingUpdate"].is_object() && unavailable(case).is_null()
+        }),
+        ("no maxSurge", |case| {
+            strategy(case)["rollingUpdate"].is_object() && surge(case).is_null()
+        }),
+        ("no rollingUpdate", |case| {
+            strategy(case)["type"] == "RollingUpdate" && strategy(case)["rollingUpdate"].is_null()
+        }),
+        ("a percentage of no nodes", |case| {
+            case.nodes.is_empty() && surge(case).as_str().is_some_and(|text| text.ends_with("0%"))
+        }),
+        ("OnDelete", |case| strategy(case)["type"] == "OnDelete"),
+        ("OnDelete with a surge", |case| {
+            strategy(case)["type"] == "OnDelete" && *surge(case) == 1
+        }),
+        ("an unknown strategy", |case| strategy(case)["type"] == "Recreate"),
+    ];
+
+    #[test]
+    fn every_situation_occurs() {
+        census::assert_all_occur(SITUATIONS);
+    }
+}
