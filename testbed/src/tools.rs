@@ -98,7 +98,8 @@ impl Tool {
         match self {
             Self::Upstream => &[
                 "-cover",
-                "-coverpkg=k8s.io/kubernetes/pkg/controller/daemon,k8s.io/kubernetes/pkg/controller/daemon/util",
+                // Without `.` nothing would be left behind: what writes it is made part of a covered `main` only.
+                "-coverpkg=.,k8s.io/kubernetes/pkg/controller/daemon,k8s.io/kubernetes/pkg/controller/daemon/util",
             ],
             _ => &[],
         }
