@@ -166,7 +166,13 @@ impl Pod {
 
     fn spec(&self, cluster: &Cluster) -> Value {
         let mut spec = json!({
-            "containers": cluster.versions[self.version].template["spec"]["containers"],
+            // Of the containers nobody reads more than that they are there.
+            "containers": [{
+                "name": "main",
+                "image": cluster.versions[self.version].template["spec"]["containers"][0]["image"],
+                "imagePullPolicy": "IfNotPresent",
+                "resources": {},
+            }],
             "restartPolicy": "Always",
             "schedulerName": "default-scheduler",
         });

@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn expectations_are_never_about_to_expire() {
-        for seed in 0..3000 {
+        for seed in 0..800 {
             let case = crate::generate::case(seed);
             assert!(
                 case.expectations
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn only_what_is_cached_can_be_gone() {
-        for seed in 0..3000 {
+        for seed in 0..800 {
             let case = crate::generate::case(seed);
             for gone in &case.live.gone {
                 let (kind, gone) = gone.split_once('/').expect("kind and name");

@@ -65,10 +65,12 @@ fn budget(odds: &mut Odds) -> Value {
 }
 
 fn odd(odds: &mut Odds) -> Value {
-    let any = |odds: &mut Odds| match odds.below(6) {
+    let any = |odds: &mut Odds| match odds.below(8) {
         0 => json!(0),
         1 => json!("0%"),
-        2 => odds.pick(&["5", "", "abc", "1.5%", "%", " 1%", "+5%"]).into(),
+        2 => odds
+            .pick(&["5", "5", "", "abc", "1.5%", "%", " 1%", "+5%"])
+            .into(),
         3 => odds.pick(&[-1, -5]).into(),
         4 => odds.pick(&["-10%", "101%", "250%"]).into(),
         _ => budget(odds),
