@@ -4,7 +4,7 @@
 //! The service decides what an outstanding expectation means; this only shrinks expectations as watches show what was
 //! expected. Everything lives in memory and starts empty (M-15).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use nodewise_proto::{Timestamp, v1};
@@ -155,8 +155,9 @@ struct Held {
 pub trait Sighted {
     /// The caches show a pod of this name that the workload controls.
     fn exists(&self, pod_name: &str) -> bool;
-    /// The uids of the pods that the workload controls and that are not being deleted.
-    fn staying(&self) -> HashSet<String>;
+    /// By uid whether it is being deleted, for each pod that the workload controls, and each orphan of its namespace: a
+    /// pod that was adopted just now may still look like one.
+    fn deleting(&self) -> HashMap<String, bool>;
 }
 
 impl Holdings {
@@ -206,8 +207,15 @@ impl Holdings {
         );
         expectations.named.retain(|pod_name, _| !sighted.exists(pod_name));
         if !expectations.deletes.is_empty() {
-            let staying = sighted.staying();
-            expectations.deletes.retain(|pod_uid| staying.contains(pod_uid));
+            let deleting = sighted.deleting();
+            expectations
+                .deletes
+                .retain(|pod_uid| match (deleting.get(pod_uid), self.rule) {
+                    (None, _) => false,
+                    (Some(deleting), DeletionRule::ByUid) => !deleting,
+                    // Upstream waits for an event even if the pod was being deleted before.
+                    (Some(_), DeletionRule::Counted) => true,
+                });
         }
         let held = Held {
             uid: Arc::clone(uid),
@@ -263,20 +271,23 @@ mod tests {
 
     struct Sees {
         pods: &'static [&'static str],
-        staying: &'static [&'static str],
+        deleting: &'static [(&'static str, bool)],
     }
 
     const BEFORE: Sees = Sees {
         pods: &[],
-        staying: &["u1", "u2", "u3"],
+        deleting: &[("u1", false), ("u2", false), ("u3", false)],
     };
 
     impl Sighted for Sees {
         fn exists(&self, pod_name: &str) -> bool {
             self.pods.contains(&pod_name)
         }
-        fn staying(&self) -> HashSet<String> {
-            self.staying.iter().map(ToString::to_string).collect()
+        fn deleting(&self) -> HashMap<String, bool> {
+            let deleting = self.deleting.iter();
+            deleting
+                .map(|&(uid, deleting)| (uid.to_owned(), deleting))
+                .collect()
         }
     }
 
@@ -397,14 +408,20 @@ mod tests {
     // What the caches show when the plan arrives needs no event: there will be none.
     #[test]
     fn what_is_seen_already_is_not_expected() {
-        let (mut holdings, key, uid) = holding(DeletionRule::ByUid, v1::ReconcileState::default());
         let sees = Sees {
             pods: &["a"],
-            staying: &["u2"],
+            deleting: &[("u2", false), ("u3", true)],
         };
-        let planned = state(&[("a", "n1"), ("b", "n2")], &["u1", "u2"]);
-        holdings.replace(&key, &uid, planned, &v1::ReconcileState::default(), &sees);
-        assert_eq!(holdings.get(&key, "d1"), state(&[("b", "n2")], &["u2"]));
+        // upstream waits for an event of a pod that was being deleted before, too.
+        for (rule, left) in [
+            (DeletionRule::ByUid, vec!["u2"]),
+            (DeletionRule::Counted, vec!["u2", "u3"]),
+        ] {
+            let (mut holdings, key, uid) = holding(rule, v1::ReconcileState::default());
+            let planned = state(&[("a", "n1"), ("b", "n2")], &["u1", "u2", "u3"]);
+            holdings.replace(&key, &uid, planned, &v1::ReconcileState::default(), &sees);
+            assert_eq!(holdings.get(&key, "d1"), state(&[("b", "n2")], &left), "{rule:?}");
+        }
     }
 
     // D-73: failed and skipped calls are settled by the answer to the report, which never adds.

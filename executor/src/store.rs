@@ -359,14 +359,15 @@ impl Sighted for OwnPods<'_> {
             .is_some_and(|place| place.owner.as_deref() == Some(self.uid))
     }
 
-    fn staying(&self) -> HashSet<String> {
-        self.namespace
-            .and_then(|namespace| namespace.owned.get(self.uid))
+    fn deleting(&self) -> HashMap<String, bool> {
+        let owned = self.namespace.and_then(|namespace| namespace.owned.get(self.uid));
+        let orphans = self.namespace.and_then(|namespace| namespace.orphans.as_ref());
+        owned
             .into_iter()
+            .chain(orphans)
             .flat_map(Buckets::iter)
             .map(decode_pod)
-            .filter(|pod| pod.deletion_time.is_none())
-            .map(|pod| pod.uid)
+            .map(|pod| (pod.uid, pod.deletion_time.is_some()))
             .collect()
     }
 }

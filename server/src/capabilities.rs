@@ -77,5 +77,6 @@ fn description(deviation: Deviation) -> &'static str {
         Deviation::SkipEqualStatusWrites => {
             "No status write when nothing would change, also while expectations are pending (Q-21)."
         }
+        Deviation::StatusWithUid => "A status is written only to the workload that was planned for.",
     }
 }

@@ -134,11 +134,11 @@ impl<'a, A: Actuator> Context<'a, A> {
             })
     }
 
-    /// Reads the workload live: it must be the object that was planned for, whatever its version.
-    pub(super) async fn read_workload(&self) -> Result<Value, ActuatorError> {
+    /// Reads the workload live, whatever its version; with `same_uid` it must be the object that was planned for.
+    pub(super) async fn read_workload(&self, same_uid: bool) -> Result<Value, ActuatorError> {
         let key = self.workload_key()?;
         let live = parse(&key, &self.actuator.read(&key).await?)?;
-        if live["metadata"]["uid"] != self.workload.uid.as_str() {
+        if same_uid && live["metadata"]["uid"] != self.workload.uid.as_str() {
             return Err(ActuatorError::unclear(format!(
                 "{key} is another object now: planned for uid {}, found {}",
                 self.workload.uid, live["metadata"]["uid"]
@@ -149,7 +149,7 @@ impl<'a, A: Actuator> Context<'a, A> {
 
     /// Makes sure before an adoption that the workload still lives (D-27).
     pub(super) async fn confirm_workload(&self) -> Result<(), ActuatorError> {
-        let live = self.read_workload().await?;
+        let live = self.read_workload(true).await?;
         match live["metadata"]["deletionTimestamp"].as_str() {
             Some(since) => Err(ActuatorError::unclear(format!(
                 "{} {}/{} is being deleted since {since}",

@@ -721,6 +721,36 @@ async fn status_is_written_twice_at_most() {
     }
 }
 
+// STATUS_WITH_UID: a workload that was replaced under its name gets no status of its predecessor.
+#[tokio::test(start_paused = true)]
+async fn status_of_a_replaced_workload() {
+    let mut replaced = live_workload(None);
+    replaced["metadata"]["uid"] = json!("uid-of-another");
+    for (uid_precondition, result, calls) in [
+        (true, R::Failed, vec!["status agent", "read agent"]),
+        (
+            false,
+            R::Succeeded,
+            vec!["status agent", "read agent", "status agent"],
+        ),
+    ] {
+        let script = Script::default()
+            .refuse("status", &[error(Refusal::Conflict, 409), none()])
+            .live("agent", replaced.clone());
+        let update = v1::UpdateStatus {
+            uid_precondition,
+            ..new_status()
+        };
+        let applied = run(
+            &script,
+            &plan(vec![phase(P::Status, vec![vec![Kind::UpdateStatus(update)]])]),
+        )
+        .await;
+        assert_eq!(results(&applied), [result]);
+        assert_eq!(script.calls(), calls);
+    }
+}
+
 // D-88, S-119: only the named fields change, first of the cached object with its version, then of the live one.
 #[tokio::test(start_paused = true)]
 async fn status_leaves_other_fields() {
@@ -765,6 +795,7 @@ async fn collision_count() {
             status: None,
             collision_count: count.or(Some(3)),
             expected_collision_count: expected,
+            uid_precondition: true,
         };
         let applied = run(
             &script,
@@ -787,6 +818,7 @@ async fn collision_count() {
         status: None,
         collision_count: Some(3),
         expected_collision_count: Some(2),
+        uid_precondition: true,
     };
     run(
         &script,

@@ -519,6 +519,8 @@ pub enum Deviation {
     LowerOnNamespaceTerminating = 14,
     /// No status write when nothing would change, also while expectations are pending.
     SkipEqualStatusWrites = 15,
+    /// A status is written only to the workload that was planned for, never to one that replaced it under its name.
+    StatusWithUid = 16,
 }
 impl Deviation {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -547,6 +549,7 @@ impl Deviation {
                 "DEVIATION_LOWER_ON_NAMESPACE_TERMINATING"
             }
             Self::SkipEqualStatusWrites => "DEVIATION_SKIP_EQUAL_STATUS_WRITES",
+            Self::StatusWithUid => "DEVIATION_STATUS_WITH_UID",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -574,6 +577,7 @@ impl Deviation {
                 Some(Self::LowerOnNamespaceTerminating)
             }
             "DEVIATION_SKIP_EQUAL_STATUS_WRITES" => Some(Self::SkipEqualStatusWrites),
+            "DEVIATION_STATUS_WITH_UID" => Some(Self::StatusWithUid),
             _ => None,
         }
     }
@@ -1149,6 +1153,9 @@ pub struct UpdateStatus {
     /// status.collisionCount in the snapshot. Absent for none.
     #[prost(int32, optional, tag = "3")]
     pub expected_collision_count: ::core::option::Option<i32>,
+    /// Wherever the workload is read live: it must have the uid that was planned for, or the action fails.
+    #[prost(bool, tag = "4")]
+    pub uid_precondition: bool,
 }
 /// DaemonSetStatus holds the fields of a DaemonSet's status that its controller writes. The names are upstream's.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

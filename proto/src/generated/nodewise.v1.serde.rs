@@ -2015,6 +2015,7 @@ impl serde::Serialize for Deviation {
             Self::WakeOnNodeDelete => "DEVIATION_WAKE_ON_NODE_DELETE",
             Self::LowerOnNamespaceTerminating => "DEVIATION_LOWER_ON_NAMESPACE_TERMINATING",
             Self::SkipEqualStatusWrites => "DEVIATION_SKIP_EQUAL_STATUS_WRITES",
+            Self::StatusWithUid => "DEVIATION_STATUS_WITH_UID",
         };
         serializer.serialize_str(variant)
     }
@@ -2042,6 +2043,7 @@ impl<'de> serde::Deserialize<'de> for Deviation {
             "DEVIATION_WAKE_ON_NODE_DELETE",
             "DEVIATION_LOWER_ON_NAMESPACE_TERMINATING",
             "DEVIATION_SKIP_EQUAL_STATUS_WRITES",
+            "DEVIATION_STATUS_WITH_UID",
         ];
 
         struct GeneratedVisitor;
@@ -2098,6 +2100,7 @@ impl<'de> serde::Deserialize<'de> for Deviation {
                     "DEVIATION_WAKE_ON_NODE_DELETE" => Ok(Deviation::WakeOnNodeDelete),
                     "DEVIATION_LOWER_ON_NAMESPACE_TERMINATING" => Ok(Deviation::LowerOnNamespaceTerminating),
                     "DEVIATION_SKIP_EQUAL_STATUS_WRITES" => Ok(Deviation::SkipEqualStatusWrites),
+                    "DEVIATION_STATUS_WITH_UID" => Ok(Deviation::StatusWithUid),
                     _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
                 }
             }
@@ -8792,6 +8795,9 @@ impl serde::Serialize for UpdateStatus {
         if self.expected_collision_count.is_some() {
             len += 1;
         }
+        if self.uid_precondition {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.UpdateStatus", len)?;
         if let Some(v) = self.status.as_ref() {
             struct_ser.serialize_field("status", v)?;
@@ -8801,6 +8807,9 @@ impl serde::Serialize for UpdateStatus {
         }
         if let Some(v) = self.expected_collision_count.as_ref() {
             struct_ser.serialize_field("expectedCollisionCount", v)?;
+        }
+        if self.uid_precondition {
+            struct_ser.serialize_field("uidPrecondition", &self.uid_precondition)?;
         }
         struct_ser.end()
     }
@@ -8817,6 +8826,8 @@ impl<'de> serde::Deserialize<'de> for UpdateStatus {
             "collisionCount",
             "expected_collision_count",
             "expectedCollisionCount",
+            "uid_precondition",
+            "uidPrecondition",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -8824,6 +8835,7 @@ impl<'de> serde::Deserialize<'de> for UpdateStatus {
             Status,
             CollisionCount,
             ExpectedCollisionCount,
+            UidPrecondition,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -8848,6 +8860,7 @@ impl<'de> serde::Deserialize<'de> for UpdateStatus {
                             "status" => Ok(GeneratedField::Status),
                             "collisionCount" | "collision_count" => Ok(GeneratedField::CollisionCount),
                             "expectedCollisionCount" | "expected_collision_count" => Ok(GeneratedField::ExpectedCollisionCount),
+                            "uidPrecondition" | "uid_precondition" => Ok(GeneratedField::UidPrecondition),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -8870,6 +8883,7 @@ impl<'de> serde::Deserialize<'de> for UpdateStatus {
                 let mut status__ = None;
                 let mut collision_count__ = None;
                 let mut expected_collision_count__ = None;
+                let mut uid_precondition__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Status => {
@@ -8894,12 +8908,19 @@ impl<'de> serde::Deserialize<'de> for UpdateStatus {
                                 map_.next_value::<::std::option::Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
                             ;
                         }
+                        GeneratedField::UidPrecondition => {
+                            if uid_precondition__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("uidPrecondition"));
+                            }
+                            uid_precondition__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(UpdateStatus {
                     status: status__,
                     collision_count: collision_count__,
                     expected_collision_count: expected_collision_count__,
+                    uid_precondition: uid_precondition__.unwrap_or_default(),
                 })
             }
         }

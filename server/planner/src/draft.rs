@@ -188,11 +188,7 @@ impl<'d, 'a> Draft<'d, 'a> {
     fn write_status(&mut self, observed_generation: i64) -> Status {
         let ds = &self.snapshot.daemon_set;
         let status = status::count(&self.survey.picture, observed_generation);
-        match status::write(
-            ds,
-            status,
-            self.snapshot.options.deviates(Deviation::SkipEqualStatusWrites),
-        ) {
+        match status::write(ds, status, &self.snapshot.options) {
             status::Write::No => {}
             status::Write::Spared => {
                 self.deviations.insert(Deviation::SkipEqualStatusWrites);

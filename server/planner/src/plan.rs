@@ -165,6 +165,7 @@ pub enum ActionKind {
     UpdateStatus {
         status: Status,
         collision: Option<Collision>,
+        uid_precondition: bool,
     },
     /// Emit an Event about the workload.
     EmitEvent {

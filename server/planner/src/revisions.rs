@@ -255,7 +255,7 @@ impl<'a> Resolution<'a> {
             }
             Some(other) => {
                 self.batches.clear();
-                self.halt = Some(halt(ds, &other.name));
+                self.halt = Some(halt(snapshot, &other.name));
             }
             None => {
                 let manifest = manifest(ds, &name, &hash, data, number);
@@ -356,7 +356,8 @@ fn delete(revision: &Revision, reason: Reason, message: String) -> Action {
 }
 
 /// Another template has the name: the collision count makes the next name differ.
-fn halt(ds: &DaemonSet, name: &str) -> Halt {
+fn halt(snapshot: &Snapshot, name: &str) -> Halt {
+    let ds = &snapshot.daemon_set;
     let count = ds.collision_count.unwrap_or(0).saturating_add(1);
     let action = Action {
         reason: Reason::RevisionNameCollision,
@@ -369,6 +370,7 @@ fn halt(ds: &DaemonSet, name: &str) -> Halt {
                 count,
                 expected: ds.collision_count,
             }),
+            uid_precondition: snapshot.options.deviates(Deviation::StatusWithUid),
         },
     };
     Halt {

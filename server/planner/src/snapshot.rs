@@ -107,11 +107,13 @@ pub enum Deviation {
     LowerOnNamespaceTerminating,
     /// Q-21: no status write when nothing would change.
     SkipEqualStatusWrites,
+    /// Executor: a status is written only to the workload that was planned for.
+    StatusWithUid,
 }
 
 impl Deviation {
     /// All, in the order of the protocol.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::IdempotentCreates,
         Self::ClearReplacedOwnWrites,
         Self::RelabelDuplicatesOnly,
@@ -127,6 +129,7 @@ impl Deviation {
         Self::WakeOnNodeDelete,
         Self::LowerOnNamespaceTerminating,
         Self::SkipEqualStatusWrites,
+        Self::StatusWithUid,
     ];
 
     /// Whether the default profile has it on.
@@ -356,7 +359,10 @@ impl Labels {
             // Stable, so that the last of equal ones stays last.
             entries.sort_by(|a, b| a.0.cmp(b.0));
         }
-        let length = entries.iter().map(|(key, value)| key.len() + value.len()).sum();
+        let length = entries
+            .iter()
+            .flat_map(|(key, value)| [key.len(), value.len()])
+            .sum();
         let (mut text, mut ends) = (String::with_capacity(length), Vec::with_capacity(entries.len()));
         for (index, (key, value)) in entries.iter().enumerate() {
             if entries.get(index + 1).is_some_and(|next| next.0 == *key) {
@@ -617,7 +623,7 @@ mod tests {
             (3, Some("x"), None)
         );
         assert_eq!(format!("{labels:?}"), r#"{"a": "y", "ab": "x", "b": "3"}"#);
-        assert!(of(&[]).is_empty());
+        assert!(of(&[]).is_empty() && !labels.is_empty());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::{
     plan::{Action, ActionKind, Reason},
     pods::Picture,
-    snapshot::{DaemonSet, Status},
+    snapshot::{DaemonSet, Deviation, Options, Status},
 };
 
 /// Counts. `observed_generation` is the caller's to choose (D-90).
@@ -47,8 +47,8 @@ pub(crate) enum Write {
     Yes(Action),
 }
 
-/// Compares with the status that is there. `spare`: the deviation of Q-21 is on.
-pub(crate) fn write(ds: &DaemonSet, status: Status, spare: bool) -> Write {
+/// Compares with the status that is there.
+pub(crate) fn write(ds: &DaemonSet, status: Status, options: &Options) -> Write {
     let counts = |status: Status| Status {
         observed_generation: 0,
         ..status
@@ -64,7 +64,7 @@ pub(crate) fn write(ds: &DaemonSet, status: Status, spare: bool) -> Write {
             Reason::GenerationObserved,
             format!("generation {} is observed", status.observed_generation),
         )
-    } else if spare {
+    } else if options.deviates(Deviation::SkipEqualStatusWrites) {
         return Write::Spared;
     } else {
         (
@@ -78,6 +78,7 @@ pub(crate) fn write(ds: &DaemonSet, status: Status, spare: bool) -> Write {
         kind: ActionKind::UpdateStatus {
             status,
             collision: None,
+            uid_precondition: options.deviates(Deviation::StatusWithUid),
         },
     })
 }

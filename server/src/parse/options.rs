@@ -96,5 +96,6 @@ pub(crate) fn to_message(deviation: Deviation) -> v1::Deviation {
         Deviation::WakeOnNodeDelete => v1::Deviation::WakeOnNodeDelete,
         Deviation::LowerOnNamespaceTerminating => v1::Deviation::LowerOnNamespaceTerminating,
         Deviation::SkipEqualStatusWrites => v1::Deviation::SkipEqualStatusWrites,
+        Deviation::StatusWithUid => v1::Deviation::StatusWithUid,
     }
 }

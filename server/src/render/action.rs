@@ -73,7 +73,12 @@ fn kind(kind: ActionKind) -> Kind {
             node_name,
             uid_precondition,
         }),
-        ActionKind::UpdateStatus { status, collision } => Kind::UpdateStatus(v1::UpdateStatus {
+        ActionKind::UpdateStatus {
+            status,
+            collision,
+            uid_precondition,
+        } => Kind::UpdateStatus(v1::UpdateStatus {
+            uid_precondition,
             status: Some(plan::status(status)),
             collision_count: collision.map(|collision| collision.count),
             expected_collision_count: collision.and_then(|collision| collision.expected),

@@ -450,7 +450,8 @@ fn d_62_s_106_another_template_under_the_name_raises_the_collision_count() {
             halt.action.kind,
             ActionKind::UpdateStatus {
                 status: ds.status,
-                collision
+                collision,
+                uid_precondition: true,
             }
         );
         assert_eq!(halt.action.reason, Reason::RevisionNameCollision);

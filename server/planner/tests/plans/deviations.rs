@@ -1,7 +1,7 @@
 //! Each deviation from upstream that a plan shows, on and off.
 
 use nodewise_planner::{
-    plan::{ActionKind, PhaseKind, Plan, Reason},
+    plan::{Action, ActionKind, PhaseKind, Plan, Reason},
     snapshot::{Deviation, Expectations, OwnWrite, Selector},
 };
 
@@ -248,6 +248,25 @@ fn q_21_skip_equal_status_writes() {
         reasons(&upstream, PhaseKind::Status),
         [Reason::StatusRewritten],
         "Q-21, D-90"
+    );
+}
+
+// STATUS_WITH_UID: upstream writes to whatever workload has the name by then.
+#[test]
+fn statuses_are_for_the_workload_that_was_planned_for() {
+    let preconditions = |plan: &Plan| {
+        let actions = actions(plan, PhaseKind::Status);
+        let precondition = |action: &Action| match action.kind {
+            ActionKind::UpdateStatus { uid_precondition, .. } => uid_precondition,
+            _ => panic!("phase Status writes the status"),
+        };
+        actions.into_iter().map(precondition).collect::<Vec<_>>()
+    };
+    let cluster = Cluster::new(1);
+    let (here, upstream) = (cluster.plan(), cluster.strict().plan());
+    assert_eq!(
+        (preconditions(&here), preconditions(&upstream)),
+        (vec![true], vec![false])
     );
 }
 

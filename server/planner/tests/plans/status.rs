@@ -137,7 +137,7 @@ fn d_89_what_is_as_it_should_be_is_not_written() {
     // D-88, D-94: seven counts and the generation, nothing else.
     assert!(matches!(
         actions(&plan, PhaseKind::Status)[0].kind,
-        ActionKind::UpdateStatus { status, collision: None } if status.observed_generation == 1
+        ActionKind::UpdateStatus { status, collision: None, .. } if status.observed_generation == 1
     ));
     cluster.sync();
     assert!(cluster.plan().phases.is_empty(), "S-117, D-89");

@@ -97,7 +97,9 @@ impl Cluster {
                     pod.deleting = true;
                 }
             }
-            ActionKind::UpdateStatus { status, collision } => {
+            ActionKind::UpdateStatus {
+                status, collision, ..
+            } => {
                 self.ds.status = *status;
                 if let Some(collision) = collision {
                     self.ds.collision_count = Some(collision.count);
