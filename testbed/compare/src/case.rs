@@ -78,6 +78,10 @@ pub struct Live {
 }
 
 /// Tells `null` from an absent member.
+#[expect(
+    clippy::option_option,
+    reason = "an absent member and null are different things"
+)]
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Value>>, D::Error> {
     Option::<Value>::deserialize(deserializer).map(Some)
 }

@@ -1,0 +1,323 @@
+//! The fake API under the executor: an actuator that answers as the case says, and remembers every write and event.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context as _, Result};
+use bytes::Bytes;
+use nodewise_executor::actuator::{
+    Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written,
+};
+use nodewise_executor::event::Resource;
+use serde_json::Value;
+
+use crate::case::{Case, Fault};
+use crate::nodewise::{revision, subject};
+use crate::outcome::{Call, Event};
+
+/// The longest name that the API takes.
+const MAX_NAME: usize = 253;
+
+/// The API of one case.
+#[derive(Debug)]
+pub(crate) struct FakeApi(Mutex<Api>);
+
+#[derive(Debug)]
+struct Api {
+    /// By resource and name, as JSON.
+    objects: BTreeMap<(&'static str, String), Value>,
+    /// With how many calls each has refused.
+    faults: Vec<(Fault, u32)>,
+    version: u64,
+    calls: Vec<Call>,
+    events: Vec<Event>,
+}
+
+/// What a call is in the words of [`Fault::op`].
+struct Op<'a> {
+    op: &'static str,
+    name: &'a str,
+}
+
+impl FakeApi {
+    /// The API that holds what the caches of `case` hold, but for what its `live` says.
+    ///
+    /// # Errors
+    /// A revision's data is not JSON.
+    pub(crate) fn new(case: &Case) -> Result<Self> {
+        let mut objects = BTreeMap::new();
+        let mut put = |resource: Resource, object: Value| {
+            let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+            objects.insert((resource.plural(), name), object);
+        };
+        let cached = subject(case)?;
+        match &case.live.daemon_set {
+            Some(None) => {}
+            Some(Some(live)) => put(Resource::DaemonSets, live.clone()),
+            None => put(Resource::DaemonSets, cached.clone()),
+        }
+        for pod in &case.pods {
+            if pod["metadata"]["namespace"] == cached["metadata"]["namespace"] {
+                put(Resource::Pods, pod.clone());
+            }
+        }
+        for stored in case.revisions.iter().chain(&case.live.revisions) {
+            if stored.object["metadata"]["namespace"] == cached["metadata"]["namespace"] {
+                put(Resource::Revisions, revision(stored)?);
+            }
+        }
+        for gone in &case.live.gone {
+            let (resource, name) = gone.split_once('/').context("live.gone: not RESOURCE/NAME")?;
+            objects.retain(|(plural, present), _| *plural != resource || present != name);
+        }
+        Ok(Self(Mutex::new(Api {
+            objects,
+            faults: case.faults.iter().map(|fault| (fault.clone(), 0)).collect(),
+            version: 1_000_000,
+            calls: Vec::new(),
+            events: Vec::new(),
+        })))
+    }
+
+    /// Every write and every event so far, sorted.
+    #[must_use]
+    pub(crate) fn recorded(&self) -> (Vec<Call>, Vec<Event>) {
+        let api = self.api();
+        let (mut calls, mut events) = (api.calls.clone(), api.events.clone());
+        calls.sort_unstable();
+        events.sort_unstable();
+        (calls, events)
+    }
+
+    fn api(&self) -> MutexGuard<'_, Api> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Api {
+    /// Answers a write, and remembers it.
+    fn write(
+        &mut self,
+        op: &Op<'_>,
+        body: &[u8],
+        answer: impl FnOnce(&mut Self) -> Result<Written, ActuatorError>,
+    ) -> Result<Written, ActuatorError> {
+        let answered = self.fault(op).and_then(|()| answer(self));
+        let (done, body) = (
+            if op.op.starts_with("create") { 201 } else { 200 },
+            String::from_utf8_lossy(body),
+        );
+        self.calls.push(Call {
+            op: op.op.to_owned(),
+            name: op.name.to_owned(),
+            body: body.into_owned(),
+            code: answered.as_ref().map_or_else(|error| error.http_status, |_| done),
+        });
+        answered
+    }
+
+    /// Refuses what the case says is refused.
+    fn fault(&mut self, op: &Op<'_>) -> Result<(), ActuatorError> {
+        let fault = self.faults.iter_mut().find(|(fault, seen)| {
+            fault.op == op.op
+                && (fault.name.is_empty() || fault.name == op.name)
+                && (fault.times == 0 || *seen < fault.times)
+        });
+        let Some((fault, seen)) = fault else {
+            return Ok(());
+        };
+        *seen += 1;
+        Err(refuse(fault.code, &fault.reason, &fault.cause))
+    }
+
+    fn written(&mut self, name: &str) -> Written {
+        self.version += 1;
+        Written {
+            name: name.to_owned(),
+            resource_version: self.version.to_string(),
+        }
+    }
+
+    fn find(&self, resource: Resource, name: &str) -> Result<&Value, ActuatorError> {
+        self.objects
+            .get(&(resource.plural(), name.to_owned()))
+            .ok_or_else(|| refuse(404, "NotFound", ""))
+    }
+
+    fn create_revision(&mut self, name: &str, object: Value) -> Result<Written, ActuatorError> {
+        if name.len() > MAX_NAME {
+            return Err(refuse(422, "Invalid", ""));
+        }
+        if self.find(Resource::Revisions, name).is_ok() {
+            return Err(refuse(409, "AlreadyExists", ""));
+        }
+        self.objects
+            .insert((Resource::Revisions.plural(), name.to_owned()), object);
+        Ok(self.written(name))
+    }
+
+    /// One sync creates at most one pod for a node, so that the node makes a name of its own.
+    fn create_pod(&mut self, node: &str, object: &Value) -> Written {
+        let metadata = &object["metadata"];
+        let generated = || format!("{}@{node}", metadata["generateName"].as_str().unwrap_or_default());
+        let name = metadata["name"].as_str().map_or_else(generated, str::to_owned);
+        self.written(&name)
+    }
+
+    fn replace_status(&mut self, name: &str, object: &Value) -> Result<Written, ActuatorError> {
+        let live = self.find(Resource::DaemonSets, name)?;
+        if live["metadata"]["resourceVersion"] != object["metadata"]["resourceVersion"] {
+            return Err(refuse(409, "Conflict", ""));
+        }
+        let written = self.written(name);
+        let mut stored = self.find(Resource::DaemonSets, name)?.clone();
+        stored["status"] = object["status"].clone();
+        stored["metadata"]["resourceVersion"] = written.resource_version.as_str().into();
+        self.objects
+            .insert((Resource::DaemonSets.plural(), name.to_owned()), stored);
+        Ok(written)
+    }
+}
+
+impl Actuator for FakeApi {
+    async fn create(
+        &self,
+        resource: Resource,
+        _namespace: &str,
+        manifest: Bytes,
+    ) -> Result<Written, ActuatorError> {
+        let object = parse(&manifest)?;
+        let mut api = self.api();
+        if resource == Resource::Pods {
+            let node = target_node(&object);
+            let op = Op {
+                op: "create-pod",
+                name: &node,
+            };
+            return api.write(&op, &manifest, |api| Ok(api.create_pod(&node, &object)));
+        }
+        let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let op = Op {
+            op: "create-revision",
+            name: &name,
+        };
+        api.write(&op, &manifest, |api| api.create_revision(&name, object))
+    }
+
+    async fn patch(&self, key: &ObjectKey, patch: Patch) -> Result<Written, ActuatorError> {
+        let (Patch::Merge(body) | Patch::Strategic(body)) = patch;
+        let patch = parse(&body)?;
+        let op = Op {
+            op: patch_op(key.resource, &patch["metadata"]),
+            name: &key.name,
+        };
+        self.api().write(&op, &body, |api| {
+            let live = api.find(key.resource, &key.name)?;
+            let uid = &patch["metadata"]["uid"];
+            if !uid.is_null() && *uid != live["metadata"]["uid"] {
+                return Err(refuse(409, "Conflict", ""));
+            }
+            Ok(api.written(&key.name))
+        })
+    }
+
+    async fn delete(&self, key: &ObjectKey, uid: Option<&str>) -> Result<(), ActuatorError> {
+        let op = Op {
+            op: if key.resource == Resource::Pods {
+                "delete-pod"
+            } else {
+                "delete-revision"
+            },
+            name: &key.name,
+        };
+        let answered = self.api().write(&op, b"", |api| {
+            let live = api.find(key.resource, &key.name)?;
+            if uid.is_some_and(|uid| live["metadata"]["uid"] != uid) {
+                return Err(refuse(409, "Conflict", ""));
+            }
+            Ok(api.written(&key.name))
+        });
+        answered.map(drop)
+    }
+
+    async fn replace_status(&self, key: &ObjectKey, object: Bytes) -> Result<Written, ActuatorError> {
+        let op = Op {
+            op: "update-status",
+            name: &key.name,
+        };
+        let parsed = parse(&object)?;
+        self.api()
+            .write(&op, &object, |api| api.replace_status(&key.name, &parsed))
+    }
+
+    async fn read(&self, key: &ObjectKey) -> Result<Bytes, ActuatorError> {
+        let op = Op {
+            op: match key.resource {
+                Resource::DaemonSets => "get-daemonset",
+                Resource::Revisions => "get-revision",
+                Resource::Pods | Resource::Nodes => "get-pod",
+            },
+            name: &key.name,
+        };
+        let mut api = self.api();
+        api.fault(&op)?;
+        api.find(key.resource, &key.name)
+            .map(|object| object.to_string().into())
+    }
+
+    fn emit(&self, event: WorkloadEvent) {
+        self.api().events.push(Event {
+            kind: event.kind,
+            reason: event.reason,
+            message: event.message,
+        });
+    }
+}
+
+/// What a patch of this metadata is for.
+fn patch_op(resource: Resource, metadata: &Value) -> &'static str {
+    let owners = metadata["ownerReferences"].as_array();
+    let released = owners
+        .into_iter()
+        .flatten()
+        .any(|owner| owner["$patch"] == "delete");
+    match (resource, owners.is_some(), released) {
+        (Resource::Pods, true, true) => "release-pod",
+        (Resource::Pods, true, false) => "adopt-pod",
+        (Resource::Pods, false, _) => "relabel-pod",
+        (_, true, true) => "release-revision",
+        (_, true, false) => "adopt-revision",
+        (_, false, _) => "update-revision",
+    }
+}
+
+/// The node that the required affinity of a pod names.
+pub(crate) fn target_node(pod: &Value) -> String {
+    pod.pointer(
+        "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values/0",
+    )
+    .and_then(Value::as_str)
+    .unwrap_or_default()
+    .to_owned()
+}
+
+fn parse(body: &[u8]) -> Result<Value, ActuatorError> {
+    serde_json::from_slice(body).map_err(|error| ActuatorError::unclear(format!("not JSON: {error}")))
+}
+
+/// A refusal as the executor's client reads it off a status.
+fn refuse(code: u16, reason: &str, cause: &str) -> ActuatorError {
+    let refusal = match (code, reason) {
+        _ if cause == "NamespaceTerminating" => Refusal::NamespaceTerminating,
+        (409, "AlreadyExists") => Refusal::AlreadyExists,
+        (409, _) => Refusal::Conflict,
+        (404, _) => Refusal::NotFound,
+        (422, _) => Refusal::Invalid,
+        _ => Refusal::Other,
+    };
+    ActuatorError {
+        refusal,
+        http_status: code,
+        message: format!("{reason} ({code})"),
+    }
+}

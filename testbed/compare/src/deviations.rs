@@ -1,0 +1,85 @@
+//! What each deviation may change in one sync. Whatever else differs in the default profile is a defect.
+
+use nodewise_proto::v1::Deviation;
+
+use crate::effects::Field;
+
+/// Deviations that no plan names, since they show only when it is applied.
+pub const UNTOLD: [Deviation; 3] = [
+    Deviation::LowerOnNamespaceTerminating,
+    Deviation::DeletionsByUid,
+    Deviation::StatusWithUid,
+];
+
+/// The fields in which a deviation may show.
+#[must_use]
+pub fn may_change(deviation: Deviation) -> &'static [Field] {
+    match deviation {
+        Deviation::RelabelDuplicatesOnly => &[
+            Field::Relabels,
+            Field::PodDeletes,
+            Field::PodCreates,
+            Field::Events,
+            Field::Expectations,
+            Field::RevisionDeletes,
+            Field::Status,
+            Field::Requeue,
+            Field::Error,
+        ],
+        Deviation::SkipDeletingOnMissingNodes => &[
+            Field::PodDeletes,
+            Field::PodCreates,
+            Field::RevisionDeletes,
+            Field::Events,
+            Field::Expectations,
+            Field::Error,
+        ],
+        Deviation::SurgeIgnoresMissingNodes => &[
+            Field::PodDeletes,
+            Field::PodCreates,
+            Field::Events,
+            Field::Expectations,
+            Field::RevisionDeletes,
+            Field::Error,
+        ],
+        Deviation::SurgeHonoursBackoff => &[Field::PodCreates, Field::Events, Field::Expectations],
+        Deviation::DecideAfterCut => &[Field::Events, Field::Backoff, Field::Requeue],
+        Deviation::ShortenRevisionNames => &[
+            Field::RevisionCreates,
+            Field::PodCreates,
+            Field::PodDeletes,
+            Field::RevisionDeletes,
+            Field::Status,
+            Field::Events,
+            Field::Requeue,
+            Field::Expectations,
+            Field::Backoff,
+            Field::Error,
+        ],
+        Deviation::EmptySelectorByMeaning => &[
+            Field::Claims,
+            Field::RevisionCreates,
+            Field::RevisionUpdates,
+            Field::RevisionDeletes,
+            Field::Relabels,
+            Field::PodCreates,
+            Field::PodDeletes,
+            Field::Status,
+            Field::Events,
+            Field::Requeue,
+            Field::Expectations,
+            Field::Backoff,
+            Field::Error,
+        ],
+        Deviation::EarliestRequeue => &[Field::Requeue],
+        Deviation::SkipEqualStatusWrites => &[Field::Status],
+        Deviation::StatusWithUid => &[Field::Status, Field::Error],
+        Deviation::LowerOnNamespaceTerminating | Deviation::DeletionsByUid => &[Field::Expectations],
+        // Names are levelled, preconditions are not looked at, and the others show only between syncs.
+        Deviation::IdempotentCreates
+        | Deviation::DeleteWithUid
+        | Deviation::ClearReplacedOwnWrites
+        | Deviation::WakeOnNodeDelete
+        | Deviation::Unspecified => &[],
+    }
+}

@@ -1,0 +1,97 @@
+//! Compares Nodewise with upstream's own DaemonSet controller over random clusters, or over those in files.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use clap::Parser;
+use nodewise_compare::run::{self, Plan, Summary};
+use nodewise_compare::{case::Case, generate};
+use nodewise_testbed::Tool;
+use rand::random;
+
+/// Puts the same clusters to upstream's DaemonSet controller and to Nodewise, and tells what differs.
+#[derive(Debug, Parser)]
+struct Args {
+    /// How many random clusters.
+    #[arg(long, default_value_t = 1000)]
+    cases: u64,
+    /// The seed of the first cluster; the others follow it. Random when not given.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// How many threads, each with a process of upstream's.
+    #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, usize::from))]
+    threads: usize,
+    /// Where clusters that differ are kept, made small.
+    #[arg(long, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/regressions"))]
+    found: PathBuf,
+    /// Upstream's program. Built when not given.
+    #[arg(long, value_name = "FILE")]
+    upstream: Option<PathBuf>,
+    /// Clusters in files, in place of random ones.
+    files: Vec<PathBuf>,
+}
+
+fn main() -> Result<ExitCode> {
+    let args = Args::parse();
+    let coverage = tempfile::tempdir().context("making a folder for coverage data")?;
+    let seed = args.seed.unwrap_or_else(random);
+    let from_seed = |number: u64| Ok(generate::case(seed.wrapping_add(number)));
+    let from_file = |number: u64| -> Result<Case> { run::read(&args.files[usize::try_from(number)?]) };
+    let draw: &(dyn Fn(u64) -> Result<Case> + Sync) = if args.files.is_empty() {
+        &from_seed
+    } else {
+        &from_file
+    };
+    let cases = if args.files.is_empty() {
+        args.cases
+    } else {
+        args.files.len() as u64
+    };
+    if args.files.is_empty() {
+        println!("{cases} random clusters, seeds from {seed} on (--seed {seed} --cases {cases})");
+    }
+    let upstream = args.upstream.map_or_else(|| Tool::Upstream.path(), Ok)?;
+    let started = Instant::now();
+    let summary = run::run(&Plan {
+        cases,
+        draw,
+        threads: args.threads,
+        upstream: &upstream,
+        coverage: coverage.path(),
+    })?;
+    tell(&summary, started);
+    for (case, difference) in &summary.differing {
+        println!("\nThey differ: seed {}\n{difference}", case.seed);
+        println!("kept as {}", run::keep(case, &args.found)?.display());
+    }
+    Ok(if summary.differing.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn tell(summary: &Summary, started: Instant) {
+    let Summary {
+        cases,
+        at_once,
+        searched,
+        most_runs,
+        by_counts,
+        deviations,
+        differing,
+    } = summary;
+    println!("{cases} clusters in {:.1?}", started.elapsed());
+    println!("  {at_once} equal at once");
+    println!(
+        "  {searched} equal to another of upstream's possible outcomes (found within {most_runs} syncs)"
+    );
+    println!("  {by_counts} equal by counts and eligibility");
+    println!("  {} differ", differing.len());
+    println!("the default profile differs by these deviations:");
+    for (deviation, times) in deviations {
+        println!("  {deviation}: {times} clusters");
+    }
+}

@@ -1,0 +1,444 @@
+//! One sync through Nodewise: the real executor's reconcile over the real engine in this process, and a fake API.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context as _, Result, ensure};
+use bytes::Bytes;
+use jiff::{SignedDuration, Timestamp};
+use nodewise_executor::event::{ClusterEvent, DaemonSet, Delta, Node, Pod, Revision};
+use nodewise_executor::expectations::Sighted;
+use nodewise_executor::metrics::Metrics;
+use nodewise_executor::project;
+use nodewise_executor::reconcile::{Ending, Reconciler};
+use nodewise_executor::service::{BuildRequest, PlanService, ServiceError};
+use nodewise_executor::state::{Shared, State};
+use nodewise_proto::{Duration, v1};
+use nodewise_server::{ByteSize, Engine, Limits, never};
+use serde_json::{Value, json};
+
+use crate::api::FakeApi;
+use crate::case::{self, Case};
+use crate::outcome::{Outcome, Outstanding};
+
+/// Which deviations are on.
+#[derive(Clone, Debug, Default)]
+pub struct Deviations {
+    /// The profile.
+    pub profile: v1::Profile,
+    /// Those of the profile that are off.
+    pub without: Vec<v1::Deviation>,
+    /// Those that are on besides.
+    pub with: Vec<v1::Deviation>,
+}
+
+impl Deviations {
+    /// Upstream's behaviour, its defects included.
+    #[must_use]
+    pub fn strict() -> Self {
+        Self {
+            profile: v1::Profile::UpstreamStrict,
+            ..Self::default()
+        }
+    }
+
+    fn options(&self, case: &Case) -> Result<v1::PlanOptions> {
+        let gates = case.feature_gates.iter().map(|gate| match gate.as_str() {
+            "TaintTolerationComparisonOperators" => {
+                Ok(v1::FeatureGate::TaintTolerationComparisonOperators.into())
+            }
+            other => anyhow::bail!("featureGates: {other:?} changes no plan"),
+        });
+        Ok(v1::PlanOptions {
+            profile: self.profile.into(),
+            enabled_deviations: self.with.iter().map(|&deviation| deviation.into()).collect(),
+            disabled_deviations: self.without.iter().map(|&deviation| deviation.into()).collect(),
+            feature_gates: gates.collect::<Result<_>>()?,
+            burst: Some(case.burst),
+        })
+    }
+}
+
+/// What Nodewise did with a case.
+#[derive(Clone, Debug)]
+pub struct Synced {
+    /// What it did.
+    pub outcome: Outcome,
+    /// The deviations that its plans say changed them.
+    pub deviations: Vec<v1::Deviation>,
+}
+
+/// Syncs cases.
+#[derive(Debug)]
+pub struct Nodewise {
+    engine: Arc<Engine>,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Nodewise {
+    /// With an engine of its own.
+    ///
+    /// # Errors
+    /// There are no resources for an event loop.
+    pub fn new() -> Result<Self> {
+        Ok(Self {
+            engine: Arc::new(Engine::new(Limits::default(), ByteSize::mib(0))),
+            runtime: tokio::runtime::Builder::new_current_thread()
+                .enable_time()
+                .build()
+                .context("starting the event loop")?,
+        })
+    }
+
+    /// Syncs the first DaemonSet of `case` once.
+    ///
+    /// # Errors
+    /// The case is not a case: objects that no apiserver would serve, times that are none.
+    pub fn sync(&self, case: &Case, deviations: &Deviations) -> Result<Synced> {
+        let hash = self.hash(case)?;
+        let text = serde_json::to_string(case)?.replace(case::HASH, &hash);
+        let case: Case = serde_json::from_str(&text)?;
+        let synced = self.sync_resolved(&case, deviations)?;
+        let text = serde_json::to_string(&synced.outcome)?.replace(&hash, case::HASH);
+        Ok(Synced {
+            outcome: serde_json::from_str(&text)?,
+            ..synced
+        })
+    }
+
+    fn sync_resolved(&self, case: &Case, deviations: &Deviations) -> Result<Synced> {
+        let options = deviations.options(case)?;
+        let daemon_set = DaemonSet::from_json(subject(case)?).context("daemonSets[0]")?;
+        let (key, uid) = (daemon_set.key.clone(), daemon_set.uid);
+        let now: Timestamp = case.now.parse().context("now")?;
+        let mut state = State::new(1, &options);
+        for event in events(case)? {
+            state.store.apply(event);
+        }
+        let held = held(case, now)?;
+        let sighted = Everything(&held);
+        state
+            .holdings
+            .replace(&key, &uid, held.clone(), &v1::ReconcileState::default(), &sighted);
+        let api = Arc::new(FakeApi::new(case)?);
+        let service = Arc::new(InProcess::new(Arc::clone(&self.engine)));
+        let reconciler = Reconciler {
+            state: Shared::new(state),
+            actuator: Arc::clone(&api),
+            service: Arc::clone(&service),
+            options,
+            apply_concurrency: 64,
+            clock: Arc::new(move || now),
+            metrics: Metrics::new(),
+        };
+        let ending = self.runtime.block_on(reconciler.reconcile(&key));
+        let (calls, events) = api.recorded();
+        let mut state = reconciler.state.lock();
+        let (adds, dels) = state.holdings.outstanding(&key);
+        let left = state.holdings.get(&key, &uid);
+        drop(state);
+        let (error, after) = match ending {
+            Ending::Settled { after } => (None, after),
+            Ending::Failed { after, reason } => (Some(reason), after),
+            Ending::Behind(behind) => (Some(format!("{behind:?}")), None),
+            Ending::Unreachable { reason } => (Some(reason), None),
+        };
+        Ok(Synced {
+            outcome: Outcome {
+                panic: None,
+                error,
+                calls,
+                events,
+                requeue: after.into_iter().map(|after| after.as_secs_f64()).collect(),
+                expectations: Some(Outstanding {
+                    adds: i64::try_from(adds)?,
+                    dels: i64::try_from(dels)?,
+                }),
+                backoff: backoff(&left)?,
+            },
+            deviations: service.deviations(),
+        })
+    }
+
+    /// The hash that a new revision of the first DaemonSet would get: a plan for it alone names one.
+    fn hash(&self, case: &Case) -> Result<String> {
+        let cached = subject(case)?;
+        let object = json!({
+            "apiVersion": "apps/v1",
+            "kind": "DaemonSet",
+            "metadata": {"namespace": "probe", "name": "probe", "uid": "probe", "generation": 1},
+            "spec": {
+                "selector": {"matchLabels": {"probe": "probe"}},
+                "template": cached["spec"]["template"],
+                "updateStrategy": {"type": "OnDelete"},
+                "revisionHistoryLimit": 10,
+            },
+            "status": {"collisionCount": cached["status"]["collisionCount"]},
+        });
+        let request = v1::PlanRequest {
+            snapshot: Some(v1::Snapshot {
+                now: Some(project::timestamp(Timestamp::UNIX_EPOCH)),
+                workload: Some(v1::Workload {
+                    kind: Some(v1::workload::Kind::DaemonSet(v1::DaemonSet {
+                        object: object.to_string().into(),
+                    })),
+                }),
+                caches_synced: true,
+                bucket_count: 1,
+                node_buckets: vec![inline()],
+                pod_buckets: vec![inline()],
+                ..v1::Snapshot::default()
+            }),
+            ..v1::PlanRequest::default()
+        };
+        let answer = self
+            .engine
+            .plan(request, &never)
+            .map_err(|refusal| anyhow::anyhow!("asking for the hash of the template: {refusal}"))?;
+        let plan = answer.plan.context("an answer without a plan")?;
+        let name = plan
+            .phases
+            .iter()
+            .flat_map(|phase| &phase.batches)
+            .flat_map(|batch| &batch.actions)
+            .find_map(|action| match &action.kind {
+                Some(v1::action::Kind::CreateRevision(create)) => create.name.strip_prefix("probe-"),
+                _ => None,
+            });
+        name.map(str::to_owned)
+            .context("a DaemonSet without revisions was not given one")
+    }
+}
+
+fn inline() -> v1::Bucket {
+    v1::Bucket {
+        data: Some(Bytes::new()),
+        ..v1::Bucket::default()
+    }
+}
+
+/// The DaemonSet that is synced.
+pub(crate) fn subject(case: &Case) -> Result<&Value> {
+    case.daemon_sets.first().context("daemonSets: there is none")
+}
+
+/// The caches, as first lists.
+fn events(case: &Case) -> Result<[ClusterEvent; 4]> {
+    fn listed<T, E: std::error::Error + Send + Sync + 'static>(
+        what: &'static str,
+        objects: impl Iterator<Item = Result<T, E>>,
+    ) -> Result<Delta<T>> {
+        Ok(Delta::Listed {
+            objects: objects.collect::<Result<_, _>>().context(what)?,
+            resource_version: "1000000".to_owned(),
+        })
+    }
+    let revisions: Vec<Value> = case.revisions.iter().map(revision).collect::<Result<_>>()?;
+    Ok([
+        ClusterEvent::DaemonSets(listed(
+            "daemonSets",
+            case.daemon_sets.iter().map(DaemonSet::from_json),
+        )?),
+        ClusterEvent::Nodes(listed("nodes", case.nodes.iter().map(Node::from_json))?),
+        ClusterEvent::Pods(listed("pods", case.pods.iter().map(Pod::from_json))?),
+        ClusterEvent::Revisions(listed("revisions", revisions.iter().map(Revision::from_json))?),
+    ])
+}
+
+/// A revision as an apiserver serves it.
+pub(crate) fn revision(revision: &case::Revision) -> Result<Value> {
+    let mut object = revision.object.clone();
+    ensure!(object.is_object(), "revisions: not an object: {object}");
+    object["data"] = serde_json::from_str(&revision.data).context("revisions: data")?;
+    Ok(object)
+}
+
+/// What the executor holds before the sync.
+fn held(case: &Case, now: Timestamp) -> Result<v1::ReconcileState> {
+    let expectations = case.expectations.map(|expected| -> Result<_> {
+        let set_at = now - SignedDuration::from_secs(i64::try_from(expected.age_seconds)?);
+        let create = |n| v1::ExpectedCreate {
+            pod_name: String::new(),
+            node_name: format!("awaited-{n}"),
+        };
+        Ok(v1::Expectations {
+            set_at: Some(project::timestamp(set_at)),
+            creates: (0..expected.adds).map(create).collect(),
+            delete_uids: (0..expected.dels).map(|n| format!("awaited-{n}")).collect(),
+        })
+    });
+    let backoffs = case.backoff.iter().map(|entry| -> Result<_> {
+        Ok(v1::FailedPodBackoff {
+            observed_generation: entry.observed_generation,
+            node_name: entry.node.clone(),
+            delay: Some(Duration {
+                seconds: i64::try_from(entry.delay_seconds)?,
+                nanos: 0,
+            }),
+            last: Some(project::timestamp(entry.last.parse().context("backoff: last")?)),
+        })
+    });
+    Ok(v1::ReconcileState {
+        expectations: expectations.transpose()?,
+        failed_pod_backoffs: backoffs.collect::<Result<_>>()?,
+        pod_name_collisions: Vec::new(),
+    })
+}
+
+/// What is held is awaited, whatever the caches show.
+struct Everything<'a>(&'a v1::ReconcileState);
+
+impl Sighted for Everything<'_> {
+    fn exists(&self, _pod_name: &str) -> bool {
+        false
+    }
+
+    fn deleting(&self) -> HashMap<String, bool> {
+        let uids = self
+            .0
+            .expectations
+            .iter()
+            .flat_map(|expected| &expected.delete_uids);
+        uids.map(|uid| (uid.clone(), false)).collect()
+    }
+}
+
+/// The back-off after the sync.
+fn backoff(left: &v1::ReconcileState) -> Result<Vec<case::Backoff>> {
+    let entries = left.failed_pod_backoffs.iter().map(|entry| -> Result<_> {
+        let (last, delay) = (entry.last.unwrap_or_default(), entry.delay.unwrap_or_default());
+        Ok(case::Backoff {
+            observed_generation: entry.observed_generation,
+            node: entry.node_name.clone(),
+            delay_seconds: u64::try_from(delay.seconds)?,
+            last: Timestamp::new(last.seconds, last.nanos)?.to_string(),
+        })
+    });
+    entries.collect()
+}
+
+/// The planning service without a network between.
+#[derive(Debug)]
+struct InProcess {
+    engine: Arc<Engine>,
+    deviations: Mutex<Vec<v1::Deviation>>,
+}
+
+impl InProcess {
+    fn new(engine: Arc<Engine>) -> Self {
+        Self {
+            engine,
+            deviations: Mutex::default(),
+        }
+    }
+
+    fn deviations(&self) -> Vec<v1::Deviation> {
+        let mut all = self
+            .deviations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
+impl PlanService for InProcess {
+    async fn plan(&self, _uid: &str, build: &mut BuildRequest<'_>) -> Result<v1::Plan, ServiceError> {
+        let answer = self
+            .engine
+            .plan(build(&|_| false), &never)
+            .map_err(|refusal| ServiceError::Refused(refusal.to_string()))?;
+        let plan = answer.plan.unwrap_or_default();
+        self.deviations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(plan.deviations());
+        Ok(plan)
+    }
+
+    async fn report(&self, report: v1::ReportRequest) -> Result<v1::ReportResponse, ServiceError> {
+        self.engine
+            .report(report, &never)
+            .map_err(|refusal| ServiceError::Refused(refusal.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(faults: &Value) -> Case {
+        serde_json::from_value(json!({
+            "now": "2026-01-01T00:00:00Z",
+            "daemonSets": [{
+                "apiVersion": "apps/v1",
+                "kind": "DaemonSet",
+                "metadata": {"namespace": "ns", "name": "foo", "uid": "u", "generation": 1, "resourceVersion": "5"},
+                "spec": {
+                    "selector": {"matchLabels": {"app": "foo"}},
+                    "template": {"metadata": {"labels": {"app": "foo"}}, "spec": {"containers": [{"name": "c"}]}},
+                    "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}},
+                    "revisionHistoryLimit": 10,
+                },
+                "status": {},
+            }],
+            "nodes": [{"metadata": {"name": "n1"}}, {"metadata": {"name": "n2"}}],
+            "burst": 250,
+            "echo": true,
+            "faults": faults,
+        }))
+        .expect("a case")
+    }
+
+    fn ops(outcome: &Outcome) -> Vec<(&str, &str, u16)> {
+        let calls = outcome.calls.iter();
+        calls
+            .map(|call| (call.op.as_str(), call.name.as_str(), call.code))
+            .collect()
+    }
+
+    // S-1 in small.
+    #[test]
+    fn tells_what_the_executor_did() {
+        let synced = Nodewise::new()
+            .and_then(|nodewise| nodewise.sync(&case(&json!([])), &Deviations::strict()))
+            .expect("a sync");
+        let outcome = synced.outcome;
+        assert_eq!(
+            ops(&outcome),
+            [
+                ("create-pod", "n1", 201),
+                ("create-pod", "n2", 201),
+                ("create-revision", "foo-@hash", 201),
+                ("update-status", "foo", 200),
+            ]
+        );
+        assert_eq!(outcome.error, None);
+        assert_eq!(outcome.expectations, Some(Outstanding { adds: 2, dels: 0 }));
+        assert_eq!(outcome.events[0].message, "Created pod: foo-@n1");
+        assert!(
+            outcome.calls[0]
+                .body
+                .contains("\"controller-revision-hash\":\"@hash\"")
+        );
+    }
+
+    // D-79: what the API refuses is not awaited, and the sync fails.
+    #[test]
+    fn the_api_refuses_what_the_case_says() {
+        let fault = json!([{"op": "create-pod", "name": "n1", "code": 500, "reason": "InternalError"}]);
+        let outcome = Nodewise::new()
+            .and_then(|nodewise| nodewise.sync(&case(&fault), &Deviations::strict()))
+            .expect("a sync")
+            .outcome;
+        assert_eq!(outcome.calls[0].code, 500);
+        assert!(outcome.error.is_some());
+        assert_eq!(
+            outcome.expectations,
+            Some(Outstanding { adds: 0, dels: 0 }),
+            "the second batch is skipped"
+        );
+    }
+}
