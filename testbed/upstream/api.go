@@ -192,9 +192,9 @@ func (a *api) create(c *call, name string) (any, error) {
 
 // createPod names a pod after its node, so that outcomes of several runs can be compared.
 func (a *api) createPod(c *call, node string) (any, error) {
-	created, err := decode[core.Pod]("the body", c.body)
-	if err != nil {
-		return nil, err
+	created := c.pod
+	if created == nil {
+		return nil, errors.New("the body is no pod")
 	}
 	if created.Name == "" {
 		created.Name = created.GenerateName + "@" + node

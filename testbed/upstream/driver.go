@@ -104,6 +104,9 @@ func told(err error) string { return address.ReplaceAllString(err.Error(), "0xâ€
 
 // setGates turns feature gates on, and returns how to turn all of them back.
 func setGates(names []string) (back func(), err error) {
+	if len(names) == 0 {
+		return func() {}, nil
+	}
 	gates := utilfeature.DefaultMutableFeatureGate
 	before, on := map[string]bool{}, map[string]bool{}
 	known := gates.GetAll()
@@ -112,9 +115,6 @@ func setGates(names []string) (back func(), err error) {
 			return nil, fmt.Errorf("featureGates: there is no %q", name)
 		}
 		before[name], on[name] = gates.Enabled(featuregate.Feature(name)), true
-	}
-	if len(names) == 0 {
-		return func() {}, nil
 	}
 	if err := gates.SetFromMap(on); err != nil {
 		return nil, fmt.Errorf("featureGates: %w", err)

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 
 	"github.com/go-logr/logr"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -25,15 +26,24 @@ func main() {
 }
 
 func run(args []string, in io.Reader, out io.Writer) error {
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		return serve(in, out)
+	case len(args) == 2 && args[0] == "coverage":
+		return coverage(args[1], out)
+	default:
+		return errors.New("usage: upstream < REQUESTS, or upstream coverage DIR")
 	}
-	return errors.New("usage: upstream < REQUESTS")
 }
+
+// garbage lets so many percent of what is in use become garbage before it is collected: a case is small, and the next one
+// shares nothing with it.
+const garbage = 400
 
 // serve answers requests until there are no more.
 func serve(in io.Reader, out io.Writer) error {
 	silence()
+	debug.SetGCPercent(garbage)
 	driver, err := newDriver()
 	if err != nil {
 		return err

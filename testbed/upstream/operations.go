@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // The resources that the controller calls.
@@ -31,6 +32,8 @@ type call struct {
 	subresource string
 	contentType string
 	body        []byte
+	// pod is the decoded body of a create.
+	pod *core.Pod
 }
 
 // newCall takes a request apart. Its path is /api/v1/namespaces/NS/RESOURCE/NAME/SUBRESOURCE or the same under /apis/apps/v1.
@@ -64,7 +67,11 @@ func (c *call) operation() (op, name string) {
 	name = c.name
 	switch c.method + " " + c.resource + "/" + c.subresource {
 	case "POST " + podResource + "/":
-		op, name = "create-pod", targetNode(c.body)
+		op = "create-pod"
+		// A body that is no pod is refused when the pod is made.
+		if pod, err := decode[core.Pod]("the body", c.body); err == nil {
+			c.pod, name = pod, targetNode(pod)
+		}
 	case "DELETE " + podResource + "/":
 		op = "delete-pod"
 	case "GET " + podResource + "/":
@@ -72,7 +79,7 @@ func (c *call) operation() (op, name string) {
 	case "PATCH " + podResource + "/":
 		op = c.patchOperation() + "-pod"
 	case "POST " + revisionResource + "/":
-		op, name = "create-revision", metadataOf(c.body).Name
+		op, name = "create-revision", nameOf(c.body)
 	case "DELETE " + revisionResource + "/":
 		op = "delete-revision"
 	case "GET " + revisionResource + "/":
@@ -107,28 +114,20 @@ func (c *call) patchOperation() string {
 	return "adopt"
 }
 
-// metadataBody is an object's name in the making.
-type metadataBody struct {
-	Name         string `json:"name"`
-	GenerateName string `json:"generateName"`
-}
-
-func metadataOf(body []byte) metadataBody {
+// nameOf is the name in an object's body.
+func nameOf(body []byte) string {
 	var object struct {
-		Metadata metadataBody `json:"metadata"`
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
 	}
 	_ = json.Unmarshal(body, &object)
-	return object.Metadata
+	return object.Metadata.Name
 }
 
 // targetNode is the node that a created pod's required affinity names.
-func targetNode(body []byte) string {
-	var pod struct {
-		Spec struct {
-			Affinity *core.Affinity `json:"affinity"`
-		} `json:"spec"`
-	}
-	if err := json.Unmarshal(body, &pod); err != nil || pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil {
+func targetNode(pod *core.Pod) string {
+	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil {
 		return ""
 	}
 	required := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
@@ -137,7 +136,7 @@ func targetNode(body []byte) string {
 	}
 	for _, term := range required.NodeSelectorTerms {
 		for _, field := range term.MatchFields {
-			if field.Key == "metadata.name" && len(field.Values) == 1 {
+			if field.Key == meta.ObjectNameField && len(field.Values) == 1 {
 				return field.Values[0]
 			}
 		}

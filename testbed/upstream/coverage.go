@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"golang.org/x/tools/cover"
+)
+
+// kubernetesModule is the one whose coverage is told.
+const kubernetesModule = "k8s.io/kubernetes"
+
+// syncPath names what a sync can reach in upstream's package, by file. What serves watches and queues is left out: no case
+// gets there.
+var syncPath = map[string][]string{
+	"pkg/controller/daemon/daemon_controller.go": {
+		"enqueueDaemonSetAfter", "getDaemonPods", "getNodesToDaemonPods", "podsShouldBeOnNode", "updateDaemonSet",
+		"manage", "syncNodes", "storeDaemonSetStatus", "updateDaemonSetStatus", "syncDaemonSet", "NodeShouldRunDaemonPod",
+		"predicates", "NewPod", "podByCreationTimestampAndPhase.Len", "podByCreationTimestampAndPhase.Swap",
+		"podByCreationTimestampAndPhase.Less", "failedPodsBackoffKey", "getUnscheduledPodsWithoutNode",
+	},
+	"pkg/controller/daemon/update.go": {
+		"rollingUpdate", "findUpdatedPodsOnNode", "constructHistory", "cleanupHistory", "maxRevision", "dedupCurHistories",
+		"controlledHistories", "Match", "getPatch", "snapshot", "updatedDesiredNodeCounts", "historiesByRevision.Len",
+		"historiesByRevision.Swap", "historiesByRevision.Less",
+	},
+	"pkg/controller/daemon/util/daemonset_util.go": {
+		"GetTemplateGeneration", "AddOrUpdateDaemonPodTolerations", "CreatePodTemplate", "AllowsSurge", "SurgeCount",
+		"UnavailableCount", "IsPodUpdated", "ReplaceDaemonSetPodNodeNameNodeAffinity", "GetTargetNodeName",
+	},
+}
+
+// coverageReport is how much of the sync path was run.
+type coverageReport struct {
+	Functions []functionCoverage `json:"functions"`
+	Uncovered []uncoveredBlock   `json:"uncovered"`
+}
+
+type functionCoverage struct {
+	Name       string `json:"name"`
+	File       string `json:"file"`
+	Covered    int    `json:"covered"`
+	Statements int    `json:"statements"`
+}
+
+// uncoveredBlock is a run of statements that never ran.
+type uncoveredBlock struct {
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	EndLine  int    `json:"endLine"`
+	Function string `json:"function"`
+}
+
+// coverage writes how much of the sync path ran, by what this program left in a GOCOVERDIR.
+func coverage(dir string, out io.Writer) error {
+	profiles, err := readProfiles(dir)
+	if err != nil {
+		return err
+	}
+	source, err := kubernetesSource()
+	if err != nil {
+		return err
+	}
+	report := coverageReport{Functions: []functionCoverage{}, Uncovered: []uncoveredBlock{}}
+	files := 0
+	for _, profile := range profiles {
+		file := strings.TrimPrefix(profile.FileName, kubernetesModule+"/")
+		names, ok := syncPath[file]
+		if !ok {
+			continue
+		}
+		files++
+		extents, err := functionExtents(filepath.Join(source, filepath.FromSlash(file)))
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			extent, ok := extents[name]
+			if !ok {
+				return fmt.Errorf("upstream has changed: %s has no function %s", file, name)
+			}
+			report.add(path.Base(file), name, extent, profile.Blocks)
+		}
+	}
+	if files != len(syncPath) {
+		return fmt.Errorf("%s tells about %d of the %d files of the sync path", dir, files, len(syncPath))
+	}
+	encoder := json.NewEncoder(out)
+	return encoder.Encode(report)
+}
+
+// add counts the blocks that lie in a function.
+func (r *coverageReport) add(file, name string, extent extent, blocks []cover.ProfileBlock) {
+	function := functionCoverage{Name: name, File: file}
+	for _, block := range blocks {
+		if !extent.contains(block) {
+			continue
+		}
+		function.Statements += block.NumStmt
+		if block.Count > 0 {
+			function.Covered += block.NumStmt
+		} else if block.NumStmt > 0 {
+			r.Uncovered = append(r.Uncovered, uncoveredBlock{
+				File: file, Line: block.StartLine, EndLine: block.EndLine, Function: name,
+			})
+		}
+	}
+	r.Functions = append(r.Functions, function)
+}
+
+// readProfiles merges the counters of all processes that left some in a folder.
+func readProfiles(dir string) ([]*cover.Profile, error) {
+	text, err := os.CreateTemp("", "upstream-coverage-*")
+	if err != nil {
+		return nil, fmt.Errorf("making a file for the profile: %w", err)
+	}
+	defer os.Remove(text.Name())
+	if err := text.Close(); err != nil {
+		return nil, fmt.Errorf("making a file for the profile: %w", err)
+	}
+	if _, err := goCommand("tool", "covdata", "textfmt", "-i="+dir, "-o="+text.Name()); err != nil {
+		return nil, err
+	}
+	profiles, err := cover.ParseProfiles(text.Name())
+	if err != nil {
+		return nil, fmt.Errorf("reading the profile of %s: %w", dir, err)
+	}
+	return profiles, nil
+}
+
+// kubernetesSource is the folder of the Kubernetes that this program was built with.
+func kubernetesSource() (string, error) {
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "", errors.New("this program does not know what it was built from")
+	}
+	for _, module := range build.Deps {
+		if module.Path != kubernetesModule {
+			continue
+		}
+		text, err := goCommand("mod", "download", "-json", module.Path+"@"+module.Version)
+		if err != nil {
+			return "", err
+		}
+		var downloaded struct{ Dir string }
+		if err := json.Unmarshal(text, &downloaded); err != nil {
+			return "", fmt.Errorf("where %s is: %w", kubernetesModule, err)
+		}
+		return downloaded.Dir, nil
+	}
+	return "", fmt.Errorf("this program was built without %s", kubernetesModule)
+}
+
+func goCommand(args ...string) ([]byte, error) {
+	command := exec.CommandContext(context.Background(), "go", args...)
+	var output, complaints bytes.Buffer
+	command.Stdout, command.Stderr = &output, &complaints
+	if err := command.Run(); err != nil {
+		return nil, fmt.Errorf("go %s: %w: %s", strings.Join(args, " "), err, complaints.String())
+	}
+	return output.Bytes(), nil
+}
+
+// extent is where a function's body begins and ends.
+type extent struct{ start, end token.Position }
+
+func (e extent) contains(block cover.ProfileBlock) bool {
+	before := func(line, column, otherLine, otherColumn int) bool {
+		return line < otherLine || line == otherLine && column <= otherColumn
+	}
+	return before(e.start.Line, e.start.Column, block.StartLine, block.StartCol) &&
+		before(block.EndLine, block.EndCol, e.end.Line, e.end.Column)
+}
+
+// functionExtents finds the functions of a source file. A method goes by its own name, or by `Type.Name` when its type is
+// not the controller.
+func functionExtents(file string) (map[string]extent, error) {
+	positions := token.NewFileSet()
+	parsed, err := parser.ParseFile(positions, file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, fmt.Errorf("reading upstream's source: %w", err)
+	}
+	extents := map[string]extent{}
+	for _, declared := range parsed.Decls {
+		function, ok := declared.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		name := function.Name.Name
+		if function.Recv != nil {
+			if receiver, ok := function.Recv.List[0].Type.(*ast.Ident); ok {
+				name = receiver.Name + "." + name
+			}
+		}
+		extents[name] = extent{positions.Position(function.Pos()), positions.Position(function.End())}
+	}
+	return extents, nil
+}
