@@ -66,14 +66,13 @@ impl Eligibility {
             comparison_operators,
         );
         let keys = scheduling.node_selector.iter().map(|(key, _)| key.as_str());
-        let keys = keys.chain(required_terms.iter().flat_map(RequiredTerms::label_keys));
-        let comparisons =
-            required_terms.as_ref().map_or(0, RequiredTerms::len) + scheduling.node_selector.len();
+        let terms = required_terms.iter();
+        let keys: Vec<&str> = keys.chain(terms.flat_map(RequiredTerms::label_keys)).collect();
         let named = required_terms
             .as_ref()
             .is_some_and(RequiredTerms::mix_names_and_labels);
         Self {
-            classes: Classes::worth_it(comparisons, named).then(|| Classes::new(keys)),
+            classes: Classes::worth_it(keys.len(), named).then(|| Classes::new(keys.into_iter())),
             node_name: scheduling.node_name.clone(),
             node_selector: scheduling.node_selector.clone(),
             required_terms,

@@ -83,11 +83,6 @@ impl RequiredTerms {
             .any(|term| term.iter().all(|expression| expression.holds(node)))
     }
 
-    /// Expressions that [`Self::match_otherwise`] may have to look at.
-    pub(super) fn len(&self) -> usize {
-        self.others.iter().map(Vec::len).sum()
-    }
-
     /// [`Self::match_otherwise`] depends on the node's name, too.
     pub(super) fn mix_names_and_labels(&self) -> bool {
         self.others

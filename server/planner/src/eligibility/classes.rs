@@ -69,6 +69,22 @@ mod tests {
     use crate::fixtures::node;
 
     #[test]
+    fn d_21_classes_are_for_many_comparisons_that_leave_names_out() {
+        for (comparisons, depends_on_name, worth_it) in [
+            (MIN_COMPARISONS, false, true),
+            (MIN_COMPARISONS - 1, false, false),
+            (MIN_COMPARISONS, true, false),
+            (0, true, false),
+        ] {
+            assert_eq!(
+                Classes::worth_it(comparisons, depends_on_name),
+                worth_it,
+                "{comparisons} {depends_on_name}"
+            );
+        }
+    }
+
+    #[test]
     fn d_21_each_class_is_computed_once_and_only_its_labels_make_it() {
         let classes = Classes::new(["zone", "color", "zone"].into_iter());
         let blue = |zone: &str| node("a", &[("color", "blue"), ("other", zone), ("zone", zone)], &[]);

@@ -402,6 +402,60 @@ fn d_9_selector_and_affinity_are_anded() {
 }
 
 #[test]
+fn d_11_names_and_labels_among_terms_that_are_many() {
+    // Enough terms on labels that nodes are told apart by class.
+    let zones: Vec<String> = (0..12).map(|number| format!("z{number}")).collect();
+    let mut terms: Vec<_> = zones
+        .iter()
+        .map(|zone| labels_term(&[("zone", "In", &[zone.as_str()])]))
+        .collect();
+    terms.push(fields_term("metadata.name", "In", &["n1"]));
+    let scheduling = Scheduling {
+        node_selector: pairs(&[("disk", "ssd")]),
+        ..with_terms(terms)
+    };
+    let eligibility = Eligibility::compile(&scheduling, false);
+    assert!(eligibility.classes.is_some());
+    // (node, labels, fit)
+    let table = [
+        ("n1", &[("disk", "ssd")][..], RUN),
+        ("n2", &[("disk", "ssd")], NEITHER),
+        ("n1", &[], NEITHER),
+        ("n2", &[("disk", "ssd"), ("zone", "z3")], RUN),
+        ("n2", &[("zone", "z3")], NEITHER),
+        ("n1", &[("disk", "ssd"), ("zone", "elsewhere")], RUN),
+    ];
+    // Twice, since a class is remembered.
+    for (name, labels, fit) in table.iter().chain(&table) {
+        let node = node(name, labels, &[]);
+        assert_eq!(eligibility.evaluate(&node), *fit, "D-9, D-11: {name} {labels:?}");
+        assert_eq!(
+            eligibility.decide(&node).fit,
+            *fit,
+            "D-9, D-11: {name} {labels:?}"
+        );
+    }
+}
+
+#[test]
+fn d_11_a_name_and_a_label_in_one_term_of_many() {
+    let zones: Vec<String> = (0..12).map(|number| format!("z{number}")).collect();
+    let mut terms: Vec<_> = zones
+        .iter()
+        .map(|zone| labels_term(&[("zone", "In", &[zone.as_str()])]))
+        .collect();
+    terms.push(NodeSelectorTerm {
+        match_expressions: vec![requirement("disk", "In", &["ssd"])],
+        match_fields: vec![requirement("metadata.name", "In", &["n1"])],
+    });
+    let eligibility = Eligibility::compile(&with_terms(terms), false);
+    for (name, fit) in [("n1", RUN), ("n2", NEITHER), ("n1", RUN)] {
+        let node = node(name, &[("disk", "ssd")], &[]);
+        assert_eq!(eligibility.evaluate(&node), fit, "D-11, D-21: {name}");
+    }
+}
+
+#[test]
 fn d_2_d_21_conditions_and_cordons_play_no_part() {
     // S-4, S-8: without a taint an unready or cordoned node is like any other; D-6: nothing else is an input.
     let mut subject = node("n", &[], &[]);
@@ -488,6 +542,22 @@ fn decisions_name_what_decides() {
       taint a:NoSchedule is not tolerated
       taint b:NoExecute is not tolerated
       taint c=d:NoExecute is not tolerated
+    "#);
+}
+
+#[test]
+fn a_decision_names_three_terms_and_counts_the_others() {
+    let zones = ["a", "b", "c", "d"].map(|zone| labels_term(&[("zone", "In", &[zone])]));
+    let messages = [1, 3, 4].map(|terms| {
+        let scheduling = with_terms(zones[..terms].to_vec());
+        Eligibility::compile(&scheduling, false)
+            .decide(&node("n", &[], &[]))
+            .message
+    });
+    insta::assert_snapshot!(messages.join("\n"), @r#"
+    the required node affinity does not match: it asks for zone In [a], and the node has no label zone
+    none of the 3 terms of the required node affinity matches: term 1: it asks for zone In [a], and the node has no label zone; term 2: it asks for zone In [b], and the node has no label zone; term 3: it asks for zone In [c], and the node has no label zone
+    none of the 4 terms of the required node affinity matches: term 1: it asks for zone In [a], and the node has no label zone; term 2: it asks for zone In [b], and the node has no label zone; term 3: it asks for zone In [c], and the node has no label zone; and 1 more
     "#);
 }
 
