@@ -62,11 +62,11 @@ fn encoded_digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
         hasher.update((part.len() as u64).to_be_bytes());
         hasher.update(part);
     }
-    let mut rest = hasher
-        .finalize()
-        .iter()
-        .take(16)
-        .fold(0_u128, |rest, byte| rest << 8 | u128::from(*byte));
+    let digest: [u8; 32] = hasher.finalize().into();
+    let (head, _) = digest
+        .split_first_chunk()
+        .expect("the digest is longer than a number");
+    let mut rest = u128::from_be_bytes(*head);
     let letters = std::iter::repeat_with(|| {
         let letter = ALPHABET[(rest % 27) as usize];
         rest /= 27;

@@ -1,6 +1,6 @@
 //! When to plan again though no watch event comes (D-92, D-95, Q-18).
 
-use std::time::Duration;
+use std::{num::NonZero, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -28,13 +28,11 @@ impl Timers {
         status: &Status,
         now: Timestamp,
     ) {
-        let Some(whole) = u64::try_from(ds.min_ready_seconds)
-            .ok()
-            .filter(|seconds| *seconds > 0)
-        else {
+        let seconds = u64::try_from(ds.min_ready_seconds).ok();
+        let Some(whole) = seconds.and_then(NonZero::new) else {
             return;
         };
-        let whole = Duration::from_secs(whole);
+        let whole = Duration::from_secs(whole.get());
         if status.number_ready != status.number_available {
             let reason = || "pods are ready, but not for minReadySeconds".to_owned();
             sooner(&mut self.upstream, whole, reason);

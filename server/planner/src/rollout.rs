@@ -113,11 +113,10 @@ fn scale(field: &str, value: &IntOrString, total: usize) -> Result<i64, String> 
                 "spec.updateStrategy.rollingUpdate.{field} is {text:?}, neither a number nor a percentage"
             )
         })?;
-    let total = i128::try_from(total).unwrap_or(i128::MAX);
-    let hundredths = i128::from(percent).saturating_mul(total);
+    // Where this saturates it is still far more than there are nodes.
+    let hundredths = percent.saturating_mul(i64::try_from(total).unwrap_or(i64::MAX));
     // Division towards negative infinity of the negated value rounds up.
-    let scaled = -hundredths.saturating_neg().div_euclid(100);
-    Ok(i64::try_from(scaled).unwrap_or(if scaled > 0 { i64::MAX } else { i64::MIN }))
+    Ok(-hundredths.saturating_neg().div_euclid(100))
 }
 
 /// What the pods of an entry that are not being deleted amount to.

@@ -139,6 +139,21 @@ fn d_40_limits_scale_and_round_up() {
         ("D-40", 3, "7", "0", (7, 0)),
         ("S-99, D-40", 3, "0", "20%", (0, 1)),
         ("Q-8: a percentage of nothing", 0, "0", "50%", (0, 0)),
+        ("D-40: less than none", 200, "-1%", "0", (0, 0)),
+        (
+            "D-40: more than a number holds",
+            200,
+            "9223372036854775807%",
+            "0",
+            (u32::MAX, 0),
+        ),
+        (
+            "D-40: less than a number holds",
+            200,
+            "-9223372036854775808%",
+            "0",
+            (0, 0),
+        ),
     ];
     for (what, nodes, max_unavailable, max_surge, scaled) in table {
         let plan = Cluster::new(nodes).rolling(max_unavailable, max_surge).plan();
