@@ -25,6 +25,13 @@ fn told(cluster: &Cluster) -> String {
     text
 }
 
+/// What is said about one node: state, rule, sentence.
+fn one(cluster: &Cluster, node: &str) -> String {
+    let told = nodewise_planner::explain(&cluster.snapshot(), Some(node));
+    let told = told.first().expect("it is told of");
+    format!("{:?} {:?}: {}", told.state, told.rule, told.message)
+}
+
 #[test]
 fn a_rollout_within_a_budget() {
     let mut cluster = Cluster::new(6)
@@ -93,6 +100,50 @@ fn surge() {
     node-2 BeingReplaced Outdated ["d"]: node-2: d is outdated and not available
     node-3 Runs Eligible ["e"]: pod e runs and is available
     node-4 Runs Eligible ["f"]: pod f runs and is available
+    "#);
+}
+
+#[test]
+fn who_uses_a_budget() {
+    // Six users: three are named. What placement has to do anyway is no reason for another node's old pod.
+    let cluster = Cluster::new(6).rolling("2", "0").with(&[
+        "a@gone new ready",
+        "b@gone old ready",
+        "c@node-1 new",
+        "d@node-2 new ready deleting",
+        "e@node-3 new",
+        "f@node-4 new deleting",
+        "g@node-5 old ready",
+    ]);
+    insta::assert_snapshot!(one(&cluster, "node-5"), @"Waiting MaxUnavailable: pod g is outdated; 6 of maxUnavailable 2 in use by gone (more than one pod), node-0 (no pod), node-1 (pod c is not available) and 3 more");
+    let cluster = Cluster::new(2).rolling("0", "1").with(&["a@node-0 old ready"]);
+    insta::assert_snapshot!(one(&cluster, "node-0"), @"Waiting PlacementFirst: pod a is outdated; missing, excess and finished pods come first");
+    let cluster = Cluster::new(3)
+        .rolling("0", "1")
+        .with(&["a@node-0 old ready", "b@node-1 old ready"]);
+    insta::assert_snapshot!(one(&cluster, "node-1"), @"Waiting MaxSurge: pod b is outdated; maxSurge is 1, and others come first");
+}
+
+#[test]
+fn pods_on_their_way() {
+    let mut cluster = Cluster::new(4).min_ready(10).taint(3, &["a:NoSchedule"]).with(&[
+        "a@node-0 new pending",
+        "b@node-1 new since=995",
+        "c@node-2 new",
+        "d@node-3 new ready deleting",
+    ]);
+    insta::assert_snapshot!(told(&cluster), @r#"
+    node-0 Runs Eligible ["a"]: pod a is pending
+    node-1 Runs Eligible ["b"]: pod b runs and is ready, but not yet for minReadySeconds
+    node-2 Runs Eligible ["c"]: pod c runs, but is not ready
+    node-3 MustNotRun TaintNoSchedule ["d"]: taint a:NoSchedule is not tolerated; pod d is being deleted
+    "#);
+    cluster = Cluster::new(2)
+        .rolling("0", "1")
+        .with(&["a@node-0 new ready deleting", "b@node-1 succeeded"]);
+    insta::assert_snapshot!(told(&cluster), @r#"
+    node-0 BeingReplaced PodDeleting ["a"]: node-0 has no pod that runs: a is finished or being deleted
+    node-1 BeingReplaced PodFinished ["b"]: node-1 has no pod that runs: b is finished or being deleted
     "#);
 }
 

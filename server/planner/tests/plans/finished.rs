@@ -216,3 +216,22 @@ fn s_58_an_outdated_failed_pod_does_not_wait() {
         "S-58: by the rolling update"
     );
 }
+
+#[test]
+fn d_95_q_18_of_several_timers_the_first_to_end_is_set() {
+    // (delays on node-0 and node-1, which ends first)
+    for (delays, (seconds, pod)) in [((30, 10), (9, "b")), ((10, 30), (9, "a")), ((20, 20), (19, "a"))] {
+        let mut cluster = Cluster::new(2).with(&["a@node-0 failed", "b@node-1 failed"]);
+        cluster.state.failed_pod_backoffs = vec![
+            backoff("node-0", delays.0, at(999)),
+            backoff("node-1", delays.1, at(999)),
+        ];
+        let timer = cluster.plan().requeue.expect("failed pods wait");
+        assert_eq!(timer.delay, Duration::from_secs(seconds), "{delays:?}");
+        assert!(
+            timer.reason.contains(&format!("failed pod {pod} ")),
+            "{delays:?}: {}",
+            timer.reason
+        );
+    }
+}

@@ -3,6 +3,7 @@
 //! `S-…` are numbered scenarios, `D-…` the requirements of docs/behaviour.md, `Q-…` the defects of upstream that a deviation
 //! mends.
 
+mod collisions;
 mod deviations;
 mod explain;
 mod finished;
@@ -10,6 +11,7 @@ mod placement;
 mod properties;
 mod report;
 mod rollout;
+mod sentences;
 mod status;
 mod support;
 mod surge;
