@@ -54,7 +54,7 @@ type revisionSpec struct {
 // liveSpec is where the API differs from the caches.
 type liveSpec struct {
 	// Absent: as in the cache. null: gone.
-	DaemonSet json.RawMessage `json:"daemonSet"`
+	DaemonSet json.RawMessage `json:"daemonSet,omitempty"`
 	Gone      []string        `json:"gone"`
 	Revisions []revisionSpec  `json:"revisions"`
 }
