@@ -109,10 +109,10 @@ impl Tool {
     fn patience(self) -> &'static str {
         match self {
             Self::KubeApiserver => "several minutes the first time",
-            Self::Etcd | Self::KubeScheduler | Self::Kubectl | Self::Upstream => {
-                "up to a minute the first time"
+            Self::Etcd | Self::KubeScheduler | Self::Kubectl => "up to a minute the first time",
+            Self::KubeControllerManager | Self::Kwok | Self::Buf | Self::Upstream => {
+                "a minute or two the first time"
             }
-            Self::KubeControllerManager | Self::Kwok | Self::Buf => "a minute or two the first time",
         }
     }
 
@@ -401,6 +401,15 @@ mod tests {
         toolbox.go = toolbox.bin.join("no-such-go");
         let error = toolbox.get(Tool::Buf).expect_err("there is no go");
         assert!(format!("{error:#}").contains("needs Go in PATH"), "{error:#}");
+        Ok(())
+    }
+
+    #[test]
+    fn upstream_is_the_kubernetes_that_the_control_plane_runs() -> Result<()> {
+        let home = Toolbox::default().home;
+        let pinned =
+            |tool: Tool| kubernetes_version(&fs::read_to_string(home.join(tool.folder()).join("go.mod"))?);
+        assert_eq!(pinned(Tool::Upstream)?, pinned(Tool::KubeApiserver)?);
         Ok(())
     }
 
