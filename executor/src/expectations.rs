@@ -206,11 +206,14 @@ impl Holdings {
             &present.map(|held| held.expectations.clone()).unwrap_or_default(),
         );
         expectations.named.retain(|pod_name, _| !sighted.exists(pod_name));
-        if !expectations.deletes.is_empty() {
+        // What was awaited before ends with its own event.
+        let is_new = |pod_uid: &String| !sent.deletes.contains(pod_uid);
+        if expectations.deletes.iter().any(is_new) {
             let deleting = sighted.deleting();
             expectations
                 .deletes
                 .retain(|pod_uid| match (deleting.get(pod_uid), self.rule) {
+                    _ if !is_new(pod_uid) => true,
                     (None, _) => false,
                     (Some(deleting), DeletionRule::ByUid) => !deleting,
                     // Upstream waits for an event even if the pod was being deleted before.
@@ -224,6 +227,13 @@ impl Holdings {
             pod_name_collisions: planned.pod_name_collisions,
         };
         self.held.insert(key.clone(), held);
+    }
+
+    /// Takes back the back-off that a plan brought along, since the plan ended before it came to failed pods.
+    pub fn restore_backoffs(&mut self, key: &Key, uid: &Arc<str>, sent: &v1::ReconcileState) {
+        if let Some(held) = self.held.get_mut(key).filter(|held| held.uid == *uid) {
+            held.failed_pod_backoffs.clone_from(&sent.failed_pod_backoffs);
+        }
     }
 
     /// Takes over the answer to a report: expectations that are missing there are settled, none is added.

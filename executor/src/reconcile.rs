@@ -215,7 +215,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
     }
 
     async fn apply(&self, planned: &Planned) -> Applied {
-        let Planned { plan, workload, .. } = planned;
+        let Planned { plan, workload, sent } = planned;
         let (key, uid) = (&workload.key, &workload.uid);
         if plan.phases.is_empty() {
             return Applied::default();
@@ -240,6 +240,9 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             state
                 .gate
                 .record(key, uid, write.resource, &write.resource_version);
+        }
+        if applied.aborted {
+            state.holdings.restore_backoffs(key, uid, sent);
         }
         applied
     }

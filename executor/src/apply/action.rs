@@ -71,6 +71,15 @@ impl Done {
         done
     }
 
+    /// A revision that is gone already shows that the cache is behind, which may change what is to be done: the plan fails,
+    /// as upstream's sync does (D-56, D-63).
+    fn failed_if_not_found(mut self) -> Self {
+        if self.outcome.result() == v1::Result::NotFound {
+            self.outcome.result = v1::Result::Failed.into();
+        }
+        self
+    }
+
     fn succeeded(action: &v1::Action) -> Self {
         Self::new(action, v1::Result::Succeeded)
     }
@@ -164,8 +173,10 @@ impl<'a, A: Actuator> Context<'a, A> {
         match &action.kind {
             Some(Kind::CreateRevision(create)) => self.create_revision(action, create).await,
             Some(Kind::DeleteRevision(delete)) => {
-                self.delete(action, Resource::Revisions, delete.revision.as_ref(), true)
-                    .await
+                let done = self
+                    .delete(action, Resource::Revisions, delete.revision.as_ref(), true)
+                    .await;
+                done.failed_if_not_found()
             }
             Some(Kind::CreatePod(create)) => self.create_pod(action, create).await,
             Some(Kind::DeletePod(delete)) => self.delete_pod(action, delete).await,

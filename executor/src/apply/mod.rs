@@ -40,6 +40,8 @@ pub struct Applied {
     pub colliding_revisions: Vec<Bytes>,
     /// Some action outside the events phase failed.
     pub failed: bool,
+    /// A failed phase ended the plan: nothing of its later phases was done.
+    pub aborted: bool,
     /// Batches of which at least one action was attempted.
     pub batches: u32,
 }
@@ -75,9 +77,9 @@ pub async fn apply<A: Actuator>(
 ) -> Applied {
     let context = Context::new(actuator, plan, object);
     let mut applied = Applied::default();
-    let (mut aborted, mut any_failure) = (false, false);
+    let mut any_failure = false;
     for phase in &plan.phases {
-        let mut stopped = aborted || (phase.requires_success && any_failure);
+        let mut stopped = applied.aborted || (phase.requires_success && any_failure);
         let span = tracing::debug_span!("phase", kind = phase.kind().as_str_name());
         let mut phase_failed = false;
         for batch in &phase.batches {
@@ -100,7 +102,7 @@ pub async fn apply<A: Actuator>(
         // Events are best effort: whatever becomes of them, the plan goes on.
         if phase.kind() != v1::PhaseKind::Events {
             any_failure |= phase_failed;
-            aborted |= phase_failed && phase.aborts_on_failure;
+            applied.aborted |= phase_failed && phase.aborts_on_failure;
         }
     }
     applied

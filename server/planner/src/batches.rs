@@ -17,6 +17,14 @@ pub(crate) fn slow_start(actions: Vec<Action>) -> Vec<Batch> {
     .collect()
 }
 
+/// One after the other, so that a failure leaves the rest undone: writes of which each rests on those before it.
+pub(crate) fn one_by_one(actions: Vec<Action>) -> impl Iterator<Item = Batch> {
+    actions.into_iter().map(|action| Batch {
+        actions: vec![action],
+        confirm_workload: false,
+    })
+}
+
 /// All at once.
 pub(crate) fn at_once(actions: Vec<Action>) -> Vec<Batch> {
     if actions.is_empty() {

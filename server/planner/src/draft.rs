@@ -44,8 +44,15 @@ impl<'d, 'a> Draft<'d, 'a> {
             error: None,
             deviations: survey.resolution.deviations.clone(),
         };
-        draft.phase(PhaseKind::Revisions, survey.resolution.batches.clone());
-        draft.phase(PhaseKind::Claims, survey.claims.batches(&snapshot.daemon_set));
+        let (mut revisions, mut claims) = (
+            survey.resolution.batches.clone(),
+            survey.claims.batches(&snapshot.daemon_set),
+        );
+        if let Some(at) = survey.resolution.claims_at {
+            revisions.splice(at..at, claims.drain(..));
+        }
+        draft.phase(PhaseKind::Revisions, revisions);
+        draft.phase(PhaseKind::Claims, claims);
         draft
     }
 
@@ -182,7 +189,7 @@ impl<'d, 'a> Draft<'d, 'a> {
         }
         let limit = self.snapshot.daemon_set.revision_history_limit;
         let actions = revisions::cleanup(resolution, &hashes, limit);
-        self.phase(PhaseKind::Cleanup, batches::at_once(actions));
+        self.phase(PhaseKind::Cleanup, batches::one_by_one(actions).collect());
     }
 
     fn write_status(&mut self, observed_generation: i64) -> Status {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::{
-    canonical,
+    batches, canonical,
     claims::{self, Claim},
     manifest::{HASH_LABEL, template_labels},
     names,
@@ -27,6 +27,9 @@ pub(crate) struct Resolution<'a> {
     pub(crate) batches: Vec<Batch>,
     /// The claimed revisions of other templates, ascending by (number, creation, name).
     pub(crate) old: Vec<&'a Revision>,
+    /// Where among `batches` the pods are claimed, when there are duplicates: a pod is claimed before it is relabelled, and
+    /// no duplicate is deleted before all are (D-56).
+    pub(crate) claims_at: Option<usize>,
     /// Uids of pods that `batches` relabel: they count as carrying `current_hash` in this plan (D-57).
     pub(crate) relabelled: BTreeSet<&'a str>,
     /// Set when nothing else may be planned.
@@ -52,6 +55,7 @@ pub(crate) fn resolve<'a>(snapshot: &'a Snapshot, owned_pods: &[&'a Pod]) -> Res
         current_hash: String::new(),
         current_number: 0,
         batches: Vec::new(),
+        claims_at: None,
         old: Vec::new(),
         relabelled: BTreeSet::new(),
         halt: None,
@@ -132,9 +136,14 @@ impl<'a> Resolution<'a> {
             }
         }
         // All together, so that a claim which fails holds up no other (D-23.4).
-        let adopts = !adopt.is_empty();
+        let confirm_workload = !adopt.is_empty();
         release.append(&mut adopt);
-        self.push(release, adopts);
+        if !release.is_empty() {
+            self.batches.push(Batch {
+                actions: release,
+                confirm_workload,
+            });
+        }
         claimed
     }
 
@@ -155,7 +164,7 @@ impl<'a> Resolution<'a> {
                 number: None,
             },
         });
-        self.push(actions.collect(), false);
+        self.push(actions.collect());
     }
 
     /// One revision of the present template is enough (D-56).
@@ -186,7 +195,8 @@ impl<'a> Resolution<'a> {
                 relabels.push(self.relabel(pod));
             }
         }
-        self.push(relabels, false);
+        self.claims_at = Some(self.batches.len());
+        self.push(relabels);
         let deletes = duplicates.iter().map(|duplicate| {
             let message = format!(
                 "revision {} has the same template as the current one",
@@ -194,7 +204,7 @@ impl<'a> Resolution<'a> {
             );
             delete(duplicate, Reason::DuplicateRevision, message)
         });
-        self.push(deletes.collect(), false);
+        self.push(deletes.collect());
     }
 
     /// The revision of the present template must have the highest number (D-54).
@@ -211,14 +221,11 @@ impl<'a> Resolution<'a> {
                 patch: canonical::to_bytes(&patch),
                 number: Some(next),
             };
-            self.push(
-                vec![Action {
-                    reason: Reason::Rollback,
-                    message,
-                    kind,
-                }],
-                false,
-            );
+            self.push(vec![Action {
+                reason: Reason::Rollback,
+                message,
+                kind,
+            }]);
         }
     }
 
@@ -264,14 +271,11 @@ impl<'a> Resolution<'a> {
                     ds.name
                 );
                 let kind = ActionKind::CreateRevision { name, manifest };
-                self.push(
-                    vec![Action {
-                        reason: Reason::NewTemplate,
-                        message,
-                        kind,
-                    }],
-                    false,
-                );
+                self.push(vec![Action {
+                    reason: Reason::NewTemplate,
+                    message,
+                    kind,
+                }]);
                 self.current_hash = hash;
                 self.current_number = number;
             }
@@ -291,13 +295,9 @@ impl<'a> Resolution<'a> {
         name
     }
 
-    fn push(&mut self, actions: Vec<Action>, confirm_workload: bool) {
-        if !actions.is_empty() {
-            self.batches.push(Batch {
-                actions,
-                confirm_workload,
-            });
-        }
+    /// Writes that are made one after the other, as upstream makes them.
+    fn push(&mut self, actions: Vec<Action>) {
+        self.batches.extend(batches::one_by_one(actions));
     }
 }
 
@@ -383,24 +383,26 @@ fn halt(snapshot: &Snapshot, name: &str) -> Halt {
 fn manifest(ds: &DaemonSet, name: &str, hash: &str, data: &Value, number: i64) -> Vec<u8> {
     let mut labels = template_labels(ds);
     labels.insert(HASH_LABEL.to_owned(), hash.into());
-    let annotations: Value = ds
-        .annotations
-        .iter()
-        .map(|(key, value)| (key.as_str(), value.as_str()))
-        .collect();
-    canonical::to_bytes(&json!({
+    let mut manifest = json!({
         "apiVersion": "apps/v1",
         "kind": "ControllerRevision",
         "metadata": {
             "name": name,
             "namespace": ds.namespace,
             "labels": labels,
-            "annotations": annotations,
             "ownerReferences": [claims::owner_reference(ds)],
         },
         "data": data,
         "revision": number,
-    }))
+    });
+    if !ds.annotations.is_empty() {
+        manifest["metadata"]["annotations"] = ds
+            .annotations
+            .iter()
+            .map(|(key, value)| (key.as_str(), value.as_str()))
+            .collect();
+    }
+    canonical::to_bytes(&manifest)
 }
 
 #[cfg(test)]

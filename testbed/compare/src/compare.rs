@@ -15,11 +15,16 @@ use serde_json::Value;
 use crate::case::Case;
 use crate::deviations;
 use crate::effects::{Bag, Effects, Field};
-use crate::nodewise::{Deviations, Nodewise};
+use crate::nodewise::{Deviations, Nodewise, subject};
 use crate::upstream::{Order, Upstream};
 
 /// How often upstream is asked again, step by step, for an outcome that is Nodewise's.
-const SEARCH: [u32; 4] = [8, 56, 192, 768];
+const SEARCH: [(u32, Order); 4] = [
+    (8, Order::Given),
+    (56, Order::Shuffled),
+    (192, Order::Given),
+    (768, Order::Shuffled),
+];
 
 /// Both controllers.
 #[derive(Debug)]
@@ -101,7 +106,7 @@ impl Comparison {
     fn search(&mut self, case: &Case, ours: &Effects) -> Result<Result<Option<u32>, Difference>> {
         let mut theirs = self.outcomes(case, 1, Order::Shuffled)?;
         let mut runs = 1;
-        for more in SEARCH {
+        for (more, order) in SEARCH {
             if theirs.contains(ours) {
                 return Ok(Ok(Some(runs)));
             }
@@ -109,10 +114,10 @@ impl Comparison {
             if tolerant {
                 return Ok(Ok(None));
             }
-            theirs.extend(self.outcomes(case, more, Order::Given)?);
+            theirs.extend(self.outcomes(case, more, order)?);
             runs += more;
             dedup(&mut theirs);
-            if theirs.len() == 1 && !theirs.contains(ours) {
+            if order == Order::Shuffled && theirs.len() == 1 && !theirs.contains(ours) {
                 // It does not depend on chance.
                 break;
             }
@@ -121,6 +126,9 @@ impl Comparison {
             return Ok(Ok(Some(runs)));
         }
         if theirs.len() > 1 && is_possible(ours, &theirs) {
+            return Ok(Ok(None));
+        }
+        if theirs.iter().any(|outcome| went_on(case, outcome, ours)) {
             return Ok(Ok(None));
         }
         let nearest = theirs
@@ -150,13 +158,7 @@ impl Comparison {
         if fields.is_empty() {
             return Ok(Ok(Vec::new()));
         }
-        let mut named = usual.deviations;
-        named.extend(deviations::UNTOLD);
-        let without = Deviations {
-            without: named.clone(),
-            ..Deviations::default()
-        };
-        let undone = Effects::of(case, &self.nodewise.sync(case, &without)?.outcome)?;
+        let (named, undone) = self.undo(case, usual.deviations, strict)?;
         if undone != *strict {
             let sides = [
                 "nodewise, upstream_strict",
@@ -173,12 +175,42 @@ impl Comparison {
             let sides = ["nodewise, upstream_strict", "nodewise, default"];
             return Ok(Err(difference(sides, strict, &effects)));
         }
-        named.retain(|&deviation| {
-            deviations::may_change(deviation)
-                .iter()
-                .any(|field| fields.contains(field))
-        });
         Ok(Ok(named))
+    }
+
+    /// The default profile without the deviations that it names, and without those that it names then, since one may hide
+    /// another; at last also without those that no plan names.
+    fn undo(
+        &self,
+        case: &Case,
+        mut named: Vec<Deviation>,
+        strict: &Effects,
+    ) -> Result<(Vec<Deviation>, Effects)> {
+        loop {
+            let without = Deviations {
+                without: named.clone(),
+                ..Deviations::default()
+            };
+            let synced = self.nodewise.sync(case, &without)?;
+            let effects = Effects::of(case, &synced.outcome)?;
+            if effects == *strict {
+                return Ok((named, effects));
+            }
+            let known = named.len();
+            named.extend(synced.deviations);
+            if named.len() == known {
+                named.extend(
+                    deviations::UNTOLD
+                        .iter()
+                        .filter(|untold| !named.contains(untold))
+                        .copied()
+                        .collect::<Vec<_>>(),
+                );
+            }
+            if named.len() == known {
+                return Ok((named, effects));
+            }
+        }
     }
 }
 
@@ -206,6 +238,33 @@ fn in_order(case: &Case) -> Case {
 fn is_panic_mended(case: &Case, theirs: &[Effects]) -> bool {
     let _ = case;
     theirs.iter().any(|outcome| !outcome.bag(Field::Panic).is_empty())
+}
+
+/// Whether upstream did all that Nodewise does and went on with the rollout in the same sync, because every pod that it
+/// deleted before was gone already, so that it awaits nothing (D-74). Nodewise goes on in the next sync.
+fn went_on(case: &Case, theirs: &Effects, ours: &Effects) -> bool {
+    let rolls = subject(case).is_ok_and(|ds| ds["spec"]["updateStrategy"]["type"] == "RollingUpdate");
+    let deletes = ours.bag(Field::PodDeletes);
+    let gone = |sentence: &String| sentence.ends_with("(404)");
+    let later = [
+        Field::Error,
+        Field::PodCreates,
+        Field::PodDeletes,
+        Field::RevisionDeletes,
+        Field::Events,
+        Field::Requeue,
+        Field::Expectations,
+    ];
+    rolls
+        && !deletes.is_empty()
+        && deletes.keys().all(gone)
+        && ours.bag(Field::PodCreates).is_empty()
+        && theirs.differing(ours).iter().all(|field| later.contains(field))
+        && [Field::PodDeletes, Field::Events].into_iter().all(|field| {
+            let (all, part) = (theirs.bag(field), ours.bag(field));
+            part.iter()
+                .all(|(sentence, times)| all.get(sentence) >= Some(times))
+        })
 }
 
 fn dedup(outcomes: &mut Vec<Effects>) {

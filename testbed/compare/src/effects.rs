@@ -110,7 +110,8 @@ impl Effects {
         for event in &outcome.events {
             effects.say(Field::Events, event_text(event, &names));
         }
-        if let Some(first) = outcome.requeue.first() {
+        // A sync that failed is retried after milliseconds, whatever else was set.
+        if let Some(first) = outcome.requeue.first().filter(|_| outcome.error.is_none()) {
             effects.say(Field::Requeue, format!("after {first:.3} s"));
         }
         effects.take_expectations(case, outcome);
@@ -196,9 +197,13 @@ impl Effects {
         if pending {
             return;
         }
-        let (adds, dels) = outcome
-            .expectations
-            .map_or((0, 0), |left| (left.adds.max(0), left.dels.max(0)));
+        // Expired ones that are still there, since the sync did not come so far, mean nothing.
+        let left = outcome.expectations.filter(|left| {
+            case.expectations.is_none_or(|before| {
+                (before.adds.max(0), before.dels.max(0)) != (left.adds.max(0), left.dels.max(0))
+            })
+        });
+        let (adds, dels) = left.map_or((0, 0), |left| (left.adds.max(0), left.dels.max(0)));
         self.say(Field::Expectations, format!("{adds} creates, {dels} deletes"));
     }
 

@@ -11,7 +11,7 @@ use crate::case::Case;
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Members without which an object is none that an apiserver would serve: what upstream makes of such is of no interest.
-const NEEDED: [&str; 17] = [
+const NEEDED: [&str; 16] = [
     "seed",
     "object",
     "metadata",
@@ -24,7 +24,6 @@ const NEEDED: [&str; 17] = [
     "spec",
     "selector",
     "template",
-    "labels",
     "containers",
     "resources",
     "updateStrategy",
@@ -105,12 +104,16 @@ fn remove(value: &mut Value, path: &[Step]) -> bool {
         Step::Item(n) => value.get_mut(n),
         Step::Member(name) => value.get_mut(name),
     });
+    // An apiserver leaves out what is empty, so the last of them goes with its list. The lists of the case itself may be.
+    let least = if parents.len() > 1 { 2 } else { 1 };
     match (parent, last) {
-        (Some(Value::Array(items)), Step::Item(n)) if *n < items.len() => {
+        (Some(Value::Array(items)), Step::Item(n)) if *n < items.len() && items.len() >= least => {
             items.remove(*n);
             true
         }
-        (Some(Value::Object(members)), Step::Member(name)) => members.remove(name).is_some(),
+        (Some(Value::Object(members)), Step::Member(name)) if members.len() >= least => {
+            members.remove(name).is_some()
+        }
         _ => false,
     }
 }

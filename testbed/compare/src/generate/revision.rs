@@ -292,7 +292,7 @@ const ODDITIES: &[(u32, Oddity)] = &[
 
 /// Writes the data of one of the versions in another form.
 fn respell(odds: &mut Odds, cluster: &Cluster, revision: &mut Revision) {
-    let form = odds.weighted(&[(7, Form::Unescaped), (3, Form::Dated), (1, Form::Reordered)]);
+    let form = odds.weighted(&[(7, Form::Unescaped), (3, Form::Dated)]);
     let is_its = |version: &&Version| name(cluster, &version.hash) == revision.name;
     if let Some(version) = cluster.versions.iter().find(is_its) {
         revision.data = serialization::data(&version.template, form);
