@@ -16,10 +16,12 @@ mod parse;
 mod pool;
 mod refusal;
 mod render;
+mod route;
 mod serve;
 mod service;
 mod size;
 mod stream;
+mod weigh;
 
 pub use cache::Cache;
 pub use config::Config;
@@ -29,3 +31,4 @@ pub use refusal::{MISSING_BUCKETS_TYPE_URL, Refusal, Violation};
 pub use serve::{Ended, Error, run};
 pub use service::Service;
 pub use size::ByteSize;
+pub use weigh::{Request, decode};

@@ -2,17 +2,14 @@
 
 use std::{future::Future, net::SocketAddr};
 
-use nodewise_proto::v1::reconcile_service_server::{ReconcileServiceServer, SERVICE_NAME};
+use nodewise_proto::v1::reconcile_service_server::SERVICE_NAME;
 use nodewise_telemetry::grpc::Traced;
 use tokio::net::TcpListener;
-use tonic::{
-    codec::CompressionEncoding,
-    transport::{Server, server::TcpIncoming},
-};
+use tonic::transport::{Server, server::TcpIncoming};
 use tonic_health::ServingStatus;
 use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
 
-use crate::{config::Config, gate::Gate, methods, service::Service};
+use crate::{config::Config, gate::Gate, methods, route::Router, service::Service};
 
 /// HTTP/2 flow-control window of a call. A usual snapshot fits, so that its sender never waits for an acknowledgement.
 const STREAM_WINDOW: u32 = 4 << 20;
@@ -58,10 +55,7 @@ pub async fn run(
         .await;
 
     let limit = config.max_message_size.as_usize();
-    let planning = ReconcileServiceServer::new(service.clone())
-        .max_decoding_message_size(limit)
-        .max_encoding_message_size(usize::MAX)
-        .accept_compressed(CompressionEncoding::Gzip);
+    let planning = Router::new(service.clone(), limit);
     let gate = Gate::new(
         planning,
         service.pool().clone(),

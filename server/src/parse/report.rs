@@ -33,6 +33,7 @@ pub(super) fn outcomes(
 ) -> Result<(), Refusal> {
     let count = outcomes.len() + messages.len();
     Context::bound(at, count, context.limits.actions())?;
+    outcomes.reserve_exact(messages.len());
     for (index, message) in messages.into_iter().enumerate() {
         context.tick(index)?;
         outcomes.extend(outcome(message, &at.index(index), &mut context.problems));

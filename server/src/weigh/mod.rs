@@ -1,0 +1,162 @@
+//! What a request will take in memory, before it is decoded.
+//!
+//! A list of empty messages takes two bytes an entry on its way and hundreds once it is decoded; `{"a":0}` takes eight bytes
+//! as text and most of a kilobyte as a tree. So the bytes are walked first, with nothing allocated, and a request that would
+//! take many times its size is refused, with the name of the field that it is refused for. No real cluster comes near:
+//! its names, uids and labels are longer than what they take besides.
+
+mod json;
+mod shapes;
+
+use bytes::{Buf as _, Bytes};
+use nodewise_proto::v1;
+use prost::{
+    Message,
+    encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field},
+};
+use tonic::Status;
+
+use crate::{
+    parse::Path,
+    refusal::{Refusal, Violation},
+};
+
+/// What a request may take for each of its bytes.
+const TIMES: usize = 9;
+/// What a request may take besides: an ordinary workload of 100 kB as a tree.
+const ALLOWANCE: usize = 7 << 20;
+
+/// What may be in a field, and what it takes from decoding to the answer, in bytes. Measured by the large inputs of the
+/// fuzz targets, and rounded up.
+enum Part {
+    /// A message, which takes `each` besides what is in it.
+    Message { each: usize, inside: &'static Shape },
+    /// A text, which takes `each` besides its length.
+    Text { each: usize },
+    /// Numbers, of which each takes at least a byte.
+    Numbers { each: usize },
+    /// The workload as JSON: its template is copied into the revision and into the manifest, and both are written.
+    Workload,
+    /// A revision as JSON.
+    Revision,
+}
+
+/// The fields of a message that can be long, by their tags.
+pub struct Shape(&'static [(u32, &'static str, Part)]);
+
+/// A message that a client sends.
+pub trait Request: Message + Default + 'static {
+    /// What can be long in it.
+    const SHAPE: Shape;
+}
+
+impl Request for v1::PlanRequest {
+    const SHAPE: Shape = shapes::PLAN_REQUEST;
+}
+
+impl Request for v1::PlanStreamRequest {
+    const SHAPE: Shape = shapes::PLAN_STREAM_REQUEST;
+}
+
+impl Request for v1::ReportRequest {
+    const SHAPE: Shape = shapes::REPORT;
+}
+
+impl Request for v1::ExplainRequest {
+    const SHAPE: Shape = shapes::EXPLAIN_REQUEST;
+}
+
+impl Request for v1::GetCapabilitiesRequest {
+    const SHAPE: Shape = Shape(&[]);
+}
+
+/// Decodes a request that does not take too much.
+pub fn decode<M: Request>(bytes: Bytes) -> Result<M, Status> {
+    let mut scale = Scale {
+        weight: 0,
+        most: TIMES * bytes.len() + ALLOWANCE,
+    };
+    scale.message(&bytes, &M::SHAPE, None)?;
+    // As the generated code answers.
+    M::decode(bytes).map_err(|error| Status::internal(error.to_string()))
+}
+
+struct Scale {
+    weight: usize,
+    most: usize,
+}
+
+impl Scale {
+    /// Weighs the fields of a message. What cannot be read ends the walk: the decoder will say what is wrong with it.
+    fn message(&mut self, mut bytes: &[u8], shape: &Shape, at: Option<&Path<'_>>) -> Result<(), Refusal> {
+        let mut counts = [0; shapes::MOST_FIELDS];
+        while !bytes.is_empty() {
+            let Ok((tag, wire_type)) = decode_key(&mut bytes) else {
+                return Ok(());
+            };
+            let known = shape
+                .0
+                .iter()
+                .zip(&mut counts)
+                .find(|((known, ..), _)| *known == tag);
+            let Some(((_, name, part), count)) = known else {
+                if skip_field(wire_type, tag, &mut bytes, DecodeContext::default()).is_err() {
+                    return Ok(());
+                }
+                continue;
+            };
+            let at = Path::member(at, name);
+            let Some(content) = content(wire_type, tag, &mut bytes) else {
+                return Ok(());
+            };
+            // A field that is there once needs no index.
+            if matches!(part, Part::Message { each: 1.., .. }) {
+                self.part(content, part, &at.index(*count))?;
+            } else {
+                self.part(content, part, &at)?;
+            }
+            *count += 1;
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, content: &[u8], part: &Part, at: &Path<'_>) -> Result<(), Refusal> {
+        match part {
+            Part::Message { each, inside } => {
+                self.add(*each, at)?;
+                self.message(content, inside, Some(at))
+            }
+            Part::Text { each } => self.add(each + content.len(), at),
+            Part::Numbers { each } => self.add(each * content.len().max(1), at),
+            Part::Workload => self.add(3 * json::tree(content) + 12 * content.len(), at),
+            Part::Revision => self.add(json::tree(content), at),
+        }
+    }
+
+    fn add(&mut self, weight: usize, at: &Path<'_>) -> Result<(), Refusal> {
+        self.weight = self.weight.saturating_add(weight);
+        if self.weight <= self.most {
+            return Ok(());
+        }
+        Err(Refusal::TooLarge(Violation {
+            field: at.to_string(),
+            description: format!(
+                "with this the request takes more than {} bytes of memory, many times its size: it has more and smaller \
+                 parts than any cluster",
+                self.most
+            ),
+        }))
+    }
+}
+
+/// What is in a field; empty for a number by itself. `None` when the message is broken.
+fn content<'a>(wire_type: WireType, tag: u32, bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    if wire_type != WireType::LengthDelimited {
+        skip_field(wire_type, tag, bytes, DecodeContext::default()).ok()?;
+        return Some(&[]);
+    }
+    let length = usize::try_from(decode_varint(bytes).ok()?).ok()?;
+    let content = bytes.get(..length)?;
+    bytes.advance(length);
+    Some(content)
+}

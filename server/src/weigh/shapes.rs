@@ -1,0 +1,125 @@
+//! What can be long in a request, and what each entry of it takes.
+
+use nodewise_proto::v1;
+
+use super::{Part, Shape};
+
+/// Most fields of a shape.
+pub(super) const MOST_FIELDS: usize = 6;
+
+/// Lists grow as they are read: for a moment there are the new one, twice too large, and the old one.
+const fn grown<T>() -> usize {
+    3 * size_of::<T>()
+}
+
+/// A message of which there is one.
+const fn one(inside: &'static Shape) -> Part {
+    Part::Message { each: 0, inside }
+}
+
+/// A message of which there may be many; `besides` is what the planner makes of each, up to the answer.
+const fn many<T>(besides: usize, inside: &'static Shape) -> Part {
+    Part::Message {
+        each: grown::<T>() + besides,
+        inside,
+    }
+}
+
+const fn texts(each: usize) -> Part {
+    Part::Text { each }
+}
+
+pub(super) const PLAN_STREAM_REQUEST: Shape = Shape(&[(2, "request", one(&PLAN_REQUEST))]);
+
+pub(super) const PLAN_REQUEST: Shape = Shape(&[
+    (1, "snapshot", one(&SNAPSHOT)),
+    (2, "options", one(&OPTIONS)),
+    (3, "undelivered_reports", many::<v1::ReportRequest>(0, &REPORT)),
+]);
+
+pub(super) const EXPLAIN_REQUEST: Shape =
+    Shape(&[(1, "snapshot", one(&SNAPSHOT)), (2, "options", one(&OPTIONS))]);
+
+pub(super) const REPORT: Shape = Shape(&[
+    (3, "state", one(&STATE)),
+    (4, "outcomes", many::<v1::Outcome>(100, &OUTCOME)),
+    (5, "options", one(&OPTIONS)),
+    (7, "plan_error", texts(0)),
+]);
+
+const OUTCOME: Shape = Shape(&[(3, "message", texts(0)), (6, "deleted_pod_uid", texts(0))]);
+
+const OPTIONS: Shape = Shape(&[
+    (2, "enabled_deviations", Part::Numbers { each: 16 }),
+    (3, "disabled_deviations", Part::Numbers { each: 16 }),
+    (4, "feature_gates", Part::Numbers { each: 16 }),
+]);
+
+const SNAPSHOT: Shape = Shape(&[
+    (2, "workload", one(&WORKLOAD)),
+    (3, "revisions", many::<v1::ControllerRevision>(300, &REVISION)),
+    (6, "node_buckets", many::<v1::Bucket>(60, &NODE_BUCKET)),
+    (7, "pod_buckets", many::<v1::Bucket>(60, &POD_BUCKET)),
+    (9, "state", one(&STATE)),
+    (10, "own_writes", many::<v1::OwnWrite>(100, &NOTHING)),
+]);
+
+const WORKLOAD: Shape = Shape(&[(1, "daemon_set", one(&DAEMON_SET))]);
+
+const DAEMON_SET: Shape = Shape(&[(1, "object", Part::Workload)]);
+
+const REVISION: Shape = Shape(&[(1, "object", Part::Revision)]);
+
+const NODE_BUCKET: Shape = Shape(&[(1, "data", one(&NODES))]);
+
+const NODES: Shape = Shape(&[(
+    1,
+    "nodes",
+    Part::Message {
+        each: 520,
+        inside: &NODE,
+    },
+)]);
+
+const NODE: Shape = Shape(&[
+    (1, "name", texts(0)),
+    (3, "labels", many::<(&str, &str)>(0, &NOTHING)),
+    (4, "taints", many::<v1::Taint>(50, &NOTHING)),
+]);
+
+const POD_BUCKET: Shape = Shape(&[(1, "data", one(&PODS))]);
+
+const PODS: Shape = Shape(&[(
+    1,
+    "pods",
+    Part::Message {
+        each: 320,
+        inside: &POD,
+    },
+)]);
+
+const POD: Shape = Shape(&[
+    (1, "name", texts(0)),
+    (3, "labels", many::<(&str, &str)>(0, &NOTHING)),
+]);
+
+const STATE: Shape = Shape(&[
+    (1, "expectations", one(&EXPECTATIONS)),
+    (
+        2,
+        "failed_pod_backoffs",
+        many::<v1::FailedPodBackoff>(200, &NOTHING),
+    ),
+    (
+        3,
+        "pod_name_collisions",
+        many::<v1::PodNameCollision>(150, &NOTHING),
+    ),
+]);
+
+const EXPECTATIONS: Shape = Shape(&[
+    (2, "creates", many::<v1::ExpectedCreate>(100, &NOTHING)),
+    (3, "delete_uids", texts(3 * size_of::<String>() + 50)),
+]);
+
+const NOTHING: Shape = Shape(&[]);
