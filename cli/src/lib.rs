@@ -42,6 +42,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     })
 }
 
+/// Reads a text as `plan` and `explain` read a file, under the name `input`, and tells how many objects it found. For
+/// programs that try the reader with whatever may come.
+pub fn read_text(text: Vec<u8>) -> Result<usize, impl std::error::Error> {
+    input::Cluster::read_text("input", text).map(|cluster| cluster.objects())
+}
+
 /// The logs of the service and the executor inside `demo`, and of the Kubernetes client, for whoever asks for them: with
 /// `NODEWISE_LOG=debug` or a filter such as `nodewise_executor=debug`.
 fn log_to_stderr() -> anyhow::Result<()> {

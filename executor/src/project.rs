@@ -4,11 +4,11 @@
 //! Nothing is decided here, with one exception that the protocol asks for: the node that an unbound pod is meant for
 //! (D-24).
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt, marker::PhantomData};
 
 use nodewise_proto::{Timestamp, v1};
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, IgnoredAny};
+use serde::de::{Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
 
 /// An object that is not of the shape its API promises.
@@ -32,16 +32,30 @@ impl ProjectError {
 
 /// Projects a v1 Node.
 pub fn node(object: &Value) -> Result<v1::Node, ProjectError> {
-    parse::<NodeObject>(object)?.project()
+    node_from(object)
 }
 
 /// Projects a v1 Pod.
 pub fn pod(object: &Value) -> Result<v1::Pod, ProjectError> {
-    parse::<PodObject>(object)?.project()
+    pod_from(object)
+}
+
+/// Projects a v1 Node as it is read, so that what is not projected takes no memory.
+pub fn node_from<'de>(object: impl Deserializer<'de>) -> Result<v1::Node, ProjectError> {
+    parse_from::<NodeObject, _>(object)?.project()
+}
+
+/// Projects a v1 Pod as it is read.
+pub fn pod_from<'de>(object: impl Deserializer<'de>) -> Result<v1::Pod, ProjectError> {
+    parse_from::<PodObject, _>(object)?.project()
 }
 
 /// Reads one of the partial types of this module from an object and names the field that does not fit.
 pub(crate) fn parse<'a, T: Deserialize<'a>>(object: &'a Value) -> Result<T, ProjectError> {
+    parse_from(object)
+}
+
+fn parse_from<'de, T: Deserialize<'de>, D: Deserializer<'de>>(object: D) -> Result<T, ProjectError> {
     serde_path_to_error::deserialize(object).map_err(|error| ProjectError {
         path: error.path().to_string(),
         message: error.into_inner().to_string(),
@@ -66,7 +80,7 @@ pub(crate) struct Meta {
     pub(crate) uid: String,
     pub(crate) resource_version: String,
     pub(crate) labels: Option<BTreeMap<String, String>>,
-    pub(crate) owner_references: Option<Vec<OwnerReference>>,
+    owner_references: Option<First<OwnerReference>>,
     pub(crate) finalizers: Option<Vec<IgnoredAny>>,
     pub(crate) creation_timestamp: Option<Time>,
     pub(crate) deletion_timestamp: Option<Time>,
@@ -75,11 +89,7 @@ pub(crate) struct Meta {
 impl Meta {
     /// The owner reference with `controller: true`.
     pub(crate) fn controller(&self) -> Option<v1::ControllerReference> {
-        let owner = self
-            .owner_references
-            .iter()
-            .flatten()
-            .find(|owner| owner.controller == Some(true))?;
+        let owner = self.owner_references.as_ref()?.0.as_ref()?;
         Some(v1::ControllerReference {
             kind: owner.kind.clone(),
             name: owner.name.clone(),
@@ -96,13 +106,54 @@ impl Meta {
     }
 }
 
+/// The first element of a list that is looked for. The others are read and dropped: however long the list, it takes no
+/// memory.
+#[derive(Clone, Debug)]
+struct First<T>(Option<T>);
+
+trait LookedFor {
+    fn is_it(&self) -> bool;
+}
+
+impl<'de, T: LookedFor + Deserialize<'de>> Deserialize<'de> for First<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(Search(PhantomData))
+    }
+}
+
+struct Search<T>(PhantomData<T>);
+
+impl<'de, T: LookedFor + Deserialize<'de>> Visitor<'de> for Search<T> {
+    type Value = First<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a sequence")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<First<T>, A::Error> {
+        let mut first = None;
+        while let Some(element) = list.next_element::<T>()? {
+            if first.is_none() && element.is_it() {
+                first = Some(element);
+            }
+        }
+        Ok(First(first))
+    }
+}
+
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct OwnerReference {
+struct OwnerReference {
     kind: String,
     name: String,
     uid: String,
     controller: Option<bool>,
+}
+
+impl LookedFor for OwnerReference {
+    fn is_it(&self) -> bool {
+        self.controller == Some(true)
+    }
 }
 
 /// A time as the API writes it (RFC 3339).
@@ -214,13 +265,33 @@ struct NodeAffinity {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct NodeSelector {
-    node_selector_terms: Option<Vec<Term>>,
+    node_selector_terms: Option<First<Term>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Term {
-    match_fields: Option<Vec<Requirement>>,
+    match_fields: Option<First<Requirement>>,
+}
+
+/// A term is looked for that has the deciding field.
+impl LookedFor for Term {
+    fn is_it(&self) -> bool {
+        matches!(self.match_fields, Some(First(Some(_))))
+    }
+}
+
+/// The field that decides about the target node (D-24).
+impl LookedFor for Requirement {
+    fn is_it(&self) -> bool {
+        self.key == "metadata.name" && self.operator == "In"
+    }
+}
+
+impl LookedFor for Condition {
+    fn is_it(&self) -> bool {
+        self.kind == "Ready"
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -234,7 +305,7 @@ struct Requirement {
 #[derive(Clone, Debug, Deserialize)]
 struct Status {
     phase: Option<String>,
-    conditions: Option<Vec<Condition>>,
+    conditions: Option<First<Condition>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -260,11 +331,7 @@ impl Status {
             Some("Unknown") => v1::PodPhase::Unknown,
             _ => v1::PodPhase::Unspecified,
         };
-        let ready = status
-            .conditions
-            .into_iter()
-            .flatten()
-            .find(|condition| condition.kind == "Ready");
+        let ready = status.conditions.and_then(|conditions| conditions.0);
         let Some(ready) = ready else {
             return (phase, v1::ConditionStatus::Unspecified, None);
         };
@@ -287,10 +354,9 @@ impl PodSpec {
             .and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution)
             .and_then(|selector| selector.node_selector_terms);
         let deciding = terms
-            .into_iter()
-            .flatten()
-            .flat_map(|term| term.match_fields.into_iter().flatten())
-            .find(|field| field.key == "metadata.name" && field.operator == "In");
+            .and_then(|terms| terms.0)
+            .and_then(|term| term.match_fields)
+            .and_then(|fields| fields.0);
         match deciding.and_then(|field| field.values).as_deref() {
             Some([name]) => name.clone(),
             _ => String::new(),

@@ -1,16 +1,19 @@
 //! Files: JSON or YAML, one document or several, a `List` each or a single object.
 
 use std::{
-    fs,
+    fmt, fs,
     io::Read as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde::{
+    Deserialize, Deserializer as _,
+    de::{Error as _, SeqAccess, Visitor},
+};
+use serde_json::value::RawValue;
 
-use super::{Cluster, Header, InputError, Kind, Origin, parse};
+use super::{Cluster, Header, InputError, Kind, Origin, Reader, parse, without_position, yaml};
 
 /// What a file should hold.
 const EXPECTED: &str =
@@ -55,6 +58,11 @@ fn contents(file: &Path, source: &str) -> Result<String, InputError> {
         std::io::ErrorKind::IsADirectory => InputError::new(source, "is a directory, not a file"),
         _ => InputError::new(source, format!("cannot be read: {error}")),
     })?;
+    text(bytes, source)
+}
+
+/// The text of a file, without a byte order mark.
+pub(super) fn text(bytes: Vec<u8>, source: &str) -> Result<String, InputError> {
     let text = String::from_utf8(bytes).map_err(|_| InputError::new(source, "is not UTF-8 text"))?;
     Ok(match text.strip_prefix('\u{feff}') {
         Some(rest) => rest.to_owned(),
@@ -68,55 +76,57 @@ pub(super) fn add_text(cluster: &mut Cluster, source: &Arc<str>, text: &str) -> 
         return Err(InputError::new(source, format!("is empty; {EXPECTED}")));
     }
     if text.trim_start().starts_with(['{', '[']) {
-        let documents: Result<Vec<&RawValue>, _> =
-            serde_json::Deserializer::from_str(text).into_iter().collect();
-        let documents =
-            documents.map_err(|error| InputError::new(source, format!("is not JSON: {error}")))?;
-        return add_documents(cluster, source, &documents);
+        return add_json(cluster, source, text);
     }
-    // The size of a file is its owner's business; what an alias may multiply stays bounded.
-    let options = serde_saphyr::options! { budget: None, with_snippet: false };
-    let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options).map_err(|error| {
+    let documents = yaml::documents(text).map_err(|error| {
         InputError::new(
             source,
             format!("is neither JSON nor YAML: {}", first_line(&error.to_string())),
         )
     })?;
-    let documents: Vec<Box<RawValue>> = documents
-        .iter()
-        .map(serde_json::value::to_raw_value)
-        .collect::<Result<_, _>>()
-        .map_err(|error| InputError::new(source, format!("cannot be read as JSON: {error}")))?;
-    let documents: Vec<&RawValue> = documents.iter().map(AsRef::as_ref).collect();
-    add_documents(cluster, source, &documents)
+    let several = documents.len() > 1;
+    for (index, document) in (1..).zip(&documents) {
+        add_document(cluster, document, &origin(source, several, index))?;
+    }
+    Ok(())
+}
+
+/// Documents are walked twice and kept nowhere: a file may be one long row of brackets.
+fn add_json(cluster: &mut Cluster, source: &Arc<str>, text: &str) -> Result<(), InputError> {
+    let documents = || serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    let wrong = |error| InputError::new(source, format!("is not JSON: {error}"));
+    let mut count = 0;
+    for document in documents() {
+        document.map_err(wrong)?;
+        count += 1;
+    }
+    for (index, document) in (1..).zip(documents()) {
+        add_document(
+            cluster,
+            document.map_err(wrong)?,
+            &origin(source, count > 1, index),
+        )?;
+    }
+    Ok(())
+}
+
+fn origin(source: &Arc<str>, several: bool, document: u32) -> Origin {
+    Origin {
+        source: Arc::clone(source),
+        document: several.then_some(document),
+        item: None,
+    }
 }
 
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-fn add_documents(
-    cluster: &mut Cluster,
-    source: &Arc<str>,
-    documents: &[&RawValue],
-) -> Result<(), InputError> {
-    for (index, document) in (1..).zip(documents) {
-        let document_number = (documents.len() > 1).then_some(index);
-        let origin = Origin {
-            source: Arc::clone(source),
-            document: document_number,
-            item: None,
-        };
-        add_document(cluster, document, &origin)?;
-    }
-    Ok(())
-}
-
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
 struct List<'a> {
     #[serde(borrow)]
-    items: Option<Vec<&'a RawValue>>,
+    items: Option<&'a RawValue>,
 }
 
 fn add_document(cluster: &mut Cluster, document: &RawValue, origin: &Origin) -> Result<(), InputError> {
@@ -154,22 +164,64 @@ fn add_document(cluster: &mut Cluster, document: &RawValue, origin: &Origin) -> 
     let Some(items) = items else {
         return Err(InputError::new(origin.at("items"), "is missing"));
     };
-    for (index, item) in (0..).zip(items) {
+    let mut wrong = None;
+    let add = |index, item: &RawValue| {
         let origin = Origin {
             item: Some(index),
             ..origin.clone()
         };
-        let Header {
-            kind, api_version, ..
-        } = parse(item, &origin)?;
-        // The items of a typed list, such as a PodList, need not repeat their kind.
-        let kind = kind.as_deref().unwrap_or(item_kind);
-        if kind.is_empty() {
-            return Err(InputError::new(origin.at("kind"), "is missing"));
+        let added = add_item(cluster, item_kind, item, origin);
+        added.map_err(|error| wrong = Some(error)).is_ok()
+    };
+    let read = Reader::from_str(items.get()).deserialize_seq(Each(add));
+    match (wrong, read) {
+        (Some(error), _) => Err(error),
+        (None, Err(error)) => {
+            let error = error.to_string();
+            Err(InputError::new(origin.at("items"), without_position(&error)))
         }
-        if let Some(kind) = Kind::parse(kind, api_version.as_deref()) {
-            cluster.add(kind, item, origin)?;
-        }
+        (None, Ok(())) => Ok(()),
     }
-    Ok(())
+}
+
+/// Hands on the elements of a list as they are read, until one is refused: a list of all of them would take several times
+/// the text.
+struct Each<F>(F);
+
+impl<'de, F: FnMut(u32, &'de RawValue) -> bool> Visitor<'de> for Each<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a sequence")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
+        for index in 0.. {
+            let Some(item) = list.next_element()? else { break };
+            if !(self.0)(index, item) {
+                return Err(A::Error::custom("an item was refused"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn add_item(
+    cluster: &mut Cluster,
+    item_kind: &str,
+    item: &RawValue,
+    origin: Origin,
+) -> Result<(), InputError> {
+    let Header {
+        kind, api_version, ..
+    } = parse(item, &origin)?;
+    // The items of a typed list, such as a PodList, need not repeat their kind.
+    let kind = kind.as_deref().unwrap_or(item_kind);
+    if kind.is_empty() {
+        return Err(InputError::new(origin.at("kind"), "is missing"));
+    }
+    match Kind::parse(kind, api_version.as_deref()) {
+        Some(kind) => cluster.add(kind, item, origin),
+        None => Ok(()),
+    }
 }

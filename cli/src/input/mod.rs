@@ -5,22 +5,25 @@
 
 mod file;
 mod live;
+mod yaml;
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, HashMap, hash_map},
+    collections::{BTreeMap, HashMap},
     fmt,
     sync::Arc,
 };
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::core::{Selector, SelectorExt as _};
-use nodewise_executor::project;
+use nodewise_executor::project::{self, ProjectError};
 use nodewise_proto::v1;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::args::SourceArgs;
+
+type Reader<'a> = serde_json::Deserializer<serde_json::de::StrRead<'a>>;
 
 /// Something is wrong with the input. One line that names the place and the field.
 #[derive(Debug, thiserror::Error)]
@@ -125,6 +128,10 @@ pub(crate) struct Served {
 }
 
 impl Served {
+    fn named(&self) -> (&str, &Origin) {
+        (&self.name, &self.origin)
+    }
+
     /// `DaemonSet kube-system/fluentd`.
     pub(crate) fn title(&self) -> String {
         title(self.kind, &self.namespace, &self.name)
@@ -150,7 +157,6 @@ pub(crate) struct Cluster {
     pub(crate) revisions: HashMap<String, Vec<Served>>,
     /// The files or the apiserver.
     pub(crate) sources: Vec<Arc<str>>,
-    seen: HashMap<(Kind, String, String), Origin>,
 }
 
 impl Cluster {
@@ -168,12 +174,24 @@ impl Cluster {
         } else {
             file::read(&mut cluster, &source.files)?;
         }
-        cluster
-            .daemon_sets
-            .sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
-        // Needed for nothing but finding duplicates.
-        cluster.seen = HashMap::new();
+        cluster.complete()?;
         Ok(cluster)
+    }
+
+    /// Reads one text as a file of that name.
+    pub(crate) fn read_text(name: &str, text: Vec<u8>) -> Result<Self, InputError> {
+        let mut cluster = Self::default();
+        let source: Arc<str> = name.into();
+        file::add_text(&mut cluster, &source, &file::text(text, &source)?)?;
+        cluster.complete()?;
+        Ok(cluster)
+    }
+
+    /// How many objects were read.
+    pub(crate) fn objects(&self) -> usize {
+        let pods: usize = self.pods.values().map(Vec::len).sum();
+        let revisions: usize = self.revisions.values().map(Vec::len).sum();
+        self.daemon_sets.len() + self.nodes.len() + pods + revisions
     }
 
     /// The sources in one phrase.
@@ -189,6 +207,41 @@ impl Cluster {
         self.revisions.get(namespace).map_or(&[], Vec::as_slice)
     }
 
+    /// Orders what was read. No object may be there twice.
+    fn complete(&mut self) -> Result<(), InputError> {
+        self.daemon_sets
+            .sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
+        for sets in self.daemon_sets.chunk_by(|a, b| a.namespace == b.namespace) {
+            unique(
+                Kind::DaemonSet,
+                &sets[0].namespace,
+                sets.iter().map(Served::named),
+            )?;
+        }
+        unique(
+            Kind::Node,
+            "",
+            self.nodes
+                .iter()
+                .map(|node| (node.object.name.as_str(), &node.origin)),
+        )?;
+        for (namespace, pods) in &self.pods {
+            unique(
+                Kind::Pod,
+                namespace,
+                pods.iter().map(|pod| (pod.object.name.as_str(), &pod.origin)),
+            )?;
+        }
+        for (namespace, revisions) in &self.revisions {
+            unique(
+                Kind::ControllerRevision,
+                namespace,
+                revisions.iter().map(Served::named),
+            )?;
+        }
+        Ok(())
+    }
+
     fn add(&mut self, kind: Kind, json: &RawValue, origin: Origin) -> Result<(), InputError> {
         let Header { metadata, .. } = parse(json, &origin)?;
         let Some(name) = metadata.name.filter(|name| !name.is_empty()) else {
@@ -198,27 +251,17 @@ impl Cluster {
             name.into_owned(),
             metadata.namespace.unwrap_or_default().into_owned(),
         );
-        match self.seen.entry((kind, namespace.clone(), name.clone())) {
-            hash_map::Entry::Vacant(entry) => entry.insert(origin.clone()),
-            hash_map::Entry::Occupied(first) => {
-                let problem = format!(
-                    "{} was already given at {}",
-                    title(kind, &namespace, &name),
-                    first.get()
-                );
-                return Err(InputError::new(origin.at("metadata.name"), problem));
-            }
-        };
         match kind {
             Kind::Node => {
-                let object = projected(project::node, json, &origin)?;
+                let object = projected(|reader| project::node_from(reader), json, &origin)?;
                 self.nodes.push(Projected { object, origin });
             }
             Kind::Pod => {
-                let object = projected(project::pod, json, &origin)?;
+                let object = projected(|reader| project::pod_from(reader), json, &origin)?;
+                // Most namespaces of a small file have one pod; the first one shall not take the room of four.
                 self.pods
                     .entry(namespace)
-                    .or_default()
+                    .or_insert_with(|| Vec::with_capacity(1))
                     .push(Projected { object, origin });
             }
             Kind::DaemonSet | Kind::ControllerRevision => {
@@ -253,6 +296,23 @@ impl Cluster {
         }
         Ok(())
     }
+}
+
+/// Finds the first name that is there twice, with a list of references and not a table of names: a file may consist of
+/// names.
+fn unique<'a>(
+    kind: Kind,
+    namespace: &str,
+    objects: impl Iterator<Item = (&'a str, &'a Origin)>,
+) -> Result<(), InputError> {
+    let mut objects: Vec<_> = objects.collect();
+    objects.sort_by_key(|(name, _)| *name);
+    let twice = objects.windows(2).find(|pair| pair[0].0 == pair[1].0);
+    let Some([(name, first), (_, again)]) = twice else {
+        return Ok(());
+    };
+    let problem = format!("{} was already given at {first}", title(kind, namespace, name));
+    Err(InputError::new(again.at("metadata.name"), problem))
 }
 
 /// `DaemonSet kube-system/fluentd`, `Node node-1`.
@@ -351,36 +411,24 @@ fn check_selector(json: &RawValue, origin: &Origin, title: &str) -> Result<(), I
 
 /// Parses a part of an object; a failure names the field.
 fn parse<'a, T: Deserialize<'a>>(json: &'a RawValue, origin: &Origin) -> Result<T, InputError> {
-    let mut deserializer = serde_json::Deserializer::from_str(json.get());
-    serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+    serde_path_to_error::deserialize(&mut Reader::from_str(json.get())).map_err(|error| {
         let path = error.path().to_string();
         let field = if path == "." { "" } else { &path };
-        InputError::new(origin.at(field), without_position(error.inner()))
+        InputError::new(origin.at(field), without_position(&error.inner().to_string()))
     })
 }
 
-fn projected<T, E: fmt::Display>(
-    project: impl FnOnce(&serde_json::Value) -> Result<T, E>,
+/// Projects an object while it is read. The projection's error begins with the path of the field.
+fn projected<T>(
+    project: impl FnOnce(&mut Reader<'_>) -> Result<T, ProjectError>,
     json: &RawValue,
     origin: &Origin,
 ) -> Result<T, InputError> {
-    let value = serde_json::from_str(json.get())
-        .map_err(|error| InputError::new(origin, without_position(&error)))?;
-    // The projection's error begins with the path of the field.
-    project(&value).map_err(|error| {
-        let error = error.to_string();
-        match error.split_once(": ") {
-            Some((field, problem)) => InputError::new(origin.at(field), problem),
-            None => InputError::new(origin, error),
-        }
-    })
+    project(&mut Reader::from_str(json.get()))
+        .map_err(|error| InputError::new(origin.at(&error.path), without_position(&error.message)))
 }
 
 /// serde_json's positions count from the start of the object, which helps nobody.
-fn without_position(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    match text.rfind(" at line ") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
-    }
+fn without_position(error: &str) -> &str {
+    error.rfind(" at line ").map_or(error, |end| &error[..end])
 }
