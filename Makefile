@@ -2,7 +2,7 @@
 CARGO ?= cargo
 SECTION = @printf '\n==> %s\n'
 
-.PHONY: demo test format lint proto unit e2e bench
+.PHONY: demo test format lint proto unit e2e bench fuzz
 
 demo:
 	$(CARGO) run --release --bin nodewise -- demo
@@ -33,3 +33,7 @@ e2e:
 
 bench:
 	$(CARGO) bench --locked -p nodewise-planner && $(CARGO) bench --locked -p nodewise-server
+
+fuzz:
+	$(SECTION) 'fuzzing with libFuzzer (40 minutes, and some to build; FUZZ_SECONDS and FUZZ_TARGETS change that)'
+	fuzz/run.sh

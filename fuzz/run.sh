@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Fuzzes each of FUZZ_TARGETS for FUZZ_SECONDS, one after the other, and sums up what it cost. See fuzz/README.md.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+targets=${FUZZ_TARGETS:-parse plan report file}
+seconds=${FUZZ_SECONDS:-600}
+cargo=${CARGO:-cargo}
+target_dir=${CARGO_TARGET_DIR:-target}
+host=$(rustc -vV | sed -n 's/^host: //p')
+
+# What cargo-fuzz passes too, as far as the stable compiler takes it: count edges, and show comparisons to the fuzzer. Only
+# code for the target is built with it, since build scripts have no fuzzer to count for.
+coverage='--cfg fuzzing -Cpasses=sancov-module
+  -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters
+  -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares'
+programs=()
+for target in $targets; do programs+=(--bin "fuzz-$target"); done
+RUSTFLAGS=$(echo $coverage) $cargo build --locked -p nodewise-fuzz --features libfuzzer --profile fuzz --target "$host" "${programs[@]}"
+
+for target in $targets; do
+  work=$target_dir/fuzzing/$target
+  mkdir -p "$work/corpus" "$work/found"
+  $cargo run --locked --quiet -p nodewise-fuzz --bin fuzz-large -- "$target" "$work/large"
+  seeds=("fuzz/corpus/$target" "$work/large")
+  if [ -d "fuzz/regressions/$target" ]; then seeds+=("fuzz/regressions/$target"); fi
+  printf '\n==> fuzzing %s for %s s (log: %s)\n' "$target" "$seconds" "$work/log"
+  if ! "$target_dir/$host/fuzz/fuzz-$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -max_len=1200000 \
+      -print_final_stats=1 -artifact_prefix="$work/found/" "$work/corpus" "${seeds[@]}" > "$work/log" 2>&1; then
+    grep -a -e 'panicked' -e 'may take' -e 'ERROR' -e 'Test unit written' "$work/log" || tail -n 20 "$work/log"
+    exit 1
+  fi
+  grep -a '^COSTS' "$work/log" | tail -n 1
+  grep -a 'cov:' "$work/log" | tail -n 1
+  grep -a -e 'number_of_executed_units' -e 'peak_rss_mb' "$work/log"
+done

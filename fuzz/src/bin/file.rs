@@ -1,0 +1,5 @@
+//! libFuzzer on the reader of the command's files.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| nodewise_fuzz::targets::file(data));

@@ -1,0 +1,162 @@
+//! What one input may cost, and what the costliest did.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use peak_alloc::PeakAlloc;
+use rustix::time::{ClockId, clock_gettime};
+
+/// Counts what is allocated. A buffer that grows counts twice while it is copied, the worst that an allocator may do.
+#[global_allocator]
+static ALLOCATED: PeakAlloc = PeakAlloc;
+
+/// Bytes of memory for each byte of an input, the input itself left out.
+const BYTES_PER_BYTE: usize = 10;
+/// What an input may take besides: see `fuzz/README.md`.
+const ALLOWANCE: usize = 8 << 20;
+/// Time for an input of at most [`TIMED_BYTES`]; longer ones may take longer in proportion.
+const TIME: Duration = Duration::from_secs(1);
+const TIMED_BYTES: usize = 1 << 20;
+/// How much longer code takes that counts its edges and checks its arithmetic, or that is not even optimized, as in
+/// `cargo test`.
+const SLOWER: u32 = if cfg!(feature = "libfuzzer") { 2 } else { 20 };
+/// Inputs from this size on tell something about memory in proportion: below it the allowance decides.
+const TELLING_BYTES: usize = 256 << 10;
+
+/// The costliest inputs so far.
+#[derive(Debug, Default)]
+struct Records {
+    slowest: Duration,
+    /// Of the inputs that are large enough to tell, in hundredths.
+    factor: usize,
+    /// The largest part of what an input may take, in per cent.
+    used: usize,
+}
+
+static RECORDS: Mutex<Records> = Mutex::new(Records {
+    slowest: Duration::ZERO,
+    factor: 0,
+    used: 0,
+});
+
+/// Time that this thread has had a processor: other programs on the machine do not count.
+fn thread_time() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(now).unwrap_or_default()
+}
+
+/// What a piece of work took.
+#[derive(Debug, Clone, Copy)]
+pub struct Cost {
+    /// Processor time.
+    pub time: Duration,
+    /// Most bytes allocated at once, beyond what was allocated before.
+    pub memory: usize,
+}
+
+/// Runs `work` and tells what it took. One piece of work at a time is measured in a process.
+fn measure<T>(work: impl FnOnce() -> T) -> (T, Cost) {
+    let (before, start) = (ALLOCATED.current_usage(), thread_time());
+    ALLOCATED.reset_peak_usage();
+    let result = work();
+    let time = thread_time().saturating_sub(start);
+    let memory = ALLOCATED.peak_usage().saturating_sub(before);
+    (result, Cost { time, memory })
+}
+
+/// Runs `work` on an input of so many bytes.
+///
+/// # Panics
+/// When the work takes more time or memory than such an input may.
+pub fn hold<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+    let mut records = RECORDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let (result, cost) = measure(work);
+    records.note(bytes, cost);
+    drop(records);
+    if let Some(excess) = cost.excess(bytes) {
+        panic!("{excess}");
+    }
+    result
+}
+
+impl Cost {
+    /// What is too much for an input of so many bytes.
+    fn excess(self, bytes: usize) -> Option<String> {
+        let memory = BYTES_PER_BYTE * bytes + ALLOWANCE;
+        let scale = u32::try_from(bytes.div_ceil(TIMED_BYTES).max(1)).unwrap_or(u32::MAX);
+        let time = TIME * scale * SLOWER;
+        if self.memory > memory {
+            let took = self.memory;
+            return Some(format!(
+                "an input of {bytes} bytes took {took} bytes of memory; it may take {memory}"
+            ));
+        }
+        let took = self.time;
+        (took > time).then(|| format!("an input of {bytes} bytes took {took:?}; it may take {time:?}"))
+    }
+}
+
+impl Records {
+    /// Tells on standard error whenever an input costs more than all before.
+    fn note(&mut self, bytes: usize, cost: Cost) {
+        let used = 100 * cost.memory / (BYTES_PER_BYTE * bytes + ALLOWANCE);
+        let factor = if bytes < TELLING_BYTES {
+            0
+        } else {
+            100 * cost.memory / bytes
+        };
+        if cost.time <= self.slowest && used <= self.used && factor <= self.factor {
+            return;
+        }
+        self.slowest = self.slowest.max(cost.time);
+        self.used = self.used.max(used);
+        self.factor = self.factor.max(factor);
+        eprintln!(
+            "COSTS slowest {:.1} ms, memory {}.{:02} times an input of {} KiB or more, {} % of what an input may take \
+             (now: {bytes} bytes, {:.1} ms, {} bytes of memory)",
+            self.slowest.as_secs_f64() * 1e3,
+            self.factor / 100,
+            self.factor % 100,
+            TELLING_BYTES >> 10,
+            self.used,
+            cost.time.as_secs_f64() * 1e3,
+            cost.memory,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{ALLOWANCE, Cost, SLOWER, TIME, TIMED_BYTES};
+
+    #[test]
+    fn what_an_input_may_take() {
+        let time = TIME * SLOWER;
+        let little = Duration::from_nanos(1);
+        let table = [
+            (0, time, ALLOWANCE, None),
+            (0, time, ALLOWANCE + 1, Some("bytes of memory")),
+            (0, time + little, 0, Some("it may take")),
+            (1_000, time, ALLOWANCE + 10_000, None),
+            (1_000, time, ALLOWANCE + 10_001, Some("bytes of memory")),
+            (TIMED_BYTES, time, 0, None),
+            (TIMED_BYTES, time + little, 0, Some("it may take")),
+            (TIMED_BYTES + 1, 2 * time, 0, None),
+            (TIMED_BYTES + 1, 2 * time + little, 0, Some("it may take")),
+        ];
+        for (bytes, time, memory, expected) in table {
+            let excess = Cost { time, memory }.excess(bytes);
+            match expected {
+                None => assert_eq!(excess, None),
+                Some(part) => assert!(
+                    excess.clone().is_some_and(|text| text.contains(part)),
+                    "{excess:?}"
+                ),
+            }
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! Messages of many small parts: what takes two bytes on its way may take hundreds in memory.
+
+use nodewise_proto::{bucket, v1};
+use prost::Message;
+
+use super::Make;
+use crate::{
+    cluster::{Cluster, Form, NOW, moment},
+    seeds::{rolling_update, rollout},
+};
+
+/// A length-delimited field.
+pub(super) fn field(tag: u8, content: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![tag << 3 | 2];
+    prost::encoding::encode_varint(content.len() as u64, &mut bytes);
+    bytes.extend(content);
+    bytes
+}
+
+/// As many equal fields as fit.
+fn many(tag: u8, content: &[u8], bytes: usize) -> Vec<u8> {
+    let field = field(tag, content);
+    field.repeat(bytes / field.len())
+}
+
+/// So many different words, short ones first.
+fn words() -> impl Iterator<Item = String> {
+    (0_usize..).map(|mut number| {
+        let mut word = String::new();
+        loop {
+            word.push(char::from(b'a' + u8::try_from(number % 26).unwrap_or(0)));
+            number /= 26;
+            if number == 0 {
+                return word;
+            }
+        }
+    })
+}
+
+/// Different items, as many as fit.
+fn items<M: Message>(bytes: usize, item: impl Fn(String) -> M) -> Vec<u8> {
+    let mut data = Vec::new();
+    for word in words() {
+        let next = field(1, &item(word).encode_to_vec());
+        if data.len() + next.len() > bytes {
+            return data;
+        }
+        data.extend(next);
+    }
+    data
+}
+
+fn bucket_of(data: Vec<u8>) -> Vec<v1::Bucket> {
+    vec![v1::Bucket {
+        data: Some(data.into()),
+        ..Default::default()
+    }]
+}
+
+/// A right request with these nodes and pods, all that may be created in one plan.
+fn holding(nodes: Option<Vec<u8>>, pods: Option<Vec<u8>>) -> Vec<u8> {
+    holding_in(&Cluster::empty(0), nodes, pods)
+}
+
+fn holding_in(cluster: &Cluster, nodes: Option<Vec<u8>>, pods: Option<Vec<u8>>) -> Vec<u8> {
+    let mut request = cluster.request(1, Form::Inline);
+    let snapshot = request.snapshot.as_mut().expect("a snapshot");
+    if let Some(data) = nodes {
+        snapshot.node_buckets = bucket_of(data);
+    }
+    if let Some(data) = pods {
+        snapshot.pod_buckets = bucket_of(data);
+    }
+    request.options = Some(v1::PlanOptions {
+        burst: Some(u32::MAX),
+        ..Default::default()
+    });
+    request.encode_to_vec()
+}
+
+fn tiny_node(name: String) -> v1::Node {
+    v1::Node {
+        name,
+        ..Default::default()
+    }
+}
+
+fn tiny_pod(name: String) -> v1::Pod {
+    v1::Pod {
+        uid: name.clone(),
+        node_name: name.clone(),
+        name,
+        ..Default::default()
+    }
+}
+
+/// A right request with a field of its snapshot repeated.
+fn snapshot_of(tag: u8, content: &[u8], bytes: usize) -> Vec<u8> {
+    let mut request = Cluster::empty(1).request(1, Form::Inline).encode_to_vec();
+    // Messages one after the other are merged.
+    request.extend(field(1, &many(tag, content, bytes - request.len())));
+    request
+}
+
+fn nodes_of_every_bucket(bytes: usize) -> Vec<u8> {
+    const COUNT: u32 = 1_024;
+    let mut request = Cluster::empty(0).request(COUNT, Form::Inline);
+    let snapshot = request.snapshot.as_mut().expect("a snapshot");
+    let mut buckets = vec![Vec::new(); COUNT as usize];
+    let mut room = bytes;
+    for name in words() {
+        let at = bucket::of(&name, COUNT) as usize;
+        let node = field(1, &tiny_node(name).encode_to_vec());
+        let Some(rest) = room.checked_sub(node.len()) else {
+            break;
+        };
+        room = rest;
+        buckets[at].extend(node);
+    }
+    snapshot.node_buckets = buckets.into_iter().flat_map(bucket_of).collect();
+    request.encode_to_vec()
+}
+
+/// A cluster of as many nodes as fit, made by `make` of their number.
+fn fitting(bytes: usize, make: impl Fn(usize) -> Cluster) -> Vec<u8> {
+    let ten = holding_in(&make(10), None, None).len();
+    let more = (holding_in(&make(110), None, None).len() - ten) / 100;
+    holding_in(&make(bytes.saturating_sub(ten) / more), None, None)
+}
+
+fn labelled(count: usize) -> v1::Node {
+    let label = |key| v1::Label {
+        key,
+        value: String::new(),
+    };
+    v1::Node {
+        name: "a".into(),
+        labels: words().take(count).map(label).collect(),
+        ..Default::default()
+    }
+}
+
+fn tainted(count: usize, name: String) -> v1::Node {
+    let taint = |key| v1::Taint {
+        key,
+        effect: "NoSchedule".into(),
+        ..Default::default()
+    };
+    v1::Node {
+        name,
+        taints: words().take(count).map(taint).collect(),
+        ..Default::default()
+    }
+}
+
+/// A cluster of as many nodes as fit, settled and then changed.
+fn settled(bytes: usize, change: impl Fn(&mut Cluster)) -> Vec<u8> {
+    fitting(bytes, |nodes| {
+        let mut cluster = Cluster::settled(nodes);
+        change(&mut cluster);
+        cluster
+    })
+}
+
+fn rolling_out(bytes: usize, unavailable: &str, surge: &str) -> Vec<u8> {
+    fitting(bytes, |nodes| rollout(nodes, rolling_update(unavailable, surge)))
+}
+
+fn crowd(cluster: &mut Cluster) {
+    let name = cluster
+        .nodes
+        .first()
+        .map(|node| node.name.clone())
+        .unwrap_or_default();
+    cluster
+        .pods
+        .iter_mut()
+        .for_each(|pod| pod.node_name.clone_from(&name));
+}
+
+fn fail(cluster: &mut Cluster) {
+    cluster
+        .pods
+        .iter_mut()
+        .for_each(|pod| pod.phase = v1::PodPhase::Failed.into());
+}
+
+/// A node with such a part as often as it fits.
+fn node_of(tag: u8, bytes: usize) -> Vec<u8> {
+    holding(Some(field(1, &many(tag, &[], bytes - 10))), None)
+}
+
+/// Requests: clusters as they are, items that are smaller than any real one, and lists that are long.
+pub(super) const REQUESTS: &[(&str, Make)] = &[
+    ("empty-cluster", |bytes| fitting(bytes, Cluster::empty)),
+    ("settled-cluster", |bytes| fitting(bytes, Cluster::settled)),
+    ("rollout-at-once", |bytes| rolling_out(bytes, "100%", "0%")),
+    ("surge-at-once", |bytes| rolling_out(bytes, "0%", "100%")),
+    ("failed-cluster", |bytes| settled(bytes, fail)),
+    ("released-cluster", |bytes| {
+        settled(bytes, |cluster| {
+            cluster.pods.iter_mut().for_each(|pod| pod.labels.clear());
+        })
+    }),
+    ("pods-of-one-node", |bytes| settled(bytes, crowd)),
+    ("tiny-nodes", |bytes| holding(Some(items(bytes, tiny_node)), None)),
+    ("tiny-nodes-of-buckets", nodes_of_every_bucket),
+    ("few-tiny-nodes", |bytes| {
+        holding(Some(items(bytes / 8, tiny_node)), None)
+    }),
+    ("tiny-pods", |bytes| holding(None, Some(items(bytes, tiny_pod)))),
+    ("few-tiny-pods", |bytes| {
+        holding(None, Some(items(bytes / 5, tiny_pod)))
+    }),
+    ("tiny-pods-on-nodes", |bytes| {
+        holding(
+            Some(items(bytes / 2, tiny_node)),
+            Some(items(bytes / 2, tiny_pod)),
+        )
+    }),
+    ("nameless-nodes", |bytes| holding(Some(many(1, &[], bytes)), None)),
+    ("labels", |bytes| {
+        holding(Some(field(1, &labelled(bytes / 9).encode_to_vec())), None)
+    }),
+    ("nameless-labels", |bytes| node_of(3, bytes)),
+    ("taints", |bytes| {
+        holding(Some(items(bytes, |name| tainted(100, name))), None)
+    }),
+    ("nameless-taints", |bytes| node_of(4, bytes)),
+    ("reports", |bytes| many(3, &[], bytes)),
+    ("reports-of-outcomes", |bytes| field(3, &many(4, &[], bytes))),
+    ("reports-of-states", |bytes| {
+        many(3, &[26, 4, 10, 2, 18, 0], bytes)
+    }),
+    ("revisions", |bytes| snapshot_of(3, &[], bytes)),
+    ("buckets", |bytes| snapshot_of(6, &[], bytes)),
+    ("own-writes", |bytes| snapshot_of(10, &[], bytes)),
+    ("states", |bytes| snapshot_of(9, &[], bytes)),
+    ("backoffs", |bytes| state_of(2, bytes)),
+    ("collisions", |bytes| state_of(3, bytes)),
+    ("named-backoffs", |bytes| with_state(bytes, backoff)),
+    ("named-collisions", |bytes| with_state(bytes, collision)),
+    ("named-creates", |bytes| with_state(bytes, create)),
+    ("named-deletes", |bytes| with_state(bytes, delete)),
+    ("few-deletes", |bytes| with_state(bytes / 4, delete)),
+    ("deviations", |bytes| field(2, &field(2, &vec![1; bytes]))),
+    ("gates", |bytes| field(2, &field(4, &vec![1; bytes]))),
+    ("unknown-fields", |bytes| many(15, &[], bytes)),
+    ("unknown-groups", |bytes| vec![0x7b; bytes]),
+];
+
+fn state_of(tag: u8, bytes: usize) -> Vec<u8> {
+    let mut request = Cluster::empty(1).request(1, Form::Inline).encode_to_vec();
+    request.extend(field(1, &field(9, &many(tag, &[], bytes - request.len()))));
+    request
+}
+
+fn backoff(node_name: String) -> v1::ReconcileState {
+    let backoff = v1::FailedPodBackoff {
+        observed_generation: 1,
+        node_name,
+        delay: Some(nodewise_proto::Duration { seconds: 1, nanos: 0 }),
+        last: moment(NOW),
+    };
+    v1::ReconcileState {
+        failed_pod_backoffs: vec![backoff],
+        ..Default::default()
+    }
+}
+
+fn collision(node_name: String) -> v1::ReconcileState {
+    let pod_name_collisions = vec![v1::PodNameCollision { node_name, count: 1 }];
+    v1::ReconcileState {
+        pod_name_collisions,
+        ..Default::default()
+    }
+}
+
+fn create(name: String) -> v1::ReconcileState {
+    expecting(v1::Expectations {
+        creates: vec![v1::ExpectedCreate {
+            pod_name: name.clone(),
+            node_name: name,
+        }],
+        ..Default::default()
+    })
+}
+
+fn delete(uid: String) -> v1::ReconcileState {
+    expecting(v1::Expectations {
+        delete_uids: vec![uid],
+        ..Default::default()
+    })
+}
+
+fn expecting(expectations: v1::Expectations) -> v1::ReconcileState {
+    v1::ReconcileState {
+        expectations: Some(v1::Expectations {
+            set_at: moment(NOW),
+            ..expectations
+        }),
+        ..Default::default()
+    }
+}
+
+/// A state made of many small ones, which are merged.
+fn states(bytes: usize, state: impl Fn(String) -> v1::ReconcileState) -> Vec<u8> {
+    let mut data = Vec::new();
+    for word in words() {
+        let next = state(word).encode_to_vec();
+        if data.len() + next.len() > bytes {
+            break;
+        }
+        data.extend(next);
+    }
+    data
+}
+
+fn with_state(bytes: usize, state: impl Fn(String) -> v1::ReconcileState) -> Vec<u8> {
+    let mut request = Cluster::empty(1).request(1, Form::Inline).encode_to_vec();
+    request.extend(field(1, &field(9, &states(bytes, state))));
+    request
+}
+
+/// A right report with more to it.
+fn report_with(more: Vec<u8>) -> Vec<u8> {
+    let mut report = v1::ReportRequest {
+        workload: Some(v1::WorkloadReference {
+            uid: "u".into(),
+            ..Default::default()
+        }),
+        plan_id: "p".into(),
+        ..Default::default()
+    }
+    .encode_to_vec();
+    report.extend(more);
+    report
+}
+
+fn outcomes(bytes: usize, result: v1::Result, subject: fn(String) -> v1::outcome::Subject) -> Vec<u8> {
+    let mut data = Vec::new();
+    for word in words() {
+        let outcome = v1::Outcome {
+            action_id: 1,
+            result: result.into(),
+            subject: Some(subject(word)),
+            ..Default::default()
+        };
+        let next = field(4, &outcome.encode_to_vec());
+        if data.len() + next.len() > bytes {
+            break;
+        }
+        data.extend(next);
+    }
+    data
+}
+
+fn made(name: String) -> v1::outcome::Subject {
+    v1::outcome::Subject::CreatedPod(v1::ExpectedCreate {
+        pod_name: name.clone(),
+        node_name: name,
+    })
+}
+
+const GONE: fn(String) -> v1::outcome::Subject = v1::outcome::Subject::DeletedPodUid;
+
+/// A report with a state of that many bytes, and as many outcomes.
+fn report_on(bytes: usize, state: fn(String) -> v1::ReconcileState, outcomes: Vec<u8>) -> Vec<u8> {
+    report_with([field(3, &states(bytes, state)), outcomes].concat())
+}
+
+/// Reports whose lists are long.
+pub(super) const REPORTS: &[(&str, Make)] = &[
+    ("outcomes", |bytes| report_with(many(4, &[], bytes))),
+    ("bare-outcomes", |bytes| {
+        report_with(many(4, &[8, 1, 16, 1], bytes))
+    }),
+    ("failed-outcomes", |bytes| {
+        report_with(many(4, &[8, 1, 16, 6], bytes))
+    }),
+    ("few-outcomes", |bytes| {
+        report_with(many(4, &[8, 1, 16, 6], bytes / 6))
+    }),
+    ("long-outcomes", |bytes| {
+        report_with(many(4, &outcome(&"x".repeat(40)), bytes))
+    }),
+    ("messages", |bytes| {
+        report_with(field(4, &field(3, &vec![b'x'; bytes])))
+    }),
+    ("creates", |bytes| {
+        report_with(outcomes(bytes, v1::Result::NameTaken, made))
+    }),
+    ("deletes", |bytes| {
+        report_with(outcomes(bytes, v1::Result::NotFound, GONE))
+    }),
+    ("expected-creates", |bytes| {
+        report_on(
+            bytes / 2,
+            create,
+            outcomes(bytes / 2, v1::Result::NameTaken, made),
+        )
+    }),
+    ("expected-deletes", |bytes| {
+        report_on(bytes / 2, delete, outcomes(bytes / 2, v1::Result::Failed, GONE))
+    }),
+    ("few-expected-creates", |bytes| {
+        report_on(
+            bytes / 8,
+            create,
+            outcomes(bytes / 8, v1::Result::NameTaken, made),
+        )
+    }),
+    ("nameless-deletes", |bytes| {
+        report_with(field(3, &field(1, &many(3, &[], bytes))))
+    }),
+    ("backoffs", |bytes| report_on(bytes, backoff, Vec::new())),
+    ("collisions", |bytes| report_on(bytes, collision, Vec::new())),
+    ("few-collisions", |bytes| {
+        report_on(bytes / 8, collision, Vec::new())
+    }),
+    ("plan-error", |bytes| report_with(field(7, &vec![b'x'; bytes]))),
+];
+
+fn outcome(name: &str) -> Vec<u8> {
+    v1::Outcome {
+        action_id: 1,
+        result: v1::Result::NameTaken.into(),
+        subject: Some(made(name.to_owned())),
+        ..Default::default()
+    }
+    .encode_to_vec()
+}
