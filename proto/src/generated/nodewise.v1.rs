@@ -1053,7 +1053,8 @@ pub struct UpdateRevision {
     #[prost(int64, optional, tag = "3")]
     pub revision_number: ::core::option::Option<i64>,
 }
-/// DeleteRevision deletes a ControllerRevision, with its uid as precondition. NotFound counts as success.
+/// DeleteRevision deletes a ControllerRevision, with its uid as precondition. NotFound counts as a failure: the snapshot is
+/// behind.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DeleteRevision {
     /// The revision.
@@ -1143,10 +1144,10 @@ pub struct DeletePod {
 /// the executor reads the workload once, sets the same values and writes once more.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct UpdateStatus {
-    /// The new values.
+    /// The new values. Absent: those that are there stay.
     #[prost(message, optional, tag = "1")]
     pub status: ::core::option::Option<DaemonSetStatus>,
-    /// When set: also this status.collisionCount. The executor first reads the workload live and fails the action when its
+    /// When set: this status.collisionCount. The executor first reads the workload live and fails the action when its
     /// present count differs from `expected_collision_count`, and does not retry the write.
     #[prost(int32, optional, tag = "2")]
     pub collision_count: ::core::option::Option<i32>,
@@ -1273,7 +1274,8 @@ impl Verdict {
 pub enum PhaseKind {
     /// Not set.
     Unspecified = 0,
-    /// Adopt, release, create, label, renumber and de-duplicate revisions.
+    /// Adopt, release, create, label, renumber and de-duplicate revisions. Pods that are relabelled with that are claimed here,
+    /// too.
     Revisions = 1,
     /// Adopt and release pods.
     Claims = 2,

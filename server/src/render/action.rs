@@ -79,7 +79,8 @@ fn kind(kind: ActionKind) -> Kind {
             uid_precondition,
         } => Kind::UpdateStatus(v1::UpdateStatus {
             uid_precondition,
-            status: Some(plan::status(status)),
+            // A raised collision count goes to the live status, and nothing of the cached one does.
+            status: collision.is_none().then(|| plan::status(status)),
             collision_count: collision.map(|collision| collision.count),
             expected_collision_count: collision.and_then(|collision| collision.expected),
         }),

@@ -11,7 +11,7 @@ use crate::case::Case;
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Members without which an object is none that an apiserver would serve: what upstream makes of such is of no interest.
-const NEEDED: [&str; 16] = [
+const NEEDED: [&str; 17] = [
     "seed",
     "object",
     "metadata",
@@ -27,6 +27,7 @@ const NEEDED: [&str; 16] = [
     "containers",
     "resources",
     "updateStrategy",
+    "type",
     "revisionHistoryLimit",
 ];
 
