@@ -3,15 +3,15 @@
 mod support;
 
 use nodewise_proto::v1;
-use nodewise_server::{Request, decode};
+use nodewise_server::{Config, Request, decode};
 use prost::Message as _;
 use serde_json::json;
-use support::{Cluster, Form};
+use support::{Cluster, Form, Server};
 use tonic::Code;
 use tonic_types::StatusExt as _;
 
 /// Entries of the list in question.
-const MANY: usize = 600_000;
+const MANY: usize = 150_000;
 
 fn refused<M: Request + std::fmt::Debug>(bytes: Vec<u8>) -> String {
     let status = decode::<M>(bytes.into()).expect_err("too much memory");
@@ -123,7 +123,7 @@ fn many_small_parts_are_refused() {
 
 #[test]
 fn real_clusters_are_taken_however_large() {
-    for nodes in [0, 1, 100, 10_000] {
+    for nodes in [0, 1, 100, 3_000] {
         for cluster in [Cluster::empty(nodes), Cluster::settled(nodes)] {
             let request = cluster.request(16, Form::InlineWithDigest);
             let decoded = decode::<v1::PlanRequest>(request.encode_to_vec().into());
@@ -138,4 +138,34 @@ fn what_is_no_message_is_still_the_decoders_to_refuse() {
         let status = decode::<v1::PlanRequest>(bytes.to_vec().into()).expect_err("broken");
         assert_eq!(status.code(), Code::Internal, "{status}");
     }
+}
+
+#[tokio::test]
+async fn the_service_weighs_what_it_is_sent() {
+    let server = Server::start(Config::default()).await;
+    let mut client = server.client().await;
+    let heavy = v1::PlanRequest {
+        undelivered_reports: vec![v1::ReportRequest::default(); MANY],
+        ..Default::default()
+    };
+    let refused = client.plan(heavy.clone()).await.expect_err("too much memory");
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
+    assert!(refused.message().starts_with("undelivered_reports["), "{refused}");
+    let question = v1::PlanStreamRequest {
+        id: "a".into(),
+        request: Some(heavy),
+    };
+    let mut answers = client
+        .plan_stream(tokio_stream::iter([question]))
+        .await
+        .expect("a stream")
+        .into_inner();
+    let refused = answers.message().await.expect_err("too much memory");
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
+    assert!(
+        refused.message().starts_with("request.undelivered_reports["),
+        "{refused}"
+    );
+    let small = Cluster::empty(1).request(1, Form::Inline);
+    client.plan(small).await.expect("the server goes on");
 }
