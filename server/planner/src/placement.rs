@@ -55,7 +55,7 @@ pub(crate) fn place<'a>(
                 placement.moves.create(index, Reason::NodeWithoutPod);
             }
         } else if !place.fit.keep {
-            for pod in pods.iter().filter(|pod| !pod.pod.deleting) {
+            for pod in own_first(pods).filter(|pod| !pod.pod.deleting) {
                 placement.moves.delete(place, pod, Reason::NodeNotEligible);
             }
         } else if !matches!(pods, [only] if only.is_live()) {
@@ -102,7 +102,7 @@ impl<'a> Placement<'a> {
     fn clear_finished(&mut self, place: &Place<'a>, pods: &[OwnPod<'a>], backoffs: &Backoffs) -> bool {
         let mut wait = backoffs.wait(place.name);
         let mut waits = false;
-        for pod in pods.iter().filter(|pod| !pod.pod.deleting) {
+        for pod in own_first(pods).filter(|pod| !pod.pod.deleting) {
             match (pod.pod.phase, wait) {
                 (PodPhase::Failed, Some(wait)) => {
                     self.waiting.push(Waiting {
@@ -130,22 +130,22 @@ impl<'a> Placement<'a> {
         let new = live.iter().position(|pod| pod.hash_new);
         let old = live.iter().position(|pod| !pod.hash_new);
         for (index, pod) in live.iter().enumerate() {
-            if Some(index) == new {
-                continue;
-            }
-            if Some(index) != old {
+            if Some(index) != new && Some(index) != old {
                 let kept = if pod.hash_new { new } else { old };
                 self.moves
                     .delete_beside(place, pod, Reason::ExcessPod, live[kept.unwrap_or(0)]);
-            } else if let Some(new) = new.map(|new| live[new]) {
-                if !pod.pod.ready {
-                    self.moves
-                        .delete_beside(place, pod, Reason::SurgeOldNotReady, new);
-                } else if new.available {
-                    self.moves
-                        .delete_beside(place, pod, Reason::SurgeNewAvailable, new);
-                }
             }
+        }
+        let (Some(new), Some(old)) = (new.map(|new| live[new]), old.map(|old| live[old])) else {
+            return;
+        };
+        // Last, since upstream decides it last: a cut at the burst leaves it rather than an excess pod.
+        if !old.pod.ready {
+            self.moves
+                .delete_beside(place, old, Reason::SurgeOldNotReady, new);
+        } else if new.available {
+            self.moves
+                .delete_beside(place, old, Reason::SurgeNewAvailable, new);
         }
     }
 
@@ -157,7 +157,7 @@ impl<'a> Placement<'a> {
                 .iter()
                 .filter(|pod| matches!(pod.pod.target, Target::Meant(_)))
                 .collect();
-            meant.sort_by(|a, b| a.pod.name.cmp(&b.pod.name));
+            meant.sort_by_key(|pod| (is_adopted(pod), &pod.pod.name));
             for pod in meant {
                 if pod.pod.deleting && options.deviates(Deviation::SkipDeletingOnMissingNodes) {
                     self.deviations.insert(Deviation::SkipDeletingOnMissingNodes);
@@ -167,4 +167,16 @@ impl<'a> Placement<'a> {
             }
         }
     }
+}
+
+/// The pods of a node in the order in which they are decided about one by one: upstream has its own before those that it
+/// has adopted just now.
+fn own_first<'p, 'a>(pods: &'p [OwnPod<'a>]) -> impl Iterator<Item = &'p OwnPod<'a>> {
+    let adopted = pods.iter().filter(|pod| is_adopted(pod));
+    pods.iter().filter(|pod| !is_adopted(pod)).chain(adopted)
+}
+
+/// Adopted in this plan.
+fn is_adopted(pod: &OwnPod<'_>) -> bool {
+    pod.pod.controller.is_none()
 }

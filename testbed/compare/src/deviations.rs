@@ -73,7 +73,7 @@ pub fn may_change(deviation: Deviation) -> &'static [Field] {
         ],
         Deviation::EarliestRequeue => &[Field::Requeue],
         Deviation::SkipEqualStatusWrites => &[Field::Status],
-        Deviation::StatusWithUid => &[Field::Status, Field::Error],
+        Deviation::StatusWithUid => &[Field::Status, Field::Requeue, Field::Error],
         Deviation::LowerOnNamespaceTerminating | Deviation::DeletionsByUid => &[Field::Expectations],
         // Names are levelled, preconditions are not looked at, and the others show only between syncs.
         Deviation::IdempotentCreates

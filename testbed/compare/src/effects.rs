@@ -135,6 +135,11 @@ impl Effects {
         fields
     }
 
+    /// Adds a sentence that is said once.
+    pub fn add(&mut self, field: Field, sentence: &str) {
+        self.say_once(field, sentence.to_owned());
+    }
+
     fn say(&mut self, field: Field, sentence: impl Into<String>) {
         *self
             .0

@@ -106,13 +106,13 @@ fn remove(value: &mut Value, path: &[Step]) -> bool {
         Step::Member(name) => value.get_mut(name),
     });
     // An apiserver leaves out what is empty, so the last of them goes with its list. The lists of the case itself may be.
-    let least = if parents.len() > 1 { 2 } else { 1 };
+    let fewest = if parents.len() > 1 { 2 } else { 1 };
     match (parent, last) {
-        (Some(Value::Array(items)), Step::Item(n)) if *n < items.len() && items.len() >= least => {
+        (Some(Value::Array(items)), Step::Item(n)) if *n < items.len() && items.len() >= fewest => {
             items.remove(*n);
             true
         }
-        (Some(Value::Object(members)), Step::Member(name)) if members.len() >= least => {
+        (Some(Value::Object(members)), Step::Member(name)) if members.len() >= fewest => {
             members.remove(name).is_some()
         }
         _ => false,

@@ -401,7 +401,7 @@ fn d_34_with_surge_one_of_each_kind_stays_while_it_is_needed() {
             &["o"],
         ),
         (
-            "D-38 chooses among each kind, and deletes come in its order",
+            "D-38 chooses among each kind",
             surge(),
             &[
                 "n@node-0 new t=9",
@@ -412,7 +412,7 @@ fn d_34_with_surge_one_of_each_kind_stays_while_it_is_needed() {
             ],
             &[],
             // q stays as the first old one, but it is not ready.
-            &["q", "p", "o", "n"],
+            &["p", "o", "n", "q"],
         ),
         (
             "S-87",
@@ -434,7 +434,7 @@ fn d_34_with_surge_one_of_each_kind_stays_while_it_is_needed() {
                 "b@node-0 old ready t=60",
             ],
             &[],
-            &["a", "b"],
+            &["b", "a"],
         ),
         // Only the hash makes a pod new here.
         (
@@ -604,6 +604,41 @@ fn claims_come_before_what_relies_on_them() {
         "D-27: releases do not"
     );
     assert_eq!(status(&plan).current_number_scheduled, 1, "S-35");
+}
+
+// Upstream has its own pods before those that it adopts in the same sync, wherever it does not sort; and with surge it decides last
+// about the old pod that has a new one beside it. Both show when deletes are cut at the burst.
+#[test]
+fn q_1_what_the_cut_leaves_to_the_next_plan() {
+    for (pods, surge, deleted) in [
+        (
+            ["a@node-0 orphan failed", "b@node-0 failed", "c@node-0 t=1"],
+            false,
+            "b",
+        ),
+        (
+            ["a@node-9 orphan unbound", "b@node-9 unbound", "c@node-0 t=1"],
+            false,
+            "b",
+        ),
+        (
+            ["a@node-0 old t=1", "b@node-0 old t=2", "c@node-0 new t=3"],
+            true,
+            "b",
+        ),
+    ] {
+        let mut cluster = Cluster::new(1).with(&pods);
+        if surge {
+            cluster = cluster.rolling("0", "1");
+        }
+        cluster.options.burst = 1;
+        assert_eq!(moves(&cluster.plan()).1, [deleted], "{pods:?}");
+    }
+    let mut cluster = Cluster::new(1)
+        .with(&["a@node-0 orphan t=1", "b@node-0 t=2"])
+        .taint(0, &["x:NoExecute"]);
+    cluster.options.burst = 1;
+    assert_eq!(moves(&cluster.plan()).1, ["b"]);
 }
 
 #[test]
