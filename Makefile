@@ -2,12 +2,17 @@
 CARGO ?= cargo
 SECTION = @printf '\n==> %s\n'
 
-.PHONY: demo test format lint proto unit e2e bench fuzz
+# Mutation tests; nothing of theirs leaves target/. Random cases are few and always the same: tables are to catch mutants.
+MUTANTS = cargo-mutants --version 27.1.0
+MUTANTS_ENV = TMPDIR=$(CURDIR)/target/mutants/trees PROPTEST_CASES=16 PROPTEST_RNG_SEED=1 CARGO_PROFILE_DEV_DEBUG=false \
+	PATH="$(CURDIR)/target/tools/bin:$$PATH"
+
+.PHONY: demo test format lint proto unit upstream fuzz-upstream e2e bench fuzz mutants
 
 demo:
 	$(CARGO) run --release --bin nodewise -- demo
 
-test: format lint proto unit e2e
+test: format lint proto unit upstream e2e
 	$(SECTION) 'all parts passed'
 
 format:
@@ -24,7 +29,17 @@ proto:
 
 unit:
 	$(SECTION) 'unit, property and gRPC tests (cargo test)'
-	$(CARGO) test --workspace --exclude nodewise-testbed --exclude nodewise-e2e --locked
+	$(CARGO) test --workspace --exclude nodewise-testbed --exclude nodewise-compare --exclude nodewise-e2e --locked
+
+upstream:
+	$(SECTION) 'the same clusters through upstream (builds its controller the first time, up to 2 minutes)'
+	cd testbed/upstream && go vet ./... && go test ./...
+	$(CARGO) test -p nodewise-compare --locked
+	$(CARGO) run --locked --quiet -p nodewise-compare -- --cases 20000 --coverage-at-least 90
+
+fuzz-upstream:
+	$(SECTION) 'a million clusters through upstream (some hours)'
+	$(CARGO) run --release --locked -p nodewise-compare -- --cases 1000000 --coverage-at-least 90
 
 e2e:
 	$(SECTION) 'end-to-end tests on a real control plane (builds it the first time, about 7 minutes)'
@@ -33,6 +48,12 @@ e2e:
 
 bench:
 	$(CARGO) bench --locked -p nodewise-planner && $(CARGO) bench --locked -p nodewise-server
+
+mutants:
+	$(SECTION) 'mutation tests of the planner (builds cargo-mutants the first time; then an hour or two)'
+	$(CARGO) install $(MUTANTS) --locked --debug --quiet --root target/tools && mkdir -p target/mutants/trees
+	env -u CARGO_TARGET_DIR $(MUTANTS_ENV) $(CARGO) mutants --jobs 2 --output target/mutants; case $$? in 0|2|3) ;; *) exit 1 ;; esac
+	$(CARGO) test --locked --quiet -p nodewise-planner --test mutants -- --ignored --nocapture
 
 fuzz:
 	$(SECTION) 'fuzzing with libFuzzer (40 minutes, and some to build; FUZZ_SECONDS and FUZZ_TARGETS change that)'

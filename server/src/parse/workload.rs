@@ -102,8 +102,11 @@ pub(super) fn daemon_set(
         return None;
     };
     let scheduling = scheduling(&spec.template, &at, problems);
+    let deleting = object.metadata.deletion_timestamp.is_some();
     let selector = match spec.selector.map(selector::parse).transpose() {
         Ok(selector) => selector,
+        // Nothing is decided for a workload that is being deleted, so nothing can be wrong with it either (D-71.5).
+        Err(_) if deleting => None,
         Err(error) => {
             problems.add(&at, format!("spec.selector.{error}"));
             None
@@ -117,7 +120,7 @@ pub(super) fn daemon_set(
         namespace: object.metadata.namespace.unwrap_or_default(),
         resource_version: object.metadata.resource_version.unwrap_or_default(),
         generation: object.metadata.generation.unwrap_or_default(),
-        deleting: object.metadata.deletion_timestamp.is_some(),
+        deleting,
         annotations: object
             .metadata
             .annotations

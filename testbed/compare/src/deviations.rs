@@ -72,7 +72,7 @@ pub fn may_change(deviation: Deviation) -> &'static [Field] {
             Field::Error,
         ],
         Deviation::EarliestRequeue => &[Field::Requeue],
-        Deviation::SkipEqualStatusWrites => &[Field::Status],
+        Deviation::SkipEqualStatusWrites => &[Field::Status, Field::Requeue, Field::Error],
         Deviation::StatusWithUid => &[Field::Status, Field::Requeue, Field::Error],
         Deviation::LowerOnNamespaceTerminating | Deviation::DeletionsByUid => &[Field::Expectations],
         // Names are levelled, preconditions are not looked at, and the others show only between syncs.

@@ -6,6 +6,7 @@
 mod api;
 pub mod case;
 pub mod compare;
+pub mod coverage;
 pub mod deviations;
 pub mod effects;
 pub mod generate;

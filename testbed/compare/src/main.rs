@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
+use nodewise_compare::coverage::{Block, Coverage};
 use nodewise_compare::run::{self, Plan, Summary};
 use nodewise_compare::{case::Case, generate};
 use nodewise_testbed::Tool;
@@ -23,6 +24,9 @@ struct Args {
     /// How many threads, each with a process of upstream's.
     #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, usize::from))]
     threads: usize,
+    /// Fails when less of upstream's sync path was run, in percent of its statements.
+    #[arg(long, value_name = "PERCENT")]
+    coverage_at_least: Option<f64>,
     /// Where clusters that differ are kept, made small.
     #[arg(long, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/regressions"))]
     found: PathBuf,
@@ -66,7 +70,24 @@ fn main() -> Result<ExitCode> {
         println!("\nThey differ: seed {}\n{difference}", case.seed);
         println!("kept as {}", run::keep(case, &args.found)?.display());
     }
-    Ok(if summary.differing.is_empty() {
+    let coverage = Coverage::read(&upstream, coverage.path())?;
+    let (covered, statements) = coverage.statements();
+    let percent = coverage.percent();
+    println!("upstream's sync path: {covered} of {statements} statements ran ({percent:.1} %)");
+    for block in &coverage.uncovered {
+        let Block {
+            file,
+            line,
+            end_line,
+            function,
+        } = block;
+        println!("  never ran: {file}:{line}-{end_line} ({function})");
+    }
+    let enough = args.coverage_at_least.is_none_or(|least| percent >= least);
+    if !enough {
+        println!("that is too little");
+    }
+    Ok(if enough && summary.differing.is_empty() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
