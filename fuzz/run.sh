@@ -18,19 +18,27 @@ programs=()
 for target in $targets; do programs+=(--bin "fuzz-$target"); done
 RUSTFLAGS=$(echo $coverage) $cargo build --locked -p nodewise-fuzz --features libfuzzer --profile fuzz --target "$host" "${programs[@]}"
 
-for target in $targets; do
-  work=$target_dir/fuzzing/$target
-  mkdir -p "$work/corpus" "$work/found"
-  $cargo run --locked --quiet -p nodewise-fuzz --bin fuzz-large -- "$target" "$work/large"
-  seeds=("fuzz/corpus/$target" "$work/large")
-  if [ -d "fuzz/regressions/$target" ]; then seeds+=("fuzz/regressions/$target"); fi
-  printf '\n==> fuzzing %s for %s s (log: %s)\n' "$target" "$seconds" "$work/log"
-  if ! "$target_dir/$host/fuzz/fuzz-$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -max_len=1200000 \
-      -print_final_stats=1 -artifact_prefix="$work/found/" "$work/corpus" "${seeds[@]}" > "$work/log" 2>&1; then
+# Fuzzes for so many seconds, with a folder for what is new and folders to begin with.
+fuzz() {
+  mkdir -p "$2"
+  if ! "$target_dir/$host/fuzz/fuzz-$target" -max_total_time="$1" -timeout=10 -rss_limit_mb=4096 -max_len=1200000 \
+      -print_final_stats=1 -artifact_prefix="$work/found/" "${@:2}" >> "$work/log" 2>&1; then
     grep -a -e 'panicked' -e 'may take' -e 'ERROR' -e 'Test unit written' "$work/log" || tail -n 20 "$work/log"
     exit 1
   fi
-  grep -a '^COSTS' "$work/log" | tail -n 1
-  grep -a 'cov:' "$work/log" | tail -n 1
-  grep -a -e 'number_of_executed_units' -e 'peak_rss_mb' "$work/log"
+}
+
+for target in $targets; do
+  work=$target_dir/fuzzing/$target
+  mkdir -p "$work/found"
+  $cargo run --locked --quiet -p nodewise-fuzz --bin fuzz-large -- "$target" "$work/large"
+  seeds=("fuzz/corpus/$target")
+  if [ -d "fuzz/regressions/$target" ]; then seeds+=("fuzz/regressions/$target"); fi
+  printf '\n==> fuzzing %s for %s s (log: %s)\n' "$target" "$seconds" "$work/log"
+  : > "$work/log"
+  # A tenth of the time on megabytes, each of which takes as long as a hundred small inputs.
+  fuzz "$((seconds / 10 + 1))" "$work/megabytes" "$work/large"
+  fuzz "$((seconds - seconds / 10))" "$work/corpus" "${seeds[@]}"
+  # The costliest inputs are told anew in each part.
+  awk '/^COSTS/ { costs = $0 } / DONE / { print costs; print }' "$work/log"
 done

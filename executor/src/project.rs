@@ -109,9 +109,11 @@ impl Meta {
 /// The first element of a list that is looked for. The others are read and dropped: however long the list, it takes no
 /// memory.
 #[derive(Clone, Debug)]
-struct First<T>(Option<T>);
+pub struct First<T>(pub Option<T>);
 
-trait LookedFor {
+/// What tells the element of a [`First`] from the others.
+pub trait LookedFor {
+    /// This is one.
     fn is_it(&self) -> bool;
 }
 

@@ -16,7 +16,7 @@ use std::{
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::core::{Selector, SelectorExt as _};
-use nodewise_executor::project::{self, ProjectError};
+use nodewise_executor::project::{self, First, LookedFor, ProjectError};
 use nodewise_proto::v1;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -268,12 +268,8 @@ impl Cluster {
                 if kind == Kind::DaemonSet {
                     check_selector(json, &origin, &title(kind, &namespace, &name))?;
                 }
-                let controller = metadata
-                    .owner_references
-                    .iter()
-                    .flatten()
-                    .find(|owner| owner.controller)
-                    .map(|owner| owner.uid.to_string());
+                let owner = metadata.owner_references.and_then(|owners| owners.0);
+                let controller = owner.map(|owner| owner.uid.into_owned());
                 let uid = metadata.uid.unwrap_or_default().into_owned();
                 let served = Served {
                     kind,
@@ -346,7 +342,7 @@ struct Metadata<'a> {
     #[serde(borrow)]
     uid: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    owner_references: Option<Vec<Owner<'a>>>,
+    owner_references: Option<First<Owner<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -356,6 +352,12 @@ struct Owner<'a> {
     uid: Cow<'a, str>,
     #[serde(default)]
     controller: bool,
+}
+
+impl LookedFor for Owner<'_> {
+    fn is_it(&self) -> bool {
+        self.controller
+    }
 }
 
 /// The parts of a DaemonSet that its selector is about.
