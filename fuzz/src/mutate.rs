@@ -253,14 +253,18 @@ impl Parts {
             0 => drop(self.revisions.remove(at)),
             1 => {
                 let mut revision = self.revisions[at].clone();
-                for field in ["name", "uid"] {
-                    revision["metadata"][field] = json!(format!("r-{}", random.random_range(0..1_000)));
+                for pointer in ["/metadata/name", "/metadata/uid"] {
+                    if let Some(place) = revision.pointer_mut(pointer) {
+                        *place = json!(format!("r-{}", random.random_range(0..1_000)));
+                    }
                 }
                 self.revisions.push(revision);
             }
             2 => {
-                self.revisions[at]["revision"] =
-                    pick(random, &[json!(0), json!(-5), json!(i64::MAX), json!(3)]);
+                if let Some(revision) = self.revisions[at].as_object_mut() {
+                    let number = pick(random, &[json!(0), json!(-5), json!(i64::MAX), json!(3)]);
+                    revision.insert("revision".to_owned(), number);
+                }
             }
             _ => *place(&mut self.revisions[at], random) = value(random),
         }
@@ -435,6 +439,20 @@ mod tests {
     use prost::Message as _;
 
     use crate::seeds;
+
+    #[test]
+    fn whatever_came_of_changes_can_be_changed_again() {
+        let mut changes = 0;
+        for (_, mut bytes) in seeds::of("plan") {
+            for seed in 0..200 {
+                if let Some(changed) = super::request(&bytes, seed) {
+                    bytes = changed;
+                    changes += 1;
+                }
+            }
+        }
+        assert!(changes > 1_000, "{changes}");
+    }
 
     #[test]
     fn changes_are_repeatable_and_most_changed_requests_are_planned() {
