@@ -50,7 +50,7 @@ bench:
 	$(CARGO) bench --locked -p nodewise-planner && $(CARGO) bench --locked -p nodewise-server
 
 mutants:
-	$(SECTION) 'mutation tests of the planner (builds cargo-mutants the first time; then an hour or two)'
+	$(SECTION) 'mutation tests of the planner (builds cargo-mutants the first time; then about an hour)'
 	$(CARGO) install $(MUTANTS) --locked --debug --quiet --root target/tools && mkdir -p target/mutants/trees
 	env -u CARGO_TARGET_DIR $(MUTANTS_ENV) $(CARGO) mutants --jobs 2 --output target/mutants; case $$? in 0|2|3) ;; *) exit 1 ;; esac
 	$(CARGO) test --locked --quiet -p nodewise-planner --test mutants -- --ignored --nocapture
