@@ -40,5 +40,5 @@ for target in $targets; do
   fuzz "$((seconds / 10 + 1))" "$work/megabytes" "$work/large"
   fuzz "$((seconds - seconds / 10))" "$work/corpus" "${seeds[@]}"
   # The costliest inputs are told anew in each part.
-  awk '/^COSTS/ { costs = $0 } / DONE / { print costs; print }' "$work/log"
+  awk '/^COSTS/ { costs = $0 } /DONE/ { print costs; print }' "$work/log"
 done
