@@ -21,7 +21,7 @@ RUSTFLAGS=$(echo $coverage) $cargo build --locked -p nodewise-fuzz --features li
 # Fuzzes for so many seconds, with a folder for what is new and folders to begin with.
 fuzz() {
   mkdir -p "$2"
-  if ! "$target_dir/$host/fuzz/fuzz-$target" -max_total_time="$1" -timeout=10 -rss_limit_mb=4096 -max_len=1200000 \
+  if ! "$target_dir/$host/fuzz/fuzz-$target" -max_total_time="$1" -timeout=60 -rss_limit_mb=4096 -max_len=1200000 \
       -print_final_stats=1 -artifact_prefix="$work/found/" "${@:2}" >> "$work/log" 2>&1; then
     grep -a -e 'panicked' -e 'may take' -e 'ERROR' -e 'Test unit written' "$work/log" || tail -n 20 "$work/log"
     exit 1
