@@ -626,6 +626,11 @@ async fn phases_after_a_failure() {
     }
     let applied = run(&Script::default(), &plan(vec![cleanup(), status()])).await;
     assert_eq!(results(&applied), [R::Succeeded; 2]);
+    // D-63: an old revision that is not there shows that the snapshot is behind.
+    let script = Script::default().refuse("delete", &[error(Refusal::NotFound, 404)]);
+    let applied = run(&script, &plan(vec![cleanup(), status()])).await;
+    assert_eq!(results(&applied), [R::Failed, R::Succeeded]);
+    assert!(applied.failed && !applied.aborted);
 }
 
 // D-62, S-106, S-108: a taken name is read and handed back; D-59: the manifest goes out as it is.

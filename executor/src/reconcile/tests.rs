@@ -194,6 +194,41 @@ async fn what_is_observed_during_a_plan_stays_observed() {
     assert_eq!(fixture.outstanding(), (1, 0));
 }
 
+// D-71.6, D-95: a plan that ends before it comes to failed pods starts no delay: they are deleted by the retry.
+#[tokio::test]
+async fn an_aborted_plan_leaves_the_back_off_as_it_was() {
+    let backoff = |node: &str| v1::ReconcileState {
+        failed_pod_backoffs: vec![v1::FailedPodBackoff {
+            node_name: node.to_owned(),
+            ..v1::FailedPodBackoff::default()
+        }],
+        ..v1::ReconcileState::default()
+    };
+    for (aborts, held) in [(true, backoff("n1")), (false, backoff("n2"))] {
+        let first = v1::Plan {
+            state: Some(backoff("n1")),
+            ..noop()
+        };
+        let delete = v1::action::Kind::DeleteRevision(v1::DeleteRevision {
+            revision: Some(v1::ObjectReference {
+                name: "r".into(),
+                uid: "r-uid".into(),
+            }),
+            revision_number: 1,
+        });
+        let mut second = v1::Plan {
+            state: Some(backoff("n2")),
+            ..with_actions(v1::PhaseKind::Revisions, vec![delete])
+        };
+        second.phases[0].aborts_on_failure = aborts;
+        let fixture = with(ScriptedService::default().then_plan(first).then_plan(second));
+        fixture.actuator.refuse("delete", Refusal::Other);
+        fixture.reconcile().await;
+        fixture.reconcile().await;
+        assert_eq!(fixture.held(), held, "aborts: {aborts}");
+    }
+}
+
 // D-71.12: how the service's word becomes a requeue.
 #[tokio::test]
 async fn the_report_says_when_to_come_back() {

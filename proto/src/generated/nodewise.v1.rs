@@ -207,7 +207,8 @@ pub struct ControllerReference {
 }
 /// ReconcileState is what must outlive a call. It travels with the executor: `Plan.state` replaces what the executor
 /// holds, watch events and `ReportResponse.state` shrink it, and it goes out with the next snapshot. An executor that
-/// starts, or gains leadership, starts with an empty one.
+/// starts, or gains leadership, starts with an empty one. When a failed phase ended a plan, the `failed_pod_backoffs` that were
+/// sent with its request are held again: it did not come to failed pods.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ReconcileState {
     /// Creates and deletes that were started and not yet seen in a watch.

@@ -170,13 +170,14 @@ impl<'a> Judge<'a> {
 
     fn judge<'p>(&self, pod: &'p Pod) -> OwnPod<'p> {
         let current = self.resolution.current_hash.as_str();
-        let hash_new = !current.is_empty() && hash(pod, self.resolution) == Some(current);
+        // Without a current hash, which a revision of that name that was found can be, the pods without one are new.
+        let hash_new = hash(pod, self.resolution).unwrap_or_default() == current;
         let of_generation =
             || self.generation.is_some() && pod.labels.get(GENERATION_LABEL) == self.generation.as_deref();
         OwnPod {
             pod,
             hash_new,
-            updated: hash_new || of_generation(),
+            updated: (hash_new && !current.is_empty()) || of_generation(),
             available: self.is_available(pod),
         }
     }

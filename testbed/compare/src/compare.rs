@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::case::{Case, Revision};
 use crate::deviations;
 use crate::effects::{Bag, Effects, Field};
-use crate::nodewise::{Deviations, Nodewise, subject};
+use crate::nodewise::{Deviations, Nodewise, Ready, subject};
 use crate::upstream::{Order, Upstream};
 
 /// How often upstream is asked again, step by step, for an outcome that is Nodewise's.
@@ -82,14 +82,15 @@ impl Comparison {
     /// One side cannot read the case, or upstream's program died.
     pub fn check(&mut self, case: &Case) -> Result<Verdict> {
         let case = &in_order(case);
-        let strict = self.nodewise.sync(case, &Deviations::strict())?;
+        let ready = self.nodewise.ready(case)?;
+        let strict = self.nodewise.sync(&ready, &Deviations::strict())?;
         let strict = Effects::of(case, &strict.outcome)?;
         let sought = self.without_vanished(case, &strict)?;
         let runs = match self.search(case, sought.as_ref().unwrap_or(&strict))? {
             Ok(runs) => runs,
             Err(difference) => return Ok(Verdict::Differs(difference)),
         };
-        Ok(match self.explain(case, &strict)? {
+        Ok(match self.explain(case, &ready, &strict)? {
             Ok(deviations) => Verdict::Equal(Agreement { runs, deviations }),
             Err(difference) => Verdict::Differs(difference),
         })
@@ -129,7 +130,8 @@ impl Comparison {
         let hidden: Vec<Revision> = gone;
         let hidden: Vec<_> = hidden.into_iter().filter(|revision| !is_gone(revision)).collect();
         without.live.revisions.extend(hidden);
-        let outcome = self.nodewise.sync(&without, &Deviations::strict())?.outcome;
+        let ready = self.nodewise.ready(&without)?;
+        let outcome = self.nodewise.sync(&ready, &Deviations::strict())?.outcome;
         let mut effects = Effects::of(&without, &outcome)?;
         for claim in claims.keys().filter(|claim| self::vanished(claim).is_some()) {
             effects.add(Field::Claims, claim);
@@ -185,14 +187,19 @@ impl Comparison {
     }
 
     /// Holds the default profile against the strict one: whatever differs is explained by the deviations that the plan names.
-    fn explain(&self, case: &Case, strict: &Effects) -> Result<Result<Vec<Deviation>, Difference>> {
-        let usual = self.nodewise.sync(case, &Deviations::default())?;
+    fn explain(
+        &self,
+        case: &Case,
+        ready: &Ready,
+        strict: &Effects,
+    ) -> Result<Result<Vec<Deviation>, Difference>> {
+        let usual = self.nodewise.sync(ready, &Deviations::default())?;
         let effects = Effects::of(case, &usual.outcome)?;
         let fields = strict.differing(&effects);
         if fields.is_empty() {
             return Ok(Ok(Vec::new()));
         }
-        let (mut named, undone) = self.undo(case, usual.deviations, strict)?;
+        let (mut named, undone) = self.undo(case, ready, usual.deviations, strict)?;
         if undone != *strict {
             let sides = [
                 "nodewise, upstream_strict",
@@ -222,6 +229,7 @@ impl Comparison {
     fn undo(
         &self,
         case: &Case,
+        ready: &Ready,
         mut named: Vec<Deviation>,
         strict: &Effects,
     ) -> Result<(Vec<Deviation>, Effects)> {
@@ -230,7 +238,7 @@ impl Comparison {
                 without: named.clone(),
                 ..Deviations::default()
             };
-            let synced = self.nodewise.sync(case, &without)?;
+            let synced = self.nodewise.sync(ready, &without)?;
             let effects = Effects::of(case, &synced.outcome)?;
             if effects == *strict {
                 return Ok((named, effects));

@@ -15,17 +15,10 @@ pub const UNTOLD: [Deviation; 3] = [
 #[must_use]
 pub fn may_change(deviation: Deviation) -> &'static [Field] {
     match deviation {
-        Deviation::RelabelDuplicatesOnly => &[
-            Field::Relabels,
-            Field::PodDeletes,
-            Field::PodCreates,
-            Field::Events,
-            Field::Expectations,
-            Field::RevisionDeletes,
-            Field::Status,
-            Field::Requeue,
-            Field::Error,
-        ],
+        // Where upstream's sync ends early, all that follows is different.
+        Deviation::RelabelDuplicatesOnly
+        | Deviation::ShortenRevisionNames
+        | Deviation::EmptySelectorByMeaning => &Field::ALL,
         Deviation::SkipDeletingOnMissingNodes => &[
             Field::PodDeletes,
             Field::PodCreates,
@@ -44,36 +37,10 @@ pub fn may_change(deviation: Deviation) -> &'static [Field] {
         ],
         Deviation::SurgeHonoursBackoff => &[Field::PodCreates, Field::Events, Field::Expectations],
         Deviation::DecideAfterCut => &[Field::Events, Field::Backoff, Field::Requeue],
-        Deviation::ShortenRevisionNames => &[
-            Field::RevisionCreates,
-            Field::PodCreates,
-            Field::PodDeletes,
-            Field::RevisionDeletes,
-            Field::Status,
-            Field::Events,
-            Field::Requeue,
-            Field::Expectations,
-            Field::Backoff,
-            Field::Error,
-        ],
-        Deviation::EmptySelectorByMeaning => &[
-            Field::Claims,
-            Field::RevisionCreates,
-            Field::RevisionUpdates,
-            Field::RevisionDeletes,
-            Field::Relabels,
-            Field::PodCreates,
-            Field::PodDeletes,
-            Field::Status,
-            Field::Events,
-            Field::Requeue,
-            Field::Expectations,
-            Field::Backoff,
-            Field::Error,
-        ],
         Deviation::EarliestRequeue => &[Field::Requeue],
-        Deviation::SkipEqualStatusWrites => &[Field::Status, Field::Requeue, Field::Error],
-        Deviation::StatusWithUid => &[Field::Status, Field::Requeue, Field::Error],
+        Deviation::SkipEqualStatusWrites | Deviation::StatusWithUid => {
+            &[Field::Status, Field::Requeue, Field::Error]
+        }
         Deviation::LowerOnNamespaceTerminating | Deviation::DeletionsByUid => &[Field::Expectations],
         // Names are levelled, preconditions are not looked at, and the others show only between syncs.
         Deviation::IdempotentCreates

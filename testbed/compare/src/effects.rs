@@ -56,6 +56,26 @@ pub enum Field {
     Backoff,
 }
 
+impl Field {
+    /// All of them.
+    pub const ALL: [Self; 14] = [
+        Self::Panic,
+        Self::Error,
+        Self::Claims,
+        Self::Relabels,
+        Self::RevisionCreates,
+        Self::RevisionUpdates,
+        Self::RevisionDeletes,
+        Self::PodCreates,
+        Self::PodDeletes,
+        Self::Status,
+        Self::Events,
+        Self::Requeue,
+        Self::Expectations,
+        Self::Backoff,
+    ];
+}
+
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -91,8 +111,8 @@ impl Effects {
     /// A body is not the JSON that its call sends.
     pub fn of(case: &Case, outcome: &Outcome) -> Result<Self> {
         let mut effects = Self::default();
-        if outcome.panic.is_some() {
-            effects.say(Field::Panic, "the sync panics");
+        if let Some(panic) = &outcome.panic {
+            effects.say(Field::Panic, panic.lines().next().unwrap_or_default());
             // How far it came is not looked at: nobody wants the same.
             return Ok(effects);
         }
@@ -252,7 +272,7 @@ impl Update {
             .find(|object| object["metadata"]["name"] == name)
             .unwrap_or(&Value::Null);
         let number = &body["revision"];
-        if !number.is_null() && *number != known["revision"] {
+        if !number.is_null() && number.as_i64() != Some(known["revision"].as_i64().unwrap_or(0)) {
             self.number = number.as_i64();
         }
         let hash = &body["metadata"]["labels"][HASH_LABEL];

@@ -59,6 +59,14 @@ impl Deviations {
     }
 }
 
+/// A case with its placeholders filled in, and its caches read.
+#[derive(Debug)]
+pub struct Ready {
+    case: Case,
+    hash: String,
+    events: [ClusterEvent; 4],
+}
+
 /// What Nodewise did with a case.
 #[derive(Clone, Debug)]
 pub struct Synced {
@@ -90,30 +98,43 @@ impl Nodewise {
         })
     }
 
-    /// Syncs the first DaemonSet of `case` once.
+    /// Makes a case ready to be synced, any number of times.
     ///
     /// # Errors
-    /// The case is not a case: objects that no apiserver would serve, times that are none.
-    pub fn sync(&self, case: &Case, deviations: &Deviations) -> Result<Synced> {
+    /// The case is not a case: objects that no apiserver would serve.
+    pub fn ready(&self, case: &Case) -> Result<Ready> {
         let hash = self.hash(case)?;
         let text = serde_json::to_string(case)?.replace(case::HASH, &hash);
         let case: Case = serde_json::from_str(&text)?;
-        let synced = self.sync_resolved(&case, deviations)?;
-        let text = serde_json::to_string(&synced.outcome)?.replace(&hash, case::HASH);
+        Ok(Ready {
+            events: events(&case)?,
+            case,
+            hash,
+        })
+    }
+
+    /// Syncs the first DaemonSet of a case once.
+    ///
+    /// # Errors
+    /// The case is not a case: times that are none.
+    pub fn sync(&self, ready: &Ready, deviations: &Deviations) -> Result<Synced> {
+        let synced = self.sync_resolved(ready, deviations)?;
+        let text = serde_json::to_string(&synced.outcome)?.replace(&ready.hash, case::HASH);
         Ok(Synced {
             outcome: serde_json::from_str(&text)?,
             ..synced
         })
     }
 
-    fn sync_resolved(&self, case: &Case, deviations: &Deviations) -> Result<Synced> {
+    fn sync_resolved(&self, ready: &Ready, deviations: &Deviations) -> Result<Synced> {
+        let case = &ready.case;
         let options = deviations.options(case)?;
         let daemon_set = DaemonSet::from_json(subject(case)?).context("daemonSets[0]")?;
         let (key, uid) = (daemon_set.key.clone(), daemon_set.uid);
         let now: Timestamp = case.now.parse().context("now")?;
         let mut state = State::new(1, &options);
-        for event in events(case)? {
-            state.store.apply(event);
+        for event in &ready.events {
+            state.store.apply(event.clone());
         }
         let held = held(case, now)?;
         let sighted = Everything(&held);
@@ -403,7 +424,7 @@ mod tests {
     #[test]
     fn tells_what_the_executor_did() {
         let synced = Nodewise::new()
-            .and_then(|nodewise| nodewise.sync(&case(&json!([])), &Deviations::strict()))
+            .and_then(|nodewise| nodewise.sync(&nodewise.ready(&case(&json!([])))?, &Deviations::strict()))
             .expect("a sync");
         let outcome = synced.outcome;
         assert_eq!(
@@ -430,7 +451,7 @@ mod tests {
     fn the_api_refuses_what_the_case_says() {
         let fault = json!([{"op": "create-pod", "name": "n1", "code": 500, "reason": "InternalError"}]);
         let outcome = Nodewise::new()
-            .and_then(|nodewise| nodewise.sync(&case(&fault), &Deviations::strict()))
+            .and_then(|nodewise| nodewise.sync(&nodewise.ready(&case(&fault))?, &Deviations::strict()))
             .expect("a sync")
             .outcome;
         assert_eq!(outcome.calls[0].code, 500);

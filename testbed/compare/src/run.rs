@@ -147,7 +147,7 @@ fn smallest(comparison: &mut Comparison, case: &Case, difference: Difference) ->
     let mut last = difference;
     let small = shrink(case, |smaller| match comparison.check(smaller) {
         Ok(Verdict::Differs(same))
-            if same.sides == last.sides && same.fields.iter().all(|field| last.fields.contains(field)) =>
+            if same.sides == last.sides && same.fields.first() == last.fields.first() =>
         {
             last = same;
             true

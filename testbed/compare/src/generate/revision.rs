@@ -78,7 +78,7 @@ pub(super) fn versions(odds: &mut Odds, set: &Set, story: Story, echo: bool, pre
         all.push(Version {
             template: last.template.clone(),
             hash: odds.letters(9),
-            number: last.number + odds.weighted(&[(4, 0), (3, -1), (3, 1)]),
+            number: (last.number + odds.weighted(&[(4, 0), (3, -1), (3, 1)])).max(0),
             generation: last.generation,
         });
     }
