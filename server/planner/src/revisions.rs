@@ -183,8 +183,11 @@ impl<'a> Resolution<'a> {
         };
         let only_theirs = snapshot.options.deviates(Deviation::RelabelDuplicatesOnly);
         let mut relabels = Vec::new();
-        for pod in owned_pods
-            .iter()
+        // Upstream has its own pods before those that it has adopted just now.
+        let mut pods: Vec<&Pod> = owned_pods.to_vec();
+        pods.sort_by_key(|pod| pod.controller.is_none());
+        for pod in pods
+            .into_iter()
             .filter(|pod| pod.labels.get(HASH_LABEL) != Some(&self.current_hash))
         {
             if only_theirs && !of_duplicate(pod) {
