@@ -129,7 +129,7 @@ pub struct DaemonSet {
     pub selector: Selector,
     /// spec.minReadySeconds.
     pub min_ready_seconds: u32,
-    /// The object as JSON.
+    /// The object as JSON, without its managed fields.
     pub object: Bytes,
 }
 
@@ -161,7 +161,7 @@ impl DaemonSet {
                 .min_ready_seconds
                 .and_then(|s| s.try_into().ok())
                 .unwrap_or(0),
-            object: object.to_string().into(),
+            object: project::kept(object),
         })
     }
 }
@@ -181,7 +181,7 @@ pub struct Revision {
     pub controller: Option<v1::ControllerReference>,
     /// metadata.deletionTimestamp is set.
     pub deleting: bool,
-    /// The object as JSON.
+    /// The object as JSON, without its managed fields.
     pub object: Bytes,
 }
 
@@ -201,7 +201,7 @@ impl Revision {
             name: metadata.name,
             resource_version: metadata.resource_version,
             labels: project::labels(metadata.labels),
-            object: object.to_string().into(),
+            object: project::kept(object),
         })
     }
 }

@@ -4,12 +4,17 @@
 //! Nothing is decided here, with one exception that the protocol asks for: the node that an unbound pod is meant for
 //! (D-24).
 
+mod served;
+
 use std::{collections::BTreeMap, fmt, marker::PhantomData};
 
+use bytes::Bytes;
 use nodewise_proto::{Timestamp, v1};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
+
+pub use served::without_managed_fields;
 
 /// An object that is not of the shape its API promises.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +65,11 @@ fn parse_from<'de, T: Deserialize<'de>, D: Deserializer<'de>>(object: D) -> Resu
         path: error.path().to_string(),
         message: error.into_inner().to_string(),
     })
+}
+
+/// An object as it is kept and sent.
+pub(crate) fn kept(object: &Value) -> Bytes {
+    without_managed_fields(&object.to_string()).into_owned().into()
 }
 
 /// Labels as the protocol carries them, ordered by key.

@@ -46,12 +46,12 @@ pub fn take(
 
 /// The cached revisions, and in the place of or besides them those that were read live.
 fn revisions(store: &Store, namespace: &str, uid: &str, colliding: &[Bytes]) -> Vec<v1::ControllerRevision> {
-    let names: Vec<String> = colliding.iter().filter_map(name_of).collect();
+    let live: Vec<_> = colliding.iter().map(live).collect();
     let cached = store
         .revisions(namespace, uid)
-        .filter(|revision| !names.contains(&revision.name))
+        .filter(|revision| !live.iter().any(|(name, _)| *name == revision.name))
         .map(|revision| (revision.object.clone(), false));
-    let live = colliding.iter().map(|object| (object.clone(), true));
+    let live = live.iter().map(|(_, object)| (object.clone(), true));
     cached
         .chain(live)
         .map(|(object, read_after_name_collision)| v1::ControllerRevision {
@@ -61,9 +61,15 @@ fn revisions(store: &Store, namespace: &str, uid: &str, colliding: &[Bytes]) -> 
         .collect()
 }
 
-fn name_of(object: &Bytes) -> Option<String> {
-    let object = serde_json::from_slice(object).ok()?;
-    Revision::from_json(&object).ok().map(|revision| revision.name)
+/// The name of a revision that was read live, and what is sent of it. What cannot be read is the service's to refuse.
+fn live(object: &Bytes) -> (String, Bytes) {
+    let revision = serde_json::from_slice(object)
+        .ok()
+        .and_then(|object| Revision::from_json(&object).ok());
+    revision.map_or_else(
+        || (String::new(), object.clone()),
+        |revision| (revision.name, revision.object),
+    )
 }
 
 #[cfg(test)]
@@ -184,7 +190,7 @@ mod tests {
         let revisions: Vec<_> = snapshot
             .revisions
             .iter()
-            .filter_map(|r| name_of(&r.object))
+            .map(|r| super::live(&r.object).0)
             .collect();
         assert_eq!(revisions, ["r-mine", "r-orphan"]);
         assert_eq!(
@@ -200,7 +206,10 @@ mod tests {
         let (mut store, workload) = cluster();
         let live = Bytes::from(revision("r-orphan", None, "live").to_string());
         let alien = Bytes::from(revision("r-alien", Some("u9"), "x").to_string());
-        let snapshot = snapshot(&mut store, &workload, &[live.clone(), alien.clone()]);
+        let mut served = revision("r-alien", Some("u9"), "x");
+        served["metadata"]["managedFields"] = json!([{"manager": "m", "fieldsV1": {"f:data": {}}}]);
+        let served = Bytes::from(served.to_string());
+        let snapshot = snapshot(&mut store, &workload, &[live.clone(), served]);
         let marked: Vec<_> = snapshot
             .revisions
             .iter()

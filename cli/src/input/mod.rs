@@ -277,7 +277,7 @@ impl Cluster {
                     name,
                     uid,
                     controller,
-                    json: json.to_owned(),
+                    json: kept(json),
                     origin,
                 };
                 match kind {
@@ -291,6 +291,15 @@ impl Cluster {
             }
         }
         Ok(())
+    }
+}
+
+/// What is sent of an object that travels as JSON.
+fn kept(json: &RawValue) -> Box<RawValue> {
+    match project::without_managed_fields(json.get()) {
+        Cow::Borrowed(_) => json.to_owned(),
+        // What was JSON is JSON still.
+        Cow::Owned(kept) => RawValue::from_string(kept).unwrap_or_else(|_| json.to_owned()),
     }
 }
 
