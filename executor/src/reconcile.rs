@@ -9,7 +9,7 @@ use bytes::Bytes;
 use nodewise_proto::v1;
 use tracing::{Instrument as _, field::Empty};
 
-use crate::actuator::Actuator;
+use crate::actuator::{Actuator, ObjectKey};
 use crate::apply::{self, Applied};
 use crate::event::{DaemonSet, Key};
 use crate::gate::Behind;
@@ -19,7 +19,8 @@ use crate::service::{Digest, PlanService, ServiceError};
 use crate::snapshot;
 use crate::state::Shared;
 
-/// Plans that one reconcile may ask for in a row because a revision's name was taken.
+/// Plans that one reconcile may ask for in a row because what one rested on was not so: a revision's name was taken, an
+/// orphan was gone.
 const MAX_PLANS: usize = 4;
 
 /// The clock that snapshots are taken by.
@@ -120,15 +121,29 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             }
             let mut applied = self.apply(&planned).await;
             colliding = std::mem::take(&mut applied.colliding_revisions);
+            let vanished = std::mem::take(&mut applied.vanished);
+            let failed = applied.failed;
             let ending = self.report(&planned, applied).await;
-            if colliding.is_empty() {
+            self.forget_orphans(&vanished);
+            if !colliding.is_empty() {
+                tracing::info!(%key, "the name of a new revision is taken; planning again with the object of that name");
+            } else if !failed && !vanished.is_empty() {
+                tracing::info!(%key, "an orphan to adopt is gone; planning again without it");
+            } else {
                 return Ok(ending);
             }
-            tracing::info!(%key, "the name of a new revision is taken; planning again with the object of that name");
         }
         Err(Ending::failed(format!(
-            "the revision's name was still taken after {MAX_PLANS} plans"
+            "a revision's name was still taken, or another orphan gone, after {MAX_PLANS} plans"
         )))
+    }
+
+    /// Leaves out from now on what an adoption did not find: it is gone, and its watch will show that (D-23).
+    fn forget_orphans(&self, vanished: &[ObjectKey]) {
+        let mut state = self.state.lock();
+        for key in vanished {
+            state.store.forget_orphan(key.resource, &key.namespace, &key.name);
+        }
     }
 
     /// The workload, if it exists and the caches show our last writes to it (D-71, steps 1 and 2).

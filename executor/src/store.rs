@@ -211,6 +211,27 @@ impl Store {
             })
     }
 
+    /// Takes out an orphan that the API does not find, before its watch shows that. Nobody waits for orphans to go.
+    pub fn forget_orphan(&mut self, resource: Resource, namespace: &str, name: &str) {
+        let Some(kept) = self.namespaces.get(namespace) else {
+            return;
+        };
+        // By now another object may have that name.
+        let is_orphan = match resource {
+            Resource::Pods => kept.places.get(name).is_some_and(|place| place.owner.is_none()),
+            Resource::Revisions => kept
+                .revisions
+                .get(name)
+                .is_some_and(|revision| revision.controller.is_none()),
+            Resource::DaemonSets | Resource::Nodes => false,
+        };
+        if is_orphan && resource == Resource::Pods {
+            Pod::forget(self, &(namespace.into(), name.into()));
+        } else if is_orphan {
+            Revision::forget(self, &(namespace.into(), name.into()));
+        }
+    }
+
     /// How many buckets nodes and pods are kept in.
     #[must_use]
     pub fn bucket_count(&self) -> u32 {

@@ -38,6 +38,8 @@ pub(super) struct Done {
     pub(super) outcome: v1::Outcome,
     pub(super) write: Option<OwnWrite>,
     pub(super) colliding_revision: Option<Bytes>,
+    /// What an adoption did not find.
+    pub(super) vanished: Option<ObjectKey>,
 }
 
 impl Done {
@@ -53,6 +55,7 @@ impl Done {
             outcome,
             write: None,
             colliding_revision: None,
+            vanished: None,
         }
     }
 
@@ -241,18 +244,16 @@ impl<'a, A: Actuator> Context<'a, A> {
         else {
             return Done::failed(action, &ActuatorError::unclear("the action names no object"));
         };
-        match self
-            .actuator
-            .patch(&self.key(resource, &object.name), patch)
-            .await
-        {
+        let key = self.key(resource, &object.name);
+        match self.actuator.patch(&key, patch).await {
             Ok(written) if matches!(action.kind, Some(Kind::AdoptPod(_))) => {
                 Done::recorded(action, resource, written)
             }
             Ok(_) => Done::succeeded(action),
-            Err(error) if gone.contains(&error.refusal) => {
-                Done::refused(action, v1::Result::NotFound, &error)
-            }
+            Err(error) if gone.contains(&error.refusal) => Done {
+                vanished: is_adoption(action).then_some(key),
+                ..Done::refused(action, v1::Result::NotFound, &error)
+            },
             Err(error) => Done::failed(action, &error),
         }
     }

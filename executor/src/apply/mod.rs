@@ -8,7 +8,10 @@ use futures::StreamExt as _;
 use nodewise_proto::v1::{self, action::Kind};
 use tracing::Instrument as _;
 
-use crate::{actuator::Actuator, event::Resource};
+use crate::{
+    actuator::{Actuator, ObjectKey},
+    event::Resource,
+};
 
 mod action;
 mod manifest;
@@ -38,9 +41,11 @@ pub struct Applied {
     pub writes: Vec<OwnWrite>,
     /// ControllerRevisions, as live JSON, whose names a CreateRevision found taken: plan again at once with them.
     pub colliding_revisions: Vec<Bytes>,
+    /// Orphans that an adoption did not find: plan again at once without them.
+    pub vanished: Vec<ObjectKey>,
     /// Some action outside the events phase failed.
     pub failed: bool,
-    /// A failed phase ended the plan: nothing of its later phases was done.
+    /// A failed phase, or an adoption that found nothing, ended the plan: nothing that comes later was done.
     pub aborted: bool,
     /// Batches of which at least one action was attempted.
     pub batches: u32,
@@ -62,6 +67,7 @@ impl Applied {
         self.outcomes.push(done.outcome);
         self.writes.extend(done.write);
         self.colliding_revisions.extend(done.colliding_revision);
+        self.vanished.extend(done.vanished);
         failed
     }
 }
@@ -97,12 +103,13 @@ pub async fn apply<A: Actuator>(
             for done in dones {
                 phase_failed |= applied.take(phase.kind(), done);
             }
-            stopped = phase_failed;
+            // What follows an adoption rests on the object being there.
+            stopped = phase_failed || !applied.vanished.is_empty();
         }
         // Events are best effort: whatever becomes of them, the plan goes on.
         if phase.kind() != v1::PhaseKind::Events {
             any_failure |= phase_failed;
-            applied.aborted |= phase_failed && phase.aborts_on_failure;
+            applied.aborted |= phase_failed && phase.aborts_on_failure || !applied.vanished.is_empty();
         }
     }
     applied

@@ -541,6 +541,56 @@ async fn claims() {
     }
 }
 
+// D-23: what an adoption does not find is nobody's, and what follows was planned with it.
+#[tokio::test(start_paused = true)]
+async fn an_orphan_that_is_gone_ends_the_plan_without_a_failure() {
+    let object = Some(reference("p"));
+    let patch = || Bytes::from_static(b"{}");
+    let adopt_pod = || {
+        Kind::AdoptPod(v1::AdoptPod {
+            pod: object.clone(),
+            patch: patch(),
+        })
+    };
+    let adopt_revision = || {
+        Kind::AdoptRevision(v1::AdoptRevision {
+            revision: object.clone(),
+            patch: patch(),
+        })
+    };
+    let release = || {
+        Kind::ReleasePod(v1::ReleasePod {
+            pod: object.clone(),
+            patch: patch(),
+        })
+    };
+    for (kind, vanished) in [
+        (adopt_pod(), Some(Resource::Pods)),
+        (adopt_revision(), Some(Resource::Revisions)),
+        (release(), None),
+    ] {
+        let script = Script::default().refuse("patch", &[error(Refusal::NotFound, 404)]);
+        let phases = vec![
+            phase(P::Revisions, vec![vec![kind], vec![create_pod("a")]]),
+            phase(P::Creates, vec![vec![create_pod("b")]]),
+        ];
+        let applied = run(&script, &plan(phases)).await;
+        let after = if vanished.is_some() {
+            R::Skipped
+        } else {
+            R::Succeeded
+        };
+        assert_eq!(results(&applied), [R::NotFound, after, after]);
+        assert_eq!((applied.failed, applied.aborted), (false, vanished.is_some()));
+        let gone: Vec<_> = applied
+            .vanished
+            .iter()
+            .map(|key| (key.resource, &*key.name))
+            .collect();
+        assert_eq!(gone, Vec::from_iter(vanished.map(|resource| (resource, "p"))));
+    }
+}
+
 // D-27, S-38, S-39: before an adoption the workload must be there, alive, and the same.
 #[tokio::test(start_paused = true)]
 async fn adoption_asks_for_the_workload_first() {

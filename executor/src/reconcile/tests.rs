@@ -425,6 +425,61 @@ async fn a_revision_name_collision_is_planned_again_at_once() {
     assert_eq!(fixture.service.snapshot(1).revisions, [marked]);
 }
 
+// D-23: an orphan that is gone is left out at once, and awaited by nobody; that is no failure.
+#[tokio::test]
+async fn an_orphan_that_is_gone_is_left_out_by_another_plan_at_once() {
+    let adopt = |name: &str| {
+        v1::action::Kind::AdoptPod(v1::AdoptPod {
+            pod: Some(v1::ObjectReference {
+                name: name.into(),
+                uid: name.into(),
+            }),
+            patch: "{}".into(),
+        })
+    };
+    let orphans = |fixture: &Fixture| {
+        for name in ["gone", "there"] {
+            let object =
+                json!({"metadata": {"namespace": "ns", "name": name, "uid": name, "resourceVersion": "11"}});
+            let orphan = crate::event::Pod::from_json(&object).expect("a pod");
+            fixture.watch(ClusterEvent::Pods(Delta::Applied(orphan)));
+        }
+    };
+    let first = || with_actions(v1::PhaseKind::Claims, vec![adopt("gone")]);
+    let fixture = with(ScriptedService::default().then_plan(first()));
+    orphans(&fixture);
+    fixture.actuator.refuse("patch pods ns/gone", Refusal::NotFound);
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    assert_eq!(fixture.service.plans_asked(), 2);
+    assert_eq!(
+        fixture.state.lock().store.count(Resource::Pods),
+        1,
+        "the other one"
+    );
+    // Beside an adoption that fails there is none: that is for the back-off.
+    let both = with_actions(v1::PhaseKind::Claims, vec![adopt("gone"), adopt("there")]);
+    let fixture = with(ScriptedService::default().then_plan(both));
+    orphans(&fixture);
+    fixture.actuator.refuse("patch pods ns/gone", Refusal::NotFound);
+    fixture.actuator.refuse("patch pods ns/there", Refusal::Other);
+    fixture.reconcile().await;
+    assert_eq!(fixture.service.plans_asked(), 1);
+}
+
+// By the time of the answer another object may have the name.
+#[test]
+fn only_orphans_are_forgotten() {
+    let fixture = with(ScriptedService::default());
+    fixture.watch(ClusterEvent::Pods(Delta::Applied(pod("a", "11"))));
+    let count = || fixture.state.lock().store.count(Resource::Pods);
+    for (namespace, name) in [("ns", "a"), ("ns", "b"), ("elsewhere", "a")] {
+        let mut state = fixture.state.lock();
+        state.store.forget_orphan(Resource::Pods, namespace, name);
+        state.store.forget_orphan(Resource::Revisions, namespace, name);
+    }
+    assert_eq!(count(), 1);
+}
+
 #[tokio::test]
 async fn endless_collisions_end_in_back_off() {
     let service = (0..10).fold(ScriptedService::default(), |service, _| {

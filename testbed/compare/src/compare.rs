@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result};
 use nodewise_proto::v1::Deviation;
 use serde_json::Value;
 
-use crate::case::{Case, Revision};
+use crate::case::Case;
 use crate::deviations;
 use crate::effects::{Bag, Effects, Field};
 use crate::nodewise::{Deviations, Nodewise, Ready, subject};
@@ -43,10 +43,26 @@ pub enum Verdict {
 }
 
 /// How equality was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// One of upstream's outcomes was the same to the letter.
+    Found {
+        /// How many syncs of upstream it took until one was.
+        runs: u32,
+    },
+    /// Upstream crashes; without what crashes it, it does the same.
+    CrashMended,
+    /// Upstream went on with the rollout, and Nodewise does in its next sync.
+    WentOn,
+    /// Counts and eligibility decided.
+    ByCounts,
+}
+
+/// What equality comes with.
 #[derive(Clone, Debug)]
 pub struct Agreement {
-    /// How many syncs of upstream it took until one did exactly the same; absent when counts and eligibility decided.
-    pub runs: Option<u32>,
+    /// How it was seen.
+    pub how: How,
     /// The deviations that changed what the default profile does.
     pub deviations: Vec<Deviation>,
 }
@@ -85,13 +101,12 @@ impl Comparison {
         let ready = self.nodewise.ready(case)?;
         let strict = self.nodewise.sync(&ready, &Deviations::strict())?;
         let strict = Effects::of(case, &strict.outcome)?;
-        let sought = self.without_vanished(case, &strict)?;
-        let runs = match self.search(case, sought.as_ref().unwrap_or(&strict))? {
-            Ok(runs) => runs,
+        let how = match self.search(case, &strict)? {
+            Ok(how) => how,
             Err(difference) => return Ok(Verdict::Differs(difference)),
         };
         Ok(match self.explain(case, &ready, &strict)? {
-            Ok(deviations) => Verdict::Equal(Agreement { runs, deviations }),
+            Ok(deviations) => Verdict::Equal(Agreement { how, deviations }),
             Err(difference) => Verdict::Differs(difference),
         })
     }
@@ -104,68 +119,37 @@ impl Comparison {
         self.upstream.stop()
     }
 
-    /// An orphan that is gone when it is to be adopted is left out by upstream from then on; a plan knows no better than to go
-    /// on with it. What Nodewise does must then be what it does when the caches do not show that orphan, besides trying.
-    fn without_vanished(&self, case: &Case, ours: &Effects) -> Result<Option<Effects>> {
-        let claims = ours.bag(Field::Claims);
-        let vanished: Vec<_> = claims.keys().filter_map(|claim| vanished(claim)).collect();
-        if vanished.is_empty() {
-            return Ok(None);
-        }
-        let stays = |op: &str, object: &Value| {
-            let name = object["metadata"]["name"].as_str().unwrap_or_default();
-            !vanished.contains(&(op, name))
-        };
-        let mut without = case.clone();
-        without.pods.retain(|pod| stays("adopt-pod", pod));
-        let (kept, gone) = std::mem::take(&mut without.revisions)
-            .into_iter()
-            .partition(|revision| stays("adopt-revision", &revision.object));
-        without.revisions = kept;
-        // One that only its adoption does not find is still in the way of a name.
-        let is_gone = |revision: &Revision| {
-            let name = revision.object["metadata"]["name"].as_str().unwrap_or_default();
-            without.live.gone.contains(&format!("controllerrevisions/{name}"))
-        };
-        let hidden: Vec<Revision> = gone;
-        let hidden: Vec<_> = hidden.into_iter().filter(|revision| !is_gone(revision)).collect();
-        without.live.revisions.extend(hidden);
-        let ready = self.nodewise.ready(&without)?;
-        let outcome = self.nodewise.sync(&ready, &Deviations::strict())?.outcome;
-        let mut effects = Effects::of(&without, &outcome)?;
-        for claim in claims.keys().filter(|claim| self::vanished(claim).is_some()) {
-            effects.add(Field::Claims, claim);
-        }
-        Ok(Some(effects))
-    }
-
     /// Looks for `ours` among upstream's outcomes.
-    fn search(&mut self, case: &Case, ours: &Effects) -> Result<Result<Option<u32>, Difference>> {
+    fn search(&mut self, case: &Case, ours: &Effects) -> Result<Result<How, Difference>> {
         let mut theirs = self.outcomes(case, 1, Order::Shuffled)?;
         let mut runs = 1;
         for (more, order) in SEARCH {
             if theirs.contains(ours) {
-                return Ok(Ok(Some(runs)));
+                return Ok(Ok(How::Found { runs }));
             }
-            if is_mended_crash(case, &theirs) {
-                return Ok(Ok(None));
+            if theirs.iter().any(has_crashed)
+                && let Some(mended) = mended(case)
+            {
+                return Ok(self.search(&mended, ours)?.map(|_| How::CrashMended));
             }
             theirs.extend(self.outcomes(case, more, order)?);
             runs += more;
             dedup(&mut theirs);
-            if order == Order::Shuffled && theirs.len() == 1 && !theirs.contains(ours) {
+            if order == Order::Shuffled && theirs.len() == 1 {
                 // It does not depend on chance.
                 break;
             }
         }
         if theirs.contains(ours) {
-            return Ok(Ok(Some(runs)));
-        }
-        if theirs.len() > 1 && is_possible(ours, &theirs) {
-            return Ok(Ok(None));
+            return Ok(Ok(How::Found { runs }));
         }
         if theirs.iter().any(|outcome| went_on(case, outcome, ours)) {
-            return Ok(Ok(None));
+            eprintln!("WENTON {} {}", case.seed, theirs.len());
+            return Ok(Ok(How::WentOn));
+        }
+        if theirs.len() > 1 && is_possible(ours, &theirs) {
+            eprintln!("COUNTS {} {}", case.seed, theirs.len());
+            return Ok(Ok(How::ByCounts));
         }
         let nearest = theirs
             .iter()
@@ -276,20 +260,25 @@ fn in_order(case: &Case) -> Case {
     case
 }
 
-/// Upstream crashes where Nodewise has a defined outcome: on a DaemonSet without history limit, and on a revision without
-/// labels that a purely negative selector selects.
-fn is_mended_crash(case: &Case, theirs: &[Effects]) -> bool {
-    let crashed = theirs.iter().any(|outcome| !outcome.bag(Field::Panic).is_empty());
-    let unlimited = subject(case).is_ok_and(|ds| ds["spec"]["revisionHistoryLimit"].is_null());
-    let unlabelled = |revision: &Revision| revision.object["metadata"]["labels"].is_null();
-    crashed && (unlimited || case.revisions.iter().any(unlabelled))
+fn has_crashed(outcome: &Effects) -> bool {
+    !outcome.bag(Field::Panic).is_empty()
 }
 
-/// The kind and the object of an adoption that found nothing.
-fn vanished(claim: &str) -> Option<(&str, &str)> {
-    let (op, rest) = claim.split_once(' ')?;
-    let (name, rest) = rest.split_once(' ')?;
-    (op.starts_with("adopt-") && rest.starts_with("(404)")).then_some((op, name))
+/// The case without what crashes upstream where Nodewise has a defined outcome: a DaemonSet without history limit, and a
+/// revision without labels that a purely negative selector selects. `None` when it has nothing of that.
+fn mended(case: &Case) -> Option<Case> {
+    let mut mended = case.clone();
+    let limit = &mut mended.daemon_sets.first_mut()?["spec"]["revisionHistoryLimit"];
+    if limit.is_null() {
+        *limit = 10.into();
+    }
+    for revision in mended.revisions.iter_mut().chain(&mut mended.live.revisions) {
+        let labels = &mut revision.object["metadata"]["labels"];
+        if labels.is_null() {
+            *labels = Value::Object(serde_json::Map::new());
+        }
+    }
+    (mended != *case).then_some(mended)
 }
 
 /// Whether upstream did all that Nodewise does and went on with the rollout in the same sync, because every pod that it
@@ -329,26 +318,37 @@ fn dedup(outcomes: &mut Vec<Effects>) {
     *outcomes = distinct;
 }
 
-/// Counts and eligibility.
+/// Counts and eligibility: in what all outcomes have in common `ours` is the same, in everything else it has as many
+/// entries as one of them, every entry as often as some outcome has it, and all that every outcome has.
 fn is_possible(ours: &Effects, theirs: &[Effects]) -> bool {
-    let mut fields: Vec<_> = theirs
-        .iter()
-        .flat_map(|outcome| outcome.differing(ours))
+    let disputed: Vec<Field> = Field::ALL
+        .into_iter()
+        .filter(|&field| {
+            theirs
+                .iter()
+                .any(|outcome| outcome.bag(field) != theirs[0].bag(field))
+        })
         .collect();
-    fields.sort_unstable();
-    fields.dedup();
-    fields.into_iter().all(|field| {
-        let own = ours.bag(field);
-        let bags: Vec<_> = theirs.iter().map(|outcome| outcome.bag(field)).collect();
-        let size = |bag: &Bag| bag.values().sum::<usize>();
-        bags.iter().any(|bag| size(bag) == size(&own))
-            && own
-                .keys()
-                .all(|sentence| bags.iter().any(|bag| bag.contains_key(sentence)))
-            && bags[0]
-                .keys()
-                .filter(|sentence| bags.iter().all(|bag| bag.contains_key(*sentence)))
-                .all(|sentence| own.contains_key(sentence))
+    let sizes = |outcome: &Effects| -> Vec<usize> {
+        let bags = disputed.iter().map(|&field| outcome.bag(field));
+        bags.map(|bag| bag.values().sum()).collect()
+    };
+    let undisputed = Field::ALL.iter().filter(|field| !disputed.contains(field));
+    let mut undisputed = undisputed.map(|&field| ours.bag(field) == theirs[0].bag(field));
+    undisputed.all(|same| same)
+        && theirs.iter().any(|outcome| sizes(outcome) == sizes(ours))
+        && disputed.iter().all(|&field| is_eligible(field, ours, theirs))
+}
+
+/// Whether every entry of a field is there as often as outcomes have it.
+fn is_eligible(field: Field, ours: &Effects, theirs: &[Effects]) -> bool {
+    let bags: Vec<Bag> = theirs.iter().map(|outcome| outcome.bag(field)).collect();
+    let own = ours.bag(field);
+    let times = |bag: &Bag, sentence: &String| bag.get(sentence).copied().unwrap_or(0);
+    own.keys().chain(bags[0].keys()).all(|sentence| {
+        let seen = || bags.iter().map(|bag| times(bag, sentence));
+        let (least, most) = (seen().min(), seen().max());
+        (least..=most).contains(&Some(times(&own, sentence)))
     })
 }
 

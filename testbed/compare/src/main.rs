@@ -100,6 +100,8 @@ fn tell(summary: &Summary, started: Instant) {
         at_once,
         searched,
         most_runs,
+        mended,
+        went_on,
         by_counts,
         deviations,
         differing,
@@ -109,6 +111,8 @@ fn tell(summary: &Summary, started: Instant) {
     println!(
         "  {searched} equal to another of upstream's possible outcomes (found within {most_runs} syncs)"
     );
+    println!("  {mended} equal but for what crashes upstream");
+    println!("  {went_on} equal, upstream being a step ahead in the rollout");
     println!("  {by_counts} equal by counts and eligibility");
     println!("  {} differ", differing.len());
     println!("the default profile differs by these deviations:");

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use nodewise_executor::event::{ClusterEvent, DaemonSet, Delta, Node, Pod, Revision};
 use nodewise_executor::expectations::Sighted;
+use nodewise_executor::gate::Behind;
 use nodewise_executor::metrics::Metrics;
 use nodewise_executor::project;
 use nodewise_executor::reconcile::{Ending, Reconciler};
@@ -152,7 +153,16 @@ impl Nodewise {
             clock: Arc::new(move || now),
             metrics: Metrics::new(),
         };
-        let ending = self.runtime.block_on(reconciler.reconcile(&key));
+        let mut ending = self.runtime.block_on(reconciler.reconcile(&key));
+        // An orphan was gone, so another plan is due once the watch shows what was adopted besides.
+        while let Ending::Behind(Behind {
+            resource, written, ..
+        }) = ending
+        {
+            let bookmark = ClusterEvent::Bookmark(resource, written);
+            reconciler.state.lock().store.apply(bookmark);
+            ending = self.runtime.block_on(reconciler.reconcile(&key));
+        }
         let (calls, events) = api.recorded();
         let mut state = reconciler.state.lock();
         let (adds, dels) = state.holdings.outstanding(&key);
@@ -161,7 +171,7 @@ impl Nodewise {
         let (error, after) = match ending {
             Ending::Settled { after } => (None, after),
             Ending::Failed { after, reason } => (Some(reason), after),
-            Ending::Behind(behind) => (Some(format!("{behind:?}")), None),
+            Ending::Behind(behind) => (Some(behind.to_string()), None),
             Ending::Unreachable { reason } => (Some(reason), None),
         };
         Ok(Synced {
