@@ -9,6 +9,7 @@ pub mod compare;
 pub mod coverage;
 pub mod deviations;
 pub mod effects;
+pub mod found;
 pub mod generate;
 pub mod nodewise;
 pub mod outcome;

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use clap::Parser;
 use nodewise_compare::coverage::{Block, Coverage};
 use nodewise_compare::run::{self, Plan, Summary};
-use nodewise_compare::{case::Case, generate};
+use nodewise_compare::{case::Case, found, generate};
 use nodewise_testbed::Tool;
 use rand::random;
 
@@ -42,7 +42,11 @@ fn main() -> Result<ExitCode> {
     let coverage = tempfile::tempdir().context("making a folder for coverage data")?;
     let seed = args.seed.unwrap_or_else(random);
     let from_seed = |number: u64| Ok(generate::case(seed.wrapping_add(number)));
-    let from_file = |number: u64| -> Result<Case> { run::read(&args.files[usize::try_from(number)?]) };
+    let from_file = |number: u64| -> Result<Case> { found::read(&args.files[usize::try_from(number)?]) };
+    let name = |number: u64| match usize::try_from(number).ok().and_then(|n| args.files.get(n)) {
+        Some(file) => file.display().to_string(),
+        None => format!("seed {}", seed.wrapping_add(number)),
+    };
     let draw: &(dyn Fn(u64) -> Result<Case> + Sync) = if args.files.is_empty() {
         &from_seed
     } else {
@@ -60,16 +64,14 @@ fn main() -> Result<ExitCode> {
     let started = Instant::now();
     let summary = run::run(&Plan {
         cases,
+        name: &name,
         draw,
         threads: args.threads,
         upstream: &upstream,
         coverage: coverage.path(),
+        found: Some(&args.found),
     })?;
     tell(&summary, started);
-    for (case, difference) in &summary.differing {
-        println!("\nThey differ: seed {}\n{difference}", case.seed);
-        println!("kept as {}", run::keep(case, &args.found)?.display());
-    }
     let coverage = Coverage::read(&upstream, coverage.path())?;
     let (covered, statements) = coverage.statements();
     let percent = coverage.percent();
@@ -87,7 +89,7 @@ fn main() -> Result<ExitCode> {
     if !enough {
         println!("that is too little");
     }
-    Ok(if enough && summary.differing.is_empty() {
+    Ok(if enough && summary.found.is_empty() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
@@ -104,7 +106,7 @@ fn tell(summary: &Summary, started: Instant) {
         went_on,
         by_counts,
         deviations,
-        differing,
+        found,
     } = summary;
     println!("{cases} clusters in {:.1?}", started.elapsed());
     println!("  {at_once} equal at once");
@@ -114,7 +116,7 @@ fn tell(summary: &Summary, started: Instant) {
     println!("  {mended} equal but for what crashes upstream");
     println!("  {went_on} equal, upstream being a step ahead in the rollout");
     println!("  {by_counts} equal by counts and eligibility");
-    println!("  {} differ", differing.len());
+    println!("  {} differ or panicked; see above", found.len());
     println!("the default profile differs by these deviations:");
     for (deviation, times) in deviations {
         println!("  {deviation}: {times} clusters");

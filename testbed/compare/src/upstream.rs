@@ -1,7 +1,8 @@
 //! Upstream's own controller: a Go program that is asked over its standard input and output.
 
+use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -42,26 +43,80 @@ struct Answer {
     refused: Option<String>,
 }
 
-/// The running program.
+/// Upstream's program. It is started when it is first asked, and again after it was given up.
 #[derive(Debug)]
 pub struct Upstream {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    coverage: PathBuf,
+    patience: Duration,
+    running: Option<Running>,
+}
+
+impl Upstream {
+    /// Will leave its coverage data in `coverage`.
+    #[must_use]
+    pub fn new(program: &Path, coverage: &Path) -> Self {
+        Self {
+            program: program.to_owned(),
+            arguments: Vec::new(),
+            coverage: coverage.to_owned(),
+            patience: PATIENCE,
+            running: None,
+        }
+    }
+
+    /// The distinct outcomes of so many syncs of `case`.
+    ///
+    /// # Errors
+    /// The program cannot be started, refuses the case, dies or does not answer; the error names the case's seed.
+    pub fn sync(&mut self, case: &Case, runs: u32, order: Order) -> Result<Vec<Outcome>> {
+        let asked = self.ask(&Request { case, runs, order });
+        asked.with_context(|| format!("asking upstream's controller about seed {}", case.seed))
+    }
+
+    fn ask(&mut self, request: &Request<'_>) -> Result<Vec<Outcome>> {
+        // Whoever does not answer is not asked again: what comes late would pass for the next answer.
+        let mut running = match self.running.take() {
+            Some(running) => running,
+            None => self.start()?,
+        };
+        let answer = running.ask(request, self.patience)?;
+        self.running = Some(running);
+        let answer: Answer =
+            serde_json::from_str(&answer).with_context(|| format!("reading its answer: {answer}"))?;
+        match answer.refused {
+            Some(why) => bail!("it cannot read the case: {why}"),
+            None => Ok(answer.outcomes),
+        }
+    }
+
+    fn start(&self) -> Result<Running> {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).env("GOCOVERDIR", &self.coverage);
+        Running::start(&mut command).with_context(|| format!("starting {}", self.program.display()))
+    }
+
+    /// Ends it in peace, so that its coverage is written.
+    ///
+    /// # Errors
+    /// It ends with an error.
+    pub fn stop(self) -> Result<()> {
+        self.running.map_or(Ok(()), Running::stop)
+    }
+}
+
+/// The program while it runs. It is killed when this is dropped.
+#[derive(Debug)]
+struct Running {
     process: Child,
     input: Option<BufWriter<ChildStdin>>,
     answers: Receiver<std::io::Result<String>>,
 }
 
-impl Upstream {
-    /// Starts it. It leaves its coverage data in `coverage`.
-    ///
-    /// # Errors
-    /// It cannot be started.
-    pub fn start(program: &Path, coverage: &Path) -> Result<Self> {
-        let mut process = Command::new(program)
-            .env("GOCOVERDIR", coverage)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("starting {}", program.display()))?;
+impl Running {
+    fn start(command: &mut Command) -> Result<Self> {
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let input = process.stdin.take().map(BufWriter::new);
         let output = process.stdout.take().context("the program has no output")?;
         let (sender, answers) = mpsc::channel();
@@ -79,40 +134,25 @@ impl Upstream {
         })
     }
 
-    /// The distinct outcomes of so many syncs of `case`.
-    ///
-    /// # Errors
-    /// The program refuses the case, dies or does not answer.
-    pub fn sync(&mut self, case: &Case, runs: u32, order: Order) -> Result<Vec<Outcome>> {
-        let mut line = serde_json::to_vec(&Request { case, runs, order })?;
+    /// The line that answers a request.
+    fn ask(&mut self, request: &Request<'_>, patience: Duration) -> Result<String> {
+        let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
-        let input = self.input.as_mut().context("the program was stopped")?;
+        let input = self.input.as_mut().context("it was stopped")?;
         input
             .write_all(&line)
             .and_then(|()| input.flush())
-            .context("writing to upstream's controller")?;
-        let answer = match self.answers.recv_timeout(PATIENCE) {
-            Ok(line) => line.context("reading from upstream's controller")?,
-            Err(RecvTimeoutError::Timeout) => {
-                bail!("upstream's controller did not answer within {PATIENCE:?}")
-            }
+            .context("writing the request")?;
+        match self.answers.recv_timeout(patience) {
+            Ok(line) => line.context("reading its answer"),
+            Err(RecvTimeoutError::Timeout) => bail!("no answer within {patience:?}"),
             Err(RecvTimeoutError::Disconnected) => {
-                bail!("upstream's controller ended: {:?}", self.process.wait())
+                bail!("it ended with {}", self.process.wait().context("waiting for it")?)
             }
-        };
-        let answer: Answer = serde_json::from_str(&answer)
-            .with_context(|| format!("the answer of upstream's controller: {answer}"))?;
-        match answer.refused {
-            Some(why) => bail!("upstream's controller cannot read the case: {why}"),
-            None => Ok(answer.outcomes),
         }
     }
 
-    /// Ends it in peace, so that its coverage is written.
-    ///
-    /// # Errors
-    /// It ends with an error.
-    pub fn stop(mut self) -> Result<()> {
+    fn stop(mut self) -> Result<()> {
         drop(self.input.take());
         let status = self.process.wait().context("waiting for upstream's controller")?;
         if !status.success() {
@@ -122,12 +162,86 @@ impl Upstream {
     }
 }
 
-impl Drop for Upstream {
+impl Drop for Running {
     fn drop(&mut self) {
         if self.input.is_some() {
             // Nothing can be done about a process that is gone already.
             let _ = self.process.kill();
             let _ = self.process.wait();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A program that is slow the first time: it answers the first request when the second arrives. Answers carry the
+    /// number of the process and that of the request.
+    const LATE: &str = r#"
+        answer() { echo '{"outcomes": [{"error": "'$1'", "calls": [], "events": [], "requeue": [], "backoff": []}]}'; }
+        read -r _
+        if [ ! -e "$GOCOVERDIR/started" ]; then
+            : > "$GOCOVERDIR/started"
+            read -r _ && answer first.1 && answer first.2
+        else
+            answer second.1
+            read -r _ && answer second.2
+        fi"#;
+
+    fn script(text: &str, coverage: &Path, patience: Duration) -> Upstream {
+        Upstream {
+            arguments: vec!["-c".into(), text.into()],
+            patience,
+            ..Upstream::new(Path::new("/bin/sh"), coverage)
+        }
+    }
+
+    fn case(seed: u64) -> Case {
+        let case =
+            json!({"seed": seed, "now": "2026-01-01T00:00:00Z", "daemonSets": [], "burst": 1, "echo": true});
+        serde_json::from_value(case).expect("a case")
+    }
+
+    /// What the program says about a case.
+    fn asked(upstream: &mut Upstream, seed: u64) -> Result<String, String> {
+        let outcomes = upstream.sync(&case(seed), 1, Order::Given);
+        outcomes
+            .map(|outcomes| outcomes[0].error.clone().unwrap_or_default())
+            .map_err(|error| format!("{error:#}"))
+    }
+
+    #[test]
+    fn a_late_answer_is_not_that_of_the_next_request() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut upstream = script(LATE, folder.path(), Duration::from_millis(1));
+        // The first process may be given up before it has begun: then so is the next.
+        while !folder.path().join("started").exists() {
+            assert_eq!(
+                asked(&mut upstream, 41).expect_err("no answer"),
+                "asking upstream's controller about seed 41: no answer within 1ms"
+            );
+        }
+        upstream.patience = PATIENCE;
+        assert_eq!(asked(&mut upstream, 42).as_deref(), Ok("second.1"));
+        assert_eq!(asked(&mut upstream, 43).as_deref(), Ok("second.2"));
+        upstream.stop().expect("it ends in peace");
+    }
+
+    #[test]
+    fn a_program_that_dies_is_started_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let dies = r#"
+            read -r _
+            [ -e "$GOCOVERDIR/died" ] || { : > "$GOCOVERDIR/died"; exit 3; }
+            echo '{"outcomes": [{"calls": [], "events": [], "requeue": [], "backoff": []}]}'"#;
+        let mut upstream = script(dies, folder.path(), PATIENCE);
+        let error = asked(&mut upstream, 7).expect_err("it dies");
+        assert_eq!(
+            error,
+            "asking upstream's controller about seed 7: it ended with exit status: 3"
+        );
+        assert_eq!(asked(&mut upstream, 8).as_deref(), Ok(""));
     }
 }

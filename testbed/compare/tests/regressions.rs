@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use nodewise_compare::found;
 use nodewise_compare::run::{self, Plan};
 use nodewise_testbed::Tool;
 
@@ -16,18 +17,22 @@ fn what_differed_once_differs_no_more() {
     files.sort();
     let upstream = Tool::Upstream.path().expect("upstream's program");
     let coverage = tempfile::tempdir().expect("a folder");
-    let draw = |number: u64| run::read(&files[usize::try_from(number)?]);
+    let file = |number: u64| &files[usize::try_from(number).expect("a small number")];
+    let name = |number| file(number).display().to_string();
+    let draw = |number| found::read(file(number));
     let summary = run::run(&Plan {
         cases: files.len() as u64,
+        name: &name,
         draw: &draw,
         threads: 1,
         upstream: &upstream,
         coverage: coverage.path(),
+        found: None,
     })
     .expect("every cluster is compared");
     assert_eq!(summary.cases, files.len() as u64);
-    for (case, difference) in &summary.differing {
-        eprintln!("{}\n{difference}", serde_json::to_string(case).expect("JSON"));
+    for found in &summary.found {
+        eprintln!("{}", serde_json::to_string(&found.case).expect("JSON"));
     }
-    assert!(summary.differing.is_empty(), "see above");
+    assert!(summary.found.is_empty(), "see above");
 }
