@@ -11,7 +11,7 @@ use tracing::{Instrument as _, field::Empty};
 
 use crate::actuator::{Actuator, ObjectKey};
 use crate::apply::{self, Applied};
-use crate::event::{DaemonSet, Key};
+use crate::event::{DaemonSet, Key, Resource};
 use crate::gate::Behind;
 use crate::metrics::Metrics;
 use crate::project;
@@ -121,15 +121,16 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             }
             let mut applied = self.apply(&planned).await;
             colliding = std::mem::take(&mut applied.colliding_revisions);
-            let vanished = std::mem::take(&mut applied.vanished);
-            let failed = applied.failed;
-            let ending = self.report(&planned, applied).await;
-            self.forget_orphans(&vanished);
-            if !colliding.is_empty() {
-                tracing::info!(%key, "the name of a new revision is taken; planning again with the object of that name");
-            } else if !failed && !vanished.is_empty() {
+            let without_orphans = !applied.failed && !applied.vanished.is_empty();
+            if without_orphans {
+                self.forget_orphans(&applied.vanished);
+                colliding = self.created_revisions(&planned.plan, &applied).await;
                 tracing::info!(%key, "an orphan to adopt is gone; planning again without it");
-            } else {
+            } else if !colliding.is_empty() {
+                tracing::info!(%key, "the name of a new revision is taken; planning again with the object of that name");
+            }
+            let ending = self.report(&planned, applied).await;
+            if colliding.is_empty() && !without_orphans {
                 return Ok(ending);
             }
         }
@@ -144,6 +145,24 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         for key in vanished {
             state.store.forget_orphan(key.resource, &key.namespace, &key.name);
         }
+    }
+
+    /// The revisions that a plan created, as they are: the caches need not show them yet, and their names are taken.
+    async fn created_revisions(&self, plan: &v1::Plan, applied: &Applied) -> Vec<Bytes> {
+        let namespace = plan.workload.as_ref().map_or("", |workload| &*workload.namespace);
+        let batches = plan.phases.iter().flat_map(|phase| &phase.batches);
+        let actions = batches.flat_map(|batch| &batch.actions);
+        let mut created = Vec::new();
+        for (action, outcome) in actions.zip(&applied.outcomes) {
+            if let Some(v1::action::Kind::CreateRevision(create)) = &action.kind
+                && outcome.result() == v1::Result::Succeeded
+            {
+                let key = ObjectKey::new(Resource::Revisions, namespace, &create.name);
+                // Without it the next plan finds the name taken, and the one after that has it.
+                created.extend(self.actuator.read(&key).await.ok());
+            }
+        }
+        created
     }
 
     /// The workload, if it exists and the caches show our last writes to it (D-71, steps 1 and 2).

@@ -466,6 +466,31 @@ async fn an_orphan_that_is_gone_is_left_out_by_another_plan_at_once() {
     assert_eq!(fixture.service.plans_asked(), 1);
 }
 
+// What the plan created before it ended is known to the next one, whatever the watch shows.
+#[tokio::test]
+async fn a_revision_that_was_created_before_an_orphan_was_gone_is_not_created_again() {
+    let mut plan = creating_revision();
+    let adopt = v1::action::Kind::AdoptPod(v1::AdoptPod {
+        pod: Some(v1::ObjectReference {
+            name: "gone".into(),
+            uid: "gone".into(),
+        }),
+        patch: "{}".into(),
+    });
+    plan.phases
+        .extend(with_actions(v1::PhaseKind::Claims, vec![adopt]).phases);
+    let fixture = with(ScriptedService::default().then_plan(plan));
+    fixture.actuator.refuse("patch pods", Refusal::NotFound);
+    let live = json!({"metadata": {"namespace": "ns", "name": "foo-abc", "uid": "r1"}}).to_string();
+    *fixture.actuator.live.lock().expect("no panic") = live.clone().into();
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    let marked = v1::ControllerRevision {
+        object: live.into(),
+        read_after_name_collision: true,
+    };
+    assert_eq!(fixture.service.snapshot(1).revisions, [marked]);
+}
+
 // By the time of the answer another object may have the name.
 #[test]
 fn only_orphans_are_forgotten() {

@@ -144,7 +144,6 @@ impl Comparison {
             return Ok(Ok(How::Found { runs }));
         }
         if theirs.iter().any(|outcome| went_on(case, outcome, ours)) {
-            eprintln!("WENTON {} {}", case.seed, theirs.len());
             return Ok(Ok(How::WentOn));
         }
         if theirs.len() > 1 && is_possible(ours, &theirs) {
