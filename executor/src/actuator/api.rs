@@ -239,26 +239,31 @@ fn written(answer: &str) -> Result<Written, ActuatorError> {
     })
 }
 
+impl Refusal {
+    /// What a status says: its code, its reason, and the reasons of the causes in its details.
+    #[must_use]
+    pub fn of<'a>(code: u16, reason: &str, causes: impl IntoIterator<Item = &'a str>) -> Self {
+        let terminating = causes.into_iter().any(|cause| cause == "NamespaceTerminating");
+        match (code, reason) {
+            _ if terminating => Self::NamespaceTerminating,
+            (409, "AlreadyExists") => Self::AlreadyExists,
+            (409, _) => Self::Conflict,
+            (404, _) => Self::NotFound,
+            (422, _) => Self::Invalid,
+            _ => Self::Other,
+        }
+    }
+}
+
 impl From<kube::Error> for ActuatorError {
     fn from(error: kube::Error) -> Self {
         let kube::Error::Api(status) = error else {
             return Self::unclear(error.to_string());
         };
-        let terminating = status
-            .details
-            .iter()
-            .flat_map(|details| &details.causes)
-            .any(|cause| cause.reason == "NamespaceTerminating");
-        let refusal = match (status.code, status.reason.as_str()) {
-            _ if terminating => Refusal::NamespaceTerminating,
-            (409, "AlreadyExists") => Refusal::AlreadyExists,
-            (409, _) => Refusal::Conflict,
-            (404, _) => Refusal::NotFound,
-            (422, _) => Refusal::Invalid,
-            _ => Refusal::Other,
-        };
+        let causes = status.details.iter().flat_map(|details| &details.causes);
+        let causes = causes.map(|cause| cause.reason.as_str());
         Self {
-            refusal,
+            refusal: Refusal::of(status.code, &status.reason, causes),
             http_status: status.code,
             message: status.message,
         }

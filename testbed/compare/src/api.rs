@@ -9,7 +9,7 @@ use nodewise_executor::actuator::{
     Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written,
 };
 use nodewise_executor::event::Resource;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::case::{Case, Fault};
 use crate::nodewise::{revision, subject};
@@ -148,13 +148,14 @@ impl Api {
             .ok_or_else(|| refuse(404, "NotFound", ""))
     }
 
-    fn create_revision(&mut self, name: &str, object: Value) -> Result<Written, ActuatorError> {
+    fn create_revision(&mut self, name: &str, mut object: Value) -> Result<Written, ActuatorError> {
         if name.len() > MAX_NAME {
             return Err(refuse(422, "Invalid", ""));
         }
         if self.find(Resource::Revisions, name).is_ok() {
             return Err(refuse(409, "AlreadyExists", ""));
         }
+        object["metadata"]["uid"] = format!("uid of {name}").into();
         self.objects
             .insert((Resource::Revisions.plural(), name.to_owned()), object);
         Ok(self.written(name))
@@ -234,7 +235,8 @@ impl Actuator for FakeApi {
             },
             name: &key.name,
         };
-        let answered = self.api().write(&op, b"", |api| {
+        let options = uid.map_or_else(|| json!({}), |uid| json!({"preconditions": {"uid": uid}}));
+        let answered = self.api().write(&op, options.to_string().as_bytes(), |api| {
             let live = api.find(key.resource, &key.name)?;
             if uid.is_some_and(|uid| live["metadata"]["uid"] != uid) {
                 return Err(refuse(409, "Conflict", ""));
@@ -319,16 +321,8 @@ fn parse(body: &[u8]) -> Result<Value, ActuatorError> {
 
 /// A refusal as the executor's client reads it off a status.
 fn refuse(code: u16, reason: &str, cause: &str) -> ActuatorError {
-    let refusal = match (code, reason) {
-        _ if cause == "NamespaceTerminating" => Refusal::NamespaceTerminating,
-        (409, "AlreadyExists") => Refusal::AlreadyExists,
-        (409, _) => Refusal::Conflict,
-        (404, _) => Refusal::NotFound,
-        (422, _) => Refusal::Invalid,
-        _ => Refusal::Other,
-    };
     ActuatorError {
-        refusal,
+        refusal: Refusal::of(code, reason, [cause]),
         http_status: code,
         message: format!("{reason} ({code})"),
     }
