@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
-use nodewise_compare::coverage::{Block, Coverage};
+use nodewise_compare::coverage::{self, Coverage, Reason};
 use nodewise_compare::run::{self, Plan, Summary};
 use nodewise_compare::{case::Case, found, generate};
 use nodewise_testbed::Tool;
@@ -27,6 +27,12 @@ struct Args {
     /// Fails when less of upstream's sync path was run, in percent of its statements.
     #[arg(long, value_name = "PERCENT")]
     coverage_at_least: Option<f64>,
+    /// Fails when a statement never ran that this file gives no reason for, or one ran that it says never does.
+    #[arg(long, value_name = "FILE")]
+    uncovered: Option<PathBuf>,
+    /// Fails when comparing the clusters took longer.
+    #[arg(long, value_name = "SECONDS")]
+    at_most: Option<u64>,
     /// Where clusters that differ are kept, made small.
     #[arg(long, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/regressions"))]
     found: PathBuf,
@@ -60,7 +66,9 @@ fn main() -> Result<ExitCode> {
     if args.files.is_empty() {
         println!("{cases} random clusters, seeds from {seed} on (--seed {seed} --cases {cases})");
     }
-    let upstream = args.upstream.map_or_else(|| Tool::Upstream.path(), Ok)?;
+    // Before hours have gone by.
+    let reasons = args.uncovered.as_deref().map(coverage::reasons).transpose()?;
+    let upstream = args.upstream.clone().map_or_else(|| Tool::Upstream.path(), Ok)?;
     let started = Instant::now();
     let summary = run::run(&Plan {
         cases,
@@ -71,32 +79,44 @@ fn main() -> Result<ExitCode> {
         coverage: coverage.path(),
         found: Some(&args.found),
     })?;
-    tell(&summary, started);
+    let took = started.elapsed();
+    tell(&summary, took);
     let coverage = Coverage::read(&upstream, coverage.path())?;
-    let (covered, statements) = coverage.statements();
-    let percent = coverage.percent();
-    println!("upstream's sync path: {covered} of {statements} statements ran ({percent:.1} %)");
-    for block in &coverage.uncovered {
-        let Block {
-            file,
-            line,
-            end_line,
-            function,
-        } = block;
-        println!("  never ran: {file}:{line}-{end_line} ({function})");
+    let complaints = complaints(&args, reasons.as_deref(), &coverage, took);
+    for complaint in &complaints {
+        println!("{complaint}");
     }
-    let enough = args.coverage_at_least.is_none_or(|least| percent >= least);
-    if !enough {
-        println!("that is too little");
-    }
-    Ok(if enough && summary.found.is_empty() {
+    Ok(if complaints.is_empty() && summary.found.is_empty() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     })
 }
 
-fn tell(summary: &Summary, started: Instant) {
+/// Tells how much of upstream ran, and answers what is not as the arguments want it.
+fn complaints(args: &Args, reasons: Option<&[Reason]>, coverage: &Coverage, took: Duration) -> Vec<String> {
+    let (covered, statements) = coverage.statements();
+    let percent = coverage.percent();
+    println!("upstream's sync path: {covered} of {statements} statements ran ({percent:.1} %)");
+    for block in &coverage.uncovered {
+        println!("  never ran: {block}");
+    }
+    let mut complaints = Vec::new();
+    if let Some(least) = args.coverage_at_least.filter(|least| percent < *least) {
+        complaints.push(format!(
+            "{percent:.1} % of upstream's sync path is less than the {least} % of --coverage-at-least"
+        ));
+    }
+    complaints.extend(reasons.into_iter().flat_map(|reasons| coverage.wrong(reasons)));
+    if let Some(most) = args.at_most.filter(|most| took > Duration::from_secs(*most)) {
+        complaints.push(format!(
+            "comparing took {took:.1?}, longer than the {most} s of --at-most"
+        ));
+    }
+    complaints
+}
+
+fn tell(summary: &Summary, took: Duration) {
     let Summary {
         cases,
         at_once,
@@ -108,7 +128,7 @@ fn tell(summary: &Summary, started: Instant) {
         deviations,
         found,
     } = summary;
-    println!("{cases} clusters in {:.1?}", started.elapsed());
+    println!("{cases} clusters in {took:.1?}");
     println!("  {at_once} equal at once");
     println!(
         "  {searched} equal to another of upstream's possible outcomes (found within {most_runs} syncs)"
