@@ -15,6 +15,6 @@ pub use budget::{BudgetWatch, Seen, is_live, is_ready, node_of};
 pub use daemon_set::{DaemonSetBuilder, daemon_set, image_patch};
 pub use newer_api::{NewerApi, add_later_fields, later_fields};
 pub use odd::{odd_placement, odd_volumes, odd_words};
-pub use owners::{UPSTREAM_USER, Upstream};
+pub use owners::{UPSTREAM_USER, Upstream, plan_count};
 pub use picture::Picture;
 pub use rig::{DEADLINE, EXECUTOR_USER, Rig, RigOptions};

@@ -1,15 +1,15 @@
 //! Everything that a change of owner must leave as it is: the DaemonSets with their status, the revisions and the pods, as the
 //! apiserver holds them, and how much was asked of the apiserver by then.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
 use kube::{
     Api,
-    api::{ApiResource, DynamicObject, ListParams},
+    api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams},
 };
 use nodewise_testbed::AuditEvent;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::rig::Rig;
 
@@ -18,6 +18,7 @@ use crate::rig::Rig;
 pub struct Picture {
     objects: BTreeMap<String, Object>,
     audited: usize,
+    touches: usize,
 }
 
 #[derive(Debug)]
@@ -56,10 +57,42 @@ impl Rig {
                 }
             }
         }
-        Ok(Picture { objects, audited })
+        Ok(Picture {
+            objects,
+            audited,
+            touches: 0,
+        })
+    }
+
+    /// Changes a DaemonSet in a way that wakes its owner and leaves it nothing to do, and corrects the picture by that.
+    pub async fn touch(&self, picture: &mut Picture, name: &str) -> Result<()> {
+        picture.touches += 1;
+        let annotation = json!({ "example.com/touched": picture.touches.to_string() });
+        let patch = Patch::Merge(json!({ "metadata": { "annotations": annotation } }));
+        let [(group, kind, plural), ..] = RESOURCES;
+        let api = self.resource_api(group, kind, plural);
+        let mut touched = api.patch(name, &PatchParams::default(), &patch).await?;
+        // As in `objects`.
+        touched.types = None;
+        let shown = picture.objects.get_mut(&format!("{kind} {name}"));
+        shown.with_context(|| format!("the picture has no {name}"))?.value = serde_json::to_value(touched)?;
+        Ok(())
     }
 
     async fn objects(&self, group: &str, kind: &str, plural: &str) -> Result<Vec<DynamicObject>> {
+        let list = self
+            .resource_api(group, kind, plural)
+            .list(&ListParams::default())
+            .await;
+        let mut items = list.with_context(|| format!("listing {plural}"))?.items;
+        // Not every answer repeats them, and they are known.
+        for object in &mut items {
+            object.types = None;
+        }
+        Ok(items)
+    }
+
+    fn resource_api(&self, group: &str, kind: &str, plural: &str) -> Api<DynamicObject> {
         let resource = ApiResource {
             group: group.to_owned(),
             version: "v1".to_owned(),
@@ -71,9 +104,7 @@ impl Rig {
             kind: kind.to_owned(),
             plural: plural.to_owned(),
         };
-        let api: Api<DynamicObject> = Api::namespaced_with(self.client(), "default", &resource);
-        let list = api.list(&ListParams::default()).await;
-        Ok(list.with_context(|| format!("listing {plural}"))?.items)
+        Api::namespaced_with(self.client(), "default", &resource)
     }
 
     /// Fails unless these DaemonSets, their revisions and their pods are the very same objects in the very same version as in
@@ -98,8 +129,8 @@ impl Rig {
         Ok(())
     }
 
-    /// Fails if anybody has asked for a change of a DaemonSet, a revision or a pod since the picture, also if it was refused, or
-    /// if `owner` has asked for any change at all.
+    /// Fails if anybody has asked for a change of a DaemonSet, a revision or a pod since the picture, also if it was refused and
+    /// not counting those by [`Rig::touch`], or if `owner` has asked for any change at all.
     pub async fn expect_no_writes(&self, picture: &Picture, owner: &str) -> Result<()> {
         let wrote = |event: &&AuditEvent| {
             let concerned = RESOURCES.iter().any(|(.., plural)| *plural == event.resource);
@@ -110,8 +141,18 @@ impl Rig {
             events.iter().any(|event| event.user == owner),
             "the audit log does not know {owner} since the picture"
         );
-        let writes: Vec<_> = events.iter().filter(wrote).collect();
+        let is_touch = |event: &&AuditEvent| {
+            event.verb == "patch"
+                && event.resource == "daemonsets"
+                && event.subresource.is_empty()
+                && event.user != owner
+        };
+        let (touches, writes): (Vec<_>, Vec<_>) = events.iter().filter(wrote).partition(is_touch);
         ensure!(writes.is_empty(), "there were writes: {writes:#?}");
+        ensure!(
+            touches.len() == picture.touches,
+            "somebody else changed DaemonSets, too: {touches:#?}"
+        );
         Ok(())
     }
 
@@ -126,5 +167,17 @@ impl Picture {
     #[must_use]
     pub fn count(&self, kind: &str) -> usize {
         self.objects.values().filter(|object| object.kind == kind).count()
+    }
+
+    /// The longest minReadySeconds of its DaemonSets.
+    #[must_use]
+    pub fn longest_min_ready(&self) -> Duration {
+        let seconds = self.objects.values().filter_map(|object| {
+            let of_daemon_set = object.kind == RESOURCES[0].1;
+            of_daemon_set
+                .then(|| object.value["spec"]["minReadySeconds"].as_u64())
+                .flatten()
+        });
+        Duration::from_secs(seconds.max().unwrap_or(0))
     }
 }

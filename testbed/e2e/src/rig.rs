@@ -277,6 +277,17 @@ impl Rig {
         self.plane.create_nodes(count).await
     }
 
+    /// Gives a label of the first node another value, one that nothing looks at.
+    pub async fn label_a_node(&self) -> Result<()> {
+        let node = self.node_names().await?.into_iter().next().context("a node")?;
+        let api: Api<Node> = Api::all(self.client());
+        let version = api.get_metadata(&node).await?.metadata.resource_version;
+        let patch = json!({ "metadata": { "labels": { "example.com/seen": version } } });
+        api.patch_metadata(&node, &PatchParams::default(), &Patch::Merge(patch))
+            .await?;
+        Ok(())
+    }
+
     /// Makes a pod fail.
     pub async fn fail_pod(&self, name: &str) -> Result<()> {
         self.plane
