@@ -132,6 +132,7 @@ func (t *trial) do(ctx context.Context) (*outcome, error) {
 		o.Error = told(err)
 	}
 	o.Calls = append([]recordedCall{}, t.api.calls...)
+	o.Sequence = sequence(t.api.calls)
 	o.Events = append([]recordedEvent{}, t.recorder.events...)
 	o.Requeue = append([]float64{}, t.queue.requeue...)
 	if left, exists, err := t.expectations.GetExpectations(t.key); err != nil {

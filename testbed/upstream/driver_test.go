@@ -64,6 +64,26 @@ func TestErrorsThatDifferInOrderAreTheSame(t *testing.T) {
 	}
 }
 
+// Pods are created and deleted at once, and all else in turn.
+func TestSequence(t *testing.T) {
+	outdated := newDaemonSet(func(ds *apps.DaemonSet) { ds.Spec.Template.Spec.Containers[0].Image = "logs:0" })
+	f := fixture{
+		nodes: []*core.Node{newNode("a"), newNode("b"), newNode("c"), newNode("d")},
+		pods: []*core.Pod{
+			newPod("a1", "a", failed), newPod("b1", "b", failed), newPod("c1", "c", orphaned),
+		},
+		change: func(s *spec) {
+			s.Revisions = []revisionSpec{newRevision(t, outdated, "logs-old", 1)}
+			limit := newDaemonSet(func(ds *apps.DaemonSet) { ds.Spec.RevisionHistoryLimit = ptr.To[int32](0) })
+			s.DaemonSets = encodedAll(t, []*apps.DaemonSet{limit})
+		},
+	}
+	want := []string{"create-revision", "adopt-pod", "pods", "delete-revision", "update-status"}
+	if got := ask(t, f).Sequence; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // Upstream prints the pointers to two numbers in place of the numbers.
 func TestAddressesAreNoDifference(t *testing.T) {
 	f := fixture{change: func(s *spec) {

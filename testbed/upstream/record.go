@@ -17,10 +17,25 @@ type outcome struct {
 	Panic        string          `json:"panic,omitempty"`
 	Error        string          `json:"error,omitempty"`
 	Calls        []recordedCall  `json:"calls"`
+	Sequence     []string        `json:"sequence"`
 	Events       []recordedEvent `json:"events"`
 	Requeue      []float64       `json:"requeue"`
 	Expectations *outstanding    `json:"expectations"`
 	Backoff      []backoffEntry  `json:"backoff"`
+}
+
+// sequence tells in which order kinds of writes came: one word for calls of one kind in a row. Pods are created and deleted by
+// many goroutines at once, so that these are one kind.
+func sequence(calls []recordedCall) []string {
+	words := []string{}
+	for _, call := range calls {
+		word := call.Op
+		if word == "create-pod" || word == "delete-pod" {
+			word = "pods"
+		}
+		words = append(words, word)
+	}
+	return slices.Compact(words)
 }
 
 // recordedEvent is an event as an outcome tells it.

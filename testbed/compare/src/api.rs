@@ -79,14 +79,18 @@ impl FakeApi {
         })))
     }
 
-    /// Every write and every event so far, sorted.
+    /// Every write so far, in the order in which they came.
     #[must_use]
-    pub(crate) fn recorded(&self) -> (Vec<Call>, Vec<Event>) {
-        let api = self.api();
-        let (mut calls, mut events) = (api.calls.clone(), api.events.clone());
-        calls.sort_unstable();
+    pub(crate) fn calls(&self) -> Vec<Call> {
+        self.api().calls.clone()
+    }
+
+    /// Every event so far, sorted.
+    #[must_use]
+    pub(crate) fn events(&self) -> Vec<Event> {
+        let mut events = self.api().events.clone();
         events.sort_unstable();
-        (calls, events)
+        events
     }
 
     fn api(&self) -> MutexGuard<'_, Api> {

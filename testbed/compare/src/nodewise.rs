@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::api::FakeApi;
 use crate::case::{self, Case};
-use crate::outcome::{Outcome, Outstanding};
+use crate::outcome::{Outcome, Outstanding, sequence};
 
 /// Which deviations are on.
 #[derive(Clone, Debug, Default)]
@@ -163,7 +163,9 @@ impl Nodewise {
             reconciler.state.lock().store.apply(bookmark);
             ending = self.runtime.block_on(reconciler.reconcile(&key));
         }
-        let (calls, events) = api.recorded();
+        let mut calls = api.calls();
+        let sequence = sequence(&calls);
+        calls.sort_unstable();
         let mut state = reconciler.state.lock();
         let (adds, dels) = state.holdings.outstanding(&key);
         let left = state.holdings.get(&key, &uid);
@@ -179,7 +181,8 @@ impl Nodewise {
                 panic: None,
                 error,
                 calls,
-                events,
+                sequence,
+                events: api.events(),
                 requeue: after.into_iter().map(|after| after.as_secs_f64()).collect(),
                 expectations: Some(Outstanding {
                     adds: i64::try_from(adds)?,
@@ -446,6 +449,7 @@ mod tests {
                 ("update-status", "foo", 200),
             ]
         );
+        assert_eq!(outcome.sequence, ["create-revision", "pods", "update-status"]);
         assert_eq!(outcome.error, None);
         assert_eq!(outcome.expectations, Some(Outstanding { adds: 2, dels: 0 }));
         assert_eq!(outcome.events[0].message, "Created pod: foo-@n1");

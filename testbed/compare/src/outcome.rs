@@ -16,6 +16,8 @@ pub struct Outcome {
     pub error: Option<String>,
     /// Every call to the API but the reads, sorted.
     pub calls: Vec<Call>,
+    /// In which order the kinds of these calls came; see [`sequence`].
+    pub sequence: Vec<String>,
     /// Every event, sorted.
     pub events: Vec<Event>,
     /// When the controller wants to look again, in seconds; sorted.
@@ -41,6 +43,19 @@ pub struct Call {
     pub code: u16,
 }
 
+/// In which order kinds of calls came: one word for calls of one kind in a row. Pods are created and deleted many at a time,
+/// so that these are one kind.
+#[must_use]
+pub fn sequence(calls: &[Call]) -> Vec<String> {
+    let words = calls.iter().map(|call| match call.op.as_str() {
+        "create-pod" | "delete-pod" => "pods".to_owned(),
+        op => op.to_owned(),
+    });
+    let mut words: Vec<_> = words.collect();
+    words.dedup();
+    words
+}
+
 /// A Kubernetes Event about the DaemonSet.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Event {
@@ -60,4 +75,28 @@ pub struct Outstanding {
     pub adds: i64,
     /// Deletes; likewise.
     pub dels: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_of_calls_is_one_word_and_pods_are_of_one_kind() {
+        let ops = [
+            "adopt-pod",
+            "adopt-pod",
+            "delete-pod",
+            "create-pod",
+            "delete-pod",
+            "adopt-pod",
+        ];
+        let calls = ops.map(|op| Call {
+            op: op.to_owned(),
+            name: String::new(),
+            body: String::new(),
+            code: 200,
+        });
+        assert_eq!(sequence(&calls), ["adopt-pod", "pods", "adopt-pod"]);
+    }
 }

@@ -180,7 +180,7 @@ mod tests {
     /// A program that is slow the first time: it answers the first request when the second arrives. Answers carry the
     /// number of the process and that of the request.
     const LATE: &str = r#"
-        answer() { echo '{"outcomes": [{"error": "'$1'", "calls": [], "events": [], "requeue": [], "backoff": []}]}'; }
+        answer() { echo '{"outcomes": [{"error": "'$1'", "calls": [], "sequence": [], "events": [], "requeue": [], "backoff": []}]}'; }
         read -r _
         if [ ! -e "$GOCOVERDIR/started" ]; then
             : > "$GOCOVERDIR/started"
@@ -235,7 +235,7 @@ mod tests {
         let dies = r#"
             read -r _
             [ -e "$GOCOVERDIR/died" ] || { : > "$GOCOVERDIR/died"; exit 3; }
-            echo '{"outcomes": [{"calls": [], "events": [], "requeue": [], "backoff": []}]}'"#;
+            echo '{"outcomes": [{"calls": [], "sequence": [], "events": [], "requeue": [], "backoff": []}]}'"#;
         let mut upstream = script(dies, folder.path(), PATIENCE);
         let error = asked(&mut upstream, 7).expect_err("it dies");
         assert_eq!(
