@@ -19,8 +19,6 @@ impl Limits {
     pub const ITEM_BYTES: usize = 1 << 20;
     /// Bytes of one object that travels as JSON: more than the apiserver takes in a request.
     pub const OBJECT_BYTES: usize = 4 << 20;
-    /// Bytes of all revisions' JSON in one snapshot: read, it takes many times its bytes.
-    pub const REVISION_BYTES: usize = 16 << 20;
     /// Entries of a list that is walked for every node or pod: labels, taints, tolerations, what a selector or an affinity
     /// asks for. Two such lists multiply; no cluster has a tenth of it.
     pub const LIST_ENTRIES: usize = 1_024;

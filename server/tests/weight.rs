@@ -2,13 +2,19 @@
 
 mod support;
 
+use std::collections::BTreeMap;
+
+use nodewise_executor::event as executor;
 use nodewise_proto::v1;
-use nodewise_server::{Config, Request, decode};
+use nodewise_server::{Config, Request, decode, never};
 use prost::Message as _;
-use serde_json::json;
-use support::{Cluster, Form, Server};
+use serde_json::{Value, json};
+use support::{Cluster, Form, Server, actions, engine};
 use tonic::Code;
 use tonic_types::StatusExt as _;
+
+/// Where a DaemonSet is.
+const OBJECT: &str = "snapshot.workload.daemon_set.object";
 
 /// Entries of the list in question.
 const MANY: usize = 150_000;
@@ -46,19 +52,22 @@ fn many_small_parts_are_refused() {
             ..Default::default()
         }]
     };
-    let template = |text: &str| {
-        let object = Cluster::empty(0)
-            .daemon_set
-            .to_string()
-            .replace("\"dnsPolicy\"", &format!("\"x\":{text},\"dnsPolicy\""));
-        settled_with(|snapshot| {
-            let kind = v1::workload::Kind::DaemonSet(v1::DaemonSet {
-                object: object.into(),
-            });
-            snapshot.workload = Some(v1::Workload { kind: Some(kind) });
-        })
+    let template = |field: &str, value: Value| {
+        let mut cluster = Cluster::settled(2);
+        cluster.daemon_set["spec"]["template"]["spec"][field] = value;
+        cluster.request(1, Form::Inline).encode_to_vec()
     };
-    let objects = json!(vec![json!({"a": 0}); 50_000]).to_string();
+    let labels: BTreeMap<_, _> = (0..MANY).map(|number| (number.to_string(), "")).collect();
+    let annotated = |field: &str| {
+        let mut cluster = Cluster::settled(2);
+        let object = if field == "annotations" {
+            &mut cluster.daemon_set
+        } else {
+            &mut cluster.revisions[0]
+        };
+        object["metadata"][field] = json!(labels);
+        cluster.request(1, Form::Inline).encode_to_vec()
+    };
     let table = [
         ("undelivered_reports", [0x1a, 0].repeat(MANY)),
         (
@@ -109,7 +118,15 @@ fn many_small_parts_are_refused() {
                 ..Default::default()
             }),
         ),
-        ("snapshot.workload.daemon_set.object", template(&objects)),
+        (OBJECT, template("tolerations", json!(vec![json!({}); MANY]))),
+        (
+            OBJECT,
+            template("affinity", json!({"nodeAffinity": vec![json!({}); MANY]})),
+        ),
+        (OBJECT, template("nodeSelector", json!(labels))),
+        (OBJECT, template("args", json!("<".repeat(MANY * 4)))),
+        (OBJECT, annotated("annotations")),
+        ("snapshot.revisions.object", annotated("labels")),
     ];
     for (field, bytes) in table {
         assert_eq!(refused::<v1::PlanRequest>(bytes), field, "{field}");
@@ -129,6 +146,137 @@ fn real_clusters_are_taken_however_large() {
             let decoded = decode::<v1::PlanRequest>(request.encode_to_vec().into());
             assert_eq!(decoded.expect("a request"), request);
         }
+    }
+}
+
+/// A DaemonSet whose container has these arguments and this environment.
+fn running(args: &str, env: impl IntoIterator<Item = Value>) -> Cluster {
+    let mut cluster = Cluster::settled(2);
+    let container = &mut cluster.daemon_set["spec"]["template"]["spec"]["containers"][0];
+    container["args"] = json!([args]);
+    container["env"] = env.into_iter().collect();
+    cluster
+}
+
+/// As many variables of about fifty bytes each.
+fn variables(count: usize) -> impl Iterator<Item = Value> {
+    (0..count)
+        .map(|number| json!({"name": format!("VARIABLE_{number:05}"), "value": format!("value-{number:05}")}))
+}
+
+/// With so many revisions besides, each of a template of its own.
+fn with_history(mut cluster: Cluster, count: usize) -> Cluster {
+    for number in 0..count {
+        let mut revision = cluster.revisions[0].clone();
+        revision["metadata"]["name"] = json!(format!("node-agent-{number}"));
+        revision["metadata"]["uid"] = json!(format!("uid-{number}"));
+        revision["revision"] = json!(number + 2);
+        let mut template = cluster.daemon_set["spec"]["template"].clone();
+        template["metadata"]["annotations"] = json!({"round": number.to_string()});
+        revision["data"] = json!({"spec": {"template": template}});
+        cluster.revisions.push(revision);
+    }
+    cluster
+}
+
+/// As an apiserver serves it: with who wrote which field.
+fn served(mut object: Value) -> Value {
+    fn fields(value: &Value) -> Value {
+        let members = value
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(key, value)| (format!("f:{key}"), fields(value)));
+        let items = value
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|item| (format!("k:{}", json!({"name": item["name"]})), fields(item)));
+        members.chain(items).collect::<serde_json::Map<_, _>>().into()
+    }
+    object["metadata"]["managedFields"] = json!([{"manager": "kubectl", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": fields(&object)}]);
+    object
+}
+
+/// What an apiserver stores is planned for: of one object about 1.5 MiB.
+#[test]
+fn objects_are_taken_however_large() {
+    let table = [
+        (
+            "99 kB of variables",
+            with_history(running("", variables(2_000)), 11),
+        ),
+        (
+            "8 kB, a thousand times",
+            with_history(running("", variables(150)), 1_000),
+        ),
+        ("all that fits", with_history(running("", variables(28_000)), 2)),
+        (
+            "short variables",
+            running("", (0..40_000).map(|_| json!({"name": "A", "value": "b"}))),
+        ),
+        (
+            "a configuration as argument",
+            with_history(running(&"key: value # a line\n".repeat(50_000), []), 3),
+        ),
+        (
+            "a page as argument",
+            running(&"<p>One of many lines of a page</p>\n".repeat(25_000), []),
+        ),
+        ("small objects", running("", vec![json!({"a": 0}); 150_000])),
+        ("an affinity to nodes by name", {
+            let names: Vec<_> = (0..16_384)
+                .map(|number| format!("ip-10-0-0-{number}.internal"))
+                .collect();
+            let mut cluster = running("", []);
+            cluster.daemon_set["spec"]["template"]["spec"]["affinity"] = json!({"nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+                    {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": names}]},
+                ]},
+            }});
+            cluster
+        }),
+        ("an annotation", {
+            let mut cluster = Cluster::settled(2);
+            cluster.daemon_set["metadata"]["annotations"]["note"] = json!("x".repeat(256 << 10));
+            cluster
+        }),
+    ];
+    for (what, cluster) in table {
+        for (form, cluster) in [("projected", cluster.clone()), ("served", as_served(cluster))] {
+            let bytes = cluster.request(1, Form::Inline).encode_to_vec();
+            let request = decode::<v1::PlanRequest>(bytes.into())
+                .unwrap_or_else(|status| panic!("{what}, {form}: {status}"));
+            let plan = engine()
+                .plan(request, &never)
+                .unwrap_or_else(|refusal| panic!("{what}, {form}: {refusal:?}"));
+            let plan = plan.plan.expect("a plan");
+            let creates =
+                actions(&plan).any(|action| matches!(action.kind, Some(v1::action::Kind::CreateRevision(_))));
+            assert!(
+                creates || what == "an annotation",
+                "{what}, {form}: a new template is a new revision"
+            );
+        }
+    }
+}
+
+fn as_served(cluster: Cluster) -> Cluster {
+    Cluster {
+        daemon_set: served(cluster.daemon_set),
+        revisions: cluster.revisions.into_iter().map(served).collect(),
+        ..cluster
+    }
+}
+
+#[test]
+fn the_executor_leaves_out_who_wrote_which_field() {
+    let cluster = with_history(running("", variables(1_000)), 1);
+    let projected = executor::DaemonSet::from_json(&served(cluster.daemon_set.clone())).expect("a DaemonSet");
+    assert_eq!(projected.object, cluster.daemon_set.to_string());
+    for revision in cluster.revisions {
+        let projected = executor::Revision::from_json(&served(revision.clone())).expect("a revision");
+        assert_eq!(projected.object, revision.to_string());
     }
 }
 

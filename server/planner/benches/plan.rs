@@ -53,7 +53,7 @@ fn no_pod_yet(bencher: Bencher, nodes: usize) {
 #[divan::bench(args = NODES)]
 fn rolling_update(bencher: Bencher, nodes: usize) {
     let mut snapshot = settled(nodes, 1, Scheduling::default());
-    snapshot.daemon_set.template = template("img:2");
+    snapshot.daemon_set.template = template("img:2").into();
     measure(bencher, &snapshot, nodes);
 }
 
@@ -123,7 +123,7 @@ fn created_revisions(plan: &Plan) -> Vec<Revision> {
                 created: None,
                 deleting: false,
                 number: object["revision"].as_i64().expect("a revision has a number"),
-                data: object["data"].clone(),
+                data: object["data"].clone().into(),
                 read_after_name_collision: false,
             })
         }
@@ -177,7 +177,7 @@ fn daemon_set(scheduling: Scheduling) -> DaemonSet {
             match_labels: Some(vec![("app".to_owned(), "agent".to_owned())]),
             match_expressions: None,
         }),
-        template: template("img:1"),
+        template: template("img:1").into(),
         scheduling,
         strategy: UpdateStrategy::RollingUpdate(Some(RollingUpdate {
             max_unavailable: Some(IntOrString::String("10%".to_owned())),

@@ -1,9 +1,10 @@
 //! What the unit tests build their cases from.
 
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
+    json::Json,
     manifest::HASH_LABEL,
     snapshot::{
         ControllerRef, DaemonSet, Labels, Node, Options, Pod, PodPhase, Revision, RollingUpdate, Scheduling,
@@ -28,7 +29,8 @@ pub(crate) fn daemon_set() -> DaemonSet {
         template: json!({
             "metadata": {"labels": {"app": "foo"}},
             "spec": {"containers": [{"name": "c", "image": "img:1", "resources": {}}]},
-        }),
+        })
+        .into(),
         scheduling: Scheduling::default(),
         strategy: UpdateStrategy::RollingUpdate(Some(RollingUpdate::default())),
         min_ready_seconds: 0,
@@ -36,6 +38,13 @@ pub(crate) fn daemon_set() -> DaemonSet {
         status: Status::default(),
         collision_count: None,
     }
+}
+
+/// Changes a JSON text as a tree.
+pub(crate) fn edit(json: &mut Json, change: impl FnOnce(&mut Value)) {
+    let mut value = json.to_value();
+    change(&mut value);
+    *json = value.into();
 }
 
 /// The controller reference of what a workload owns.

@@ -15,6 +15,7 @@ pub mod explain;
 #[cfg(test)]
 mod fixtures;
 mod gate;
+pub mod json;
 mod manifest;
 mod moves;
 mod names;

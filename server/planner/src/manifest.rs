@@ -2,12 +2,12 @@
 //!
 //! It is made from the template as served, so that fields newer than this program reach the pods.
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::{
-    canonical,
     claims::owner_reference,
     eligibility::automatic_tolerations,
+    json::{Json, Object, Part, rewrite, write_list, write_string},
     plan::PodManifest,
     snapshot::{DaemonSet, Deviation, Options},
 };
@@ -18,6 +18,12 @@ pub(crate) const HASH_LABEL: &str = "controller-revision-hash";
 pub(crate) const GENERATION_LABEL: &str = "pod-template-generation";
 /// The annotation of the workload that tells its template generation.
 const GENERATION_ANNOTATION: &str = "deprecated.daemonset.template.generation";
+/// Of an affinity what the workload's own scheduling replaces.
+const REQUIRED_TERMS: [&str; 3] = [
+    "nodeAffinity",
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "nodeSelectorTerms",
+];
 /// Where [`aim_at_one_node`] leaves a place for the node's name.
 const NODE_NAME_POINTER: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution\
                                  /nodeSelectorTerms/0/matchFields/0/values/0";
@@ -35,127 +41,144 @@ pub(crate) fn template_generation(ds: &DaemonSet) -> Option<i64> {
 ///
 /// With derived names the executor sets `metadata.name`; without them the apiserver generates one (D-70).
 pub(crate) fn pod_manifest(ds: &DaemonSet, current_hash: &str, options: &Options) -> PodManifest {
-    let mut metadata = pod_metadata(ds, current_hash);
-    if !options.deviates(Deviation::IdempotentCreates) {
-        metadata.insert("generateName".to_owned(), format!("{}-", ds.name).into());
-    }
-    let mut spec = member(&ds.template, "spec").cloned().unwrap_or_default();
-    add_tolerations(&mut spec, ds.scheduling.host_network);
-    aim_at_one_node(&mut spec);
-    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec});
+    let mut out = String::with_capacity(ds.template.as_str().len() + 2_048);
+    let mut pod = Object::begin(&mut out);
+    pod.member("apiVersion").push_str(r#""v1""#);
+    pod.member("kind").push_str(r#""Pod""#);
+    write_metadata(pod.member("metadata"), ds, current_hash, options);
+    write_spec(pod.member("spec"), ds);
+    pod.end();
     PodManifest {
-        json: canonical::to_bytes(&pod),
+        json: out.into_bytes(),
         node_name_pointers: vec![NODE_NAME_POINTER.to_owned()],
     }
 }
 
+/// Whether the template has labels.
+pub(crate) fn has_template_labels(ds: &DaemonSet) -> bool {
+    template_labels(ds).members().next().is_some()
+}
+
 /// The labels of the template, as it has them.
-pub(crate) fn template_labels(ds: &DaemonSet) -> Map<String, Value> {
-    let metadata = member(&ds.template, "metadata");
-    metadata
-        .and_then(|metadata| metadata.get("labels"))
-        .and_then(Value::as_object)
-        .cloned()
-        .unwrap_or_default()
+fn template_labels(ds: &DaemonSet) -> Part<'_> {
+    ds.template.part().object("metadata").object("labels")
+}
+
+/// Writes the labels of the template, and in the place of its own of these names, which are sorted, those that have a value.
+pub(crate) fn write_labels(out: &mut String, ds: &DaemonSet, labels: &[(&str, Option<&str>)]) {
+    let keys: Vec<_> = labels.iter().map(|(key, _)| *key).collect();
+    rewrite(out, template_labels(ds), &keys, |written, key, old| {
+        let new = labels.iter().find(|(label, _)| *label == key);
+        match (new.and_then(|(_, value)| *value), old) {
+            (Some(value), _) => write_string(written.member(key), value),
+            (None, Some(old)) => written.member(key).push_str(old.text()),
+            (None, None) => {}
+        }
+    });
+}
+
+/// Writes who owns what the workload creates.
+pub(crate) fn write_owner(out: &mut String, ds: &DaemonSet) {
+    write_list(out, [owner_reference(ds)], |out, owner| {
+        out.push_str(Json::from(owner).as_str());
+    });
 }
 
 /// Of the template's metadata only labels, annotations and finalizers reach the pod.
-fn pod_metadata(ds: &DaemonSet, current_hash: &str) -> Map<String, Value> {
-    let mut labels = template_labels(ds);
-    if let Some(generation) = template_generation(ds) {
-        labels.insert(GENERATION_LABEL.to_owned(), generation.to_string().into());
+fn write_metadata(out: &mut String, ds: &DaemonSet, current_hash: &str, options: &Options) {
+    let template = ds.template.part().object("metadata");
+    let mut metadata = Object::begin(out);
+    for key in ["annotations", "finalizers"] {
+        if let Some(value) = template.get(key).filter(|value| !value.is_null()) {
+            metadata.member(key).push_str(value.text());
+        }
     }
-    if !current_hash.is_empty() {
-        labels.insert(HASH_LABEL.to_owned(), current_hash.into());
+    if !options.deviates(Deviation::IdempotentCreates) {
+        write_string(metadata.member("generateName"), &format!("{}-", ds.name));
     }
-    let copied = ["annotations", "finalizers"].into_iter().filter_map(|key| {
-        let value = member(&ds.template, "metadata")?.get(key)?;
-        (!value.is_null()).then(|| (key.to_owned(), value.clone()))
-    });
-    let own = [
-        ("labels", Value::Object(labels)),
-        ("ownerReferences", json!([owner_reference(ds)])),
+    let generation = template_generation(ds).map(|generation| generation.to_string());
+    let labels = [
+        (HASH_LABEL, Some(current_hash).filter(|hash| !hash.is_empty())),
+        (GENERATION_LABEL, generation.as_deref()),
     ];
-    own.map(|(key, value)| (key.to_owned(), value))
-        .into_iter()
-        .chain(copied)
-        .collect()
+    write_labels(metadata.member("labels"), ds, &labels);
+    write_owner(metadata.member("ownerReferences"), ds);
+    metadata.end();
+}
+
+fn write_spec(out: &mut String, ds: &DaemonSet) {
+    let spec = ds.template.part().object("spec");
+    rewrite(out, spec, &["affinity", "tolerations"], |written, key, old| {
+        let (out, old) = (written.member(key), old.unwrap_or(Part::EMPTY));
+        match key {
+            "affinity" => aim_at_one_node(out, old, &REQUIRED_TERMS),
+            _ => write_tolerations(out, old, ds.scheduling.host_network),
+        }
+    });
 }
 
 /// Adds the automatic tolerations (D-19): each takes the place of every equal one, and so drops its seconds, or comes last.
-fn add_tolerations(spec: &mut Map<String, Value>, host_network: bool) {
-    let mut tolerations = match spec.remove("tolerations") {
-        Some(Value::Array(tolerations)) => tolerations,
-        _ => Vec::new(),
-    };
-    for (key, effect) in automatic_tolerations(host_network) {
-        let automatic = json!({"effect": effect, "key": key, "operator": "Exists"});
-        let mut added = false;
-        for equal in tolerations
-            .iter_mut()
-            .filter(|own| is_same_toleration(own, &automatic))
-        {
-            equal.clone_from(&automatic);
-            added = true;
-        }
-        if !added {
-            tolerations.push(automatic);
+fn write_tolerations(out: &mut String, tolerations: Part<'_>, host_network: bool) {
+    let automatic: Vec<Json> = automatic_tolerations(host_network)
+        .map(|(key, effect)| json!({"effect": effect, "key": key, "operator": "Exists"}).into())
+        .collect();
+    let automatic = || automatic.iter().map(Json::part);
+    let mut list: Vec<_> = tolerations
+        .items()
+        .map(|own| {
+            automatic()
+                .find(|equal| is_same_toleration(own, *equal))
+                .unwrap_or(own)
+        })
+        .collect();
+    for toleration in automatic() {
+        if !list.contains(&toleration) {
+            list.push(toleration);
         }
     }
-    spec.insert("tolerations".to_owned(), tolerations.into());
+    write_list(out, list, |out, toleration| out.push_str(toleration.text()));
 }
 
 /// Equal but for the seconds; an absent string is an empty one.
-fn is_same_toleration(a: &Value, b: &Value) -> bool {
-    fn text<'a>(toleration: &'a Value, key: &str) -> &'a str {
-        toleration.get(key).and_then(Value::as_str).unwrap_or_default()
-    }
+fn is_same_toleration(a: Part<'_>, b: Part<'_>) -> bool {
+    let text = |toleration: Part<'_>, key| {
+        toleration
+            .get(key)
+            .unwrap_or(Part::EMPTY)
+            .string_text()
+            .to_owned()
+    };
     ["key", "operator", "value", "effect"]
-        .iter()
+        .into_iter()
         .all(|key| text(a, key) == text(b, key))
 }
 
 /// Leaves the scheduler one node, whose name is still open (D-68). What the template required of nodes has been decided
-/// and is replaced; its other affinities and its nodeSelector stay.
-fn aim_at_one_node(spec: &mut Map<String, Value>) {
-    let field = json!({"key": "metadata.name", "operator": "In", "values": [""]});
-    update_object(spec, "affinity", |affinity| {
-        update_object(affinity, "nodeAffinity", |node_affinity| {
-            update_object(
-                node_affinity,
-                "requiredDuringSchedulingIgnoredDuringExecution",
-                |required| {
-                    required.insert("nodeSelectorTerms".to_owned(), json!([{"matchFields": [field]}]));
-                },
-            );
-        });
-    });
-}
-
-fn member<'a>(value: &'a Value, key: &str) -> Option<&'a Map<String, Value>> {
-    value.get(key)?.as_object()
-}
-
-/// Updates the object under a key; anything else there gives way to an empty one.
-fn update_object(parent: &mut Map<String, Value>, key: &str, update: impl FnOnce(&mut Map<String, Value>)) {
-    let mut object = match parent.remove(key) {
-        Some(Value::Object(object)) => object,
-        _ => Map::new(),
-    };
-    update(&mut object);
-    parent.insert(key.to_owned(), Value::Object(object));
+/// and is replaced; its other affinities and its nodeSelector stay. `path` leads to what is replaced.
+fn aim_at_one_node(out: &mut String, part: Part<'_>, path: &[&str]) {
+    match path {
+        [] => out.push_str(r#"[{"matchFields":[{"key":"metadata.name","operator":"In","values":[""]}]}]"#),
+        [key, rest @ ..] => rewrite(out, part, &[key], |written, key, old| {
+            aim_at_one_node(written.member(key), old.unwrap_or(Part::EMPTY), rest);
+        }),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
-    use crate::fixtures::{daemon_set, pairs};
+    use crate::{
+        canonical,
+        fixtures::{daemon_set, pairs},
+    };
 
     /// The manifest of a template's pods.
     fn pod(template: Value, hash: &str) -> Value {
         pod_of(
             &DaemonSet {
-                template,
+                template: template.into(),
                 ..daemon_set()
             },
             hash,
@@ -248,13 +271,13 @@ mod tests {
             })
         };
         let plain = DaemonSet {
-            template: template.clone(),
+            template: template.clone().into(),
             ..daemon_set()
         };
         assert_eq!(metadata(&plain, "h"), labels("h", "mine"), "no generation");
         assert_eq!(metadata(&plain, ""), labels("mine", "mine"), "no hash");
         let generated = DaemonSet {
-            template,
+            template: template.into(),
             ..with_generation("3")
         };
         assert_eq!(metadata(&generated, "h"), labels("h", "3"));

@@ -155,7 +155,7 @@ pub(crate) fn finished_event(namespace: &str, delete: &Delete<'_>) -> Option<Act
 
 /// Whether the pods to create would have no label at all, in which case none is created (D-66).
 pub(crate) fn lack_labels(ds: &DaemonSet, hash: &str) -> bool {
-    hash.is_empty() && manifest::template_labels(ds).is_empty() && manifest::template_generation(ds).is_none()
+    hash.is_empty() && !manifest::has_template_labels(ds) && manifest::template_generation(ds).is_none()
 }
 
 /// Names pods so that the same decision twice gives the same name, whatever else of the node the caches show meanwhile.

@@ -1,13 +1,14 @@
 //! The workload's ControllerRevisions (chapter 9): which one is current, and what must be written so that it is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     batches, canonical,
     claims::{self, Claim},
-    manifest::{HASH_LABEL, template_labels},
+    json::{Json, Object, append, write_string},
+    manifest::{self, HASH_LABEL},
     names,
     plan::{Action, ActionKind, Batch, Collision, ObjectRef, Reason},
     snapshot::{DaemonSet, Deviation, Pod, Revision, Snapshot},
@@ -63,7 +64,7 @@ pub(crate) fn resolve<'a>(snapshot: &'a Snapshot, owned_pods: &[&'a Pod]) -> Res
     };
     let claimed = resolution.claim(snapshot);
     resolution.add_missing_labels(&claimed);
-    // Values, not bytes: whoever reads JSON cannot see how the server's strings are escaped (D-59).
+    // Both in the one form: whoever reads JSON cannot see how the server's strings are escaped (D-59).
     let (current, old): (Vec<_>, Vec<_>) = claimed.into_iter().partition(|revision| revision.data == data);
     let next = old
         .last()
@@ -247,9 +248,9 @@ impl<'a> Resolution<'a> {
     }
 
     /// No revision has the present template: creates one, unless its name is known to be taken (D-60, D-62).
-    fn create(&mut self, snapshot: &'a Snapshot, data: &Value, number: i64) {
+    fn create(&mut self, snapshot: &'a Snapshot, data: &Json, number: i64) {
         let ds = &snapshot.daemon_set;
-        let hash = names::revision_hash(&canonical::to_bytes(data), ds.collision_count);
+        let hash = names::revision_hash(data.as_str().as_bytes(), ds.collision_count);
         let name = self.revision_name(snapshot, &hash);
         let taken = snapshot
             .revisions
@@ -383,29 +384,34 @@ fn halt(snapshot: &Snapshot, name: &str) -> Halt {
 }
 
 /// A new ControllerRevision (D-60). The annotations are the workload's of this moment.
-fn manifest(ds: &DaemonSet, name: &str, hash: &str, data: &Value, number: i64) -> Vec<u8> {
-    let mut labels = template_labels(ds);
-    labels.insert(HASH_LABEL.to_owned(), hash.into());
-    let mut manifest = json!({
-        "apiVersion": "apps/v1",
-        "kind": "ControllerRevision",
-        "metadata": {
-            "name": name,
-            "namespace": ds.namespace,
-            "labels": labels,
-            "ownerReferences": [claims::owner_reference(ds)],
-        },
-        "data": data,
-        "revision": number,
-    });
+fn manifest(ds: &DaemonSet, name: &str, hash: &str, data: &Json, number: i64) -> Vec<u8> {
+    let annotations: usize = ds
+        .annotations
+        .iter()
+        .map(|(key, value)| key.len() + value.len())
+        .sum();
+    let mut out = String::with_capacity(data.as_str().len() + 2 * annotations + 2_048);
+    let mut revision = Object::begin(&mut out);
+    revision.member("apiVersion").push_str(r#""apps/v1""#);
+    revision.member("data").push_str(data.as_str());
+    revision.member("kind").push_str(r#""ControllerRevision""#);
+    let mut metadata = Object::begin(revision.member("metadata"));
     if !ds.annotations.is_empty() {
-        manifest["metadata"]["annotations"] = ds
-            .annotations
-            .iter()
-            .map(|(key, value)| (key.as_str(), value.as_str()))
-            .collect();
+        let sorted: BTreeMap<_, _> = ds.annotations.iter().map(|(key, value)| (key, value)).collect();
+        let mut annotations = Object::begin(metadata.member("annotations"));
+        for (key, value) in sorted {
+            write_string(annotations.member(key), value);
+        }
+        annotations.end();
     }
-    canonical::to_bytes(&manifest)
+    manifest::write_labels(metadata.member("labels"), ds, &[(HASH_LABEL, Some(hash))]);
+    write_string(metadata.member("name"), name);
+    write_string(metadata.member("namespace"), &ds.namespace);
+    manifest::write_owner(metadata.member("ownerReferences"), ds);
+    metadata.end();
+    append(revision.member("revision"), format_args!("{number}"));
+    revision.end();
+    out.into_bytes()
 }
 
 #[cfg(test)]

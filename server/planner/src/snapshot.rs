@@ -6,7 +6,8 @@
 use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use serde_json::Value;
+
+use crate::json::Json;
 
 /// Everything that a plan depends on.
 #[derive(Debug, Clone)]
@@ -159,7 +160,7 @@ pub struct DaemonSet {
     /// spec.selector; `None` when absent.
     pub selector: Option<Selector>,
     /// spec.template as served.
-    pub template: Value,
+    pub template: Json,
     /// The parts of spec.template that decide where pods go, read from `template`.
     pub scheduling: Scheduling,
     /// spec.updateStrategy.
@@ -320,7 +321,7 @@ pub struct Revision {
     /// revision.
     pub number: i64,
     /// data.
-    pub data: Value,
+    pub data: Json,
     /// Read live because its name was taken when a revision was to be created (D-62).
     pub read_after_name_collision: bool,
 }

@@ -1,11 +1,73 @@
 //! Objects that travel as the JSON which the apiserver served.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use std::{collections::BTreeMap, fmt};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use nodewise_planner::snapshot::ControllerRef;
-use serde::de::DeserializeOwned;
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, SeqAccess, Visitor},
+};
 
 use super::problems::{Path, Problems};
 use crate::limits::Limits;
+
+/// The parts of an object's metadata that are read. What else there is may be long, such as its managed fields.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Meta {
+    pub(super) name: Option<String>,
+    pub(super) namespace: Option<String>,
+    pub(super) uid: Option<String>,
+    pub(super) resource_version: Option<String>,
+    pub(super) generation: Option<i64>,
+    pub(super) annotations: Option<BTreeMap<String, String>>,
+    pub(super) labels: Option<BTreeMap<String, String>>,
+    owner_references: Option<Controller>,
+    pub(super) creation_timestamp: Option<Time>,
+    pub(super) deletion_timestamp: Option<Time>,
+}
+
+/// Of a list of owner references the first one with `controller: true`; the others are not kept.
+struct Controller(Option<ControllerRef>);
+
+#[derive(Deserialize)]
+struct Owner {
+    kind: Option<String>,
+    name: Option<String>,
+    uid: Option<String>,
+    controller: Option<bool>,
+}
+
+impl<'de> Deserialize<'de> for Controller {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(Owners)
+    }
+}
+
+struct Owners;
+
+impl<'de> Visitor<'de> for Owners {
+    type Value = Controller;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a sequence")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Controller, A::Error> {
+        let mut found = None;
+        while let Some(owner) = list.next_element::<Owner>()? {
+            if owner.controller == Some(true) && found.is_none() {
+                found = Some(ControllerRef {
+                    kind: owner.kind.unwrap_or_default(),
+                    name: owner.name.unwrap_or_default(),
+                    uid: owner.uid.unwrap_or_default(),
+                });
+            }
+        }
+        Ok(Controller(found))
+    }
+}
 
 /// Reads an object; what is wrong with it begins with the path inside the object.
 pub(super) fn read<T: DeserializeOwned>(json: &[u8], at: &Path<'_>, problems: &mut Problems) -> Option<T> {
@@ -54,11 +116,7 @@ pub(super) fn type_meta(
 }
 
 /// An object's name and uid.
-pub(super) fn identity(
-    meta: &ObjectMeta,
-    at: &Path<'_>,
-    problems: &mut Problems,
-) -> Option<(String, String)> {
+pub(super) fn identity(meta: &Meta, at: &Path<'_>, problems: &mut Problems) -> Option<(String, String)> {
     let name = meta.name.clone().unwrap_or_default();
     let uid = meta.uid.clone().unwrap_or_default();
     for (field, value) in [("metadata.name", &name), ("metadata.uid", &uid)] {
@@ -69,15 +127,9 @@ pub(super) fn identity(
     (!name.is_empty() && !uid.is_empty()).then_some((name, uid))
 }
 
-/// The owner reference with `controller: true`.
-pub(super) fn controller(meta: &ObjectMeta) -> Option<ControllerRef> {
-    let owners = meta.owner_references.as_deref().unwrap_or_default();
-    owners
-        .iter()
-        .find(|owner| owner.controller == Some(true))
-        .map(|owner| ControllerRef {
-            kind: owner.kind.clone(),
-            name: owner.name.clone(),
-            uid: owner.uid.clone(),
-        })
+impl Meta {
+    /// The owner reference with `controller: true`.
+    pub(super) fn controller(&mut self) -> Option<ControllerRef> {
+        self.owner_references.take()?.0
+    }
 }

@@ -2,14 +2,13 @@
 
 use std::collections::HashSet;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use nodewise_planner::snapshot::Revision;
+use nodewise_planner::{json::Json, snapshot::Revision};
 use nodewise_proto::v1;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::{
-    Context, json,
+    Context,
+    json::{self, Meta},
     problems::{Path, Problems},
 };
 use crate::refusal::Refusal;
@@ -20,10 +19,10 @@ struct Object {
     api_version: Option<String>,
     kind: Option<String>,
     #[serde(default)]
-    metadata: ObjectMeta,
-    /// Kept as it is: its bytes decide whether the revision is the current one (D-53).
+    metadata: Meta,
+    /// What it says decides whether the revision is the current one (D-53).
     #[serde(default)]
-    data: Value,
+    data: Json,
     revision: Option<i64>,
 }
 
@@ -62,7 +61,7 @@ pub(super) fn all(
 
 fn one(message: &v1::ControllerRevision, at: &Path<'_>, problems: &mut Problems) -> Option<Revision> {
     let at = at.field("object");
-    let object: Object = json::read(&message.object, &at, problems)?;
+    let mut object: Object = json::read(&message.object, &at, problems)?;
     json::type_meta(
         object.api_version.as_deref(),
         object.kind.as_deref(),
@@ -74,7 +73,7 @@ fn one(message: &v1::ControllerRevision, at: &Path<'_>, problems: &mut Problems)
     Some(Revision {
         name,
         uid,
-        controller: json::controller(&object.metadata),
+        controller: object.metadata.controller(),
         created: object.metadata.creation_timestamp.map(|time| time.0),
         deleting: object.metadata.deletion_timestamp.is_some(),
         labels: object.metadata.labels.unwrap_or_default().into_iter().collect(),

@@ -6,11 +6,7 @@ use nodewise_planner::snapshot::{Node, Options, Pod, Snapshot};
 use nodewise_proto::v1;
 
 use super::{Context, Path, bucket, bucket::Buckets, revision, state, time, workload};
-use crate::{
-    cache::Digest,
-    limits::Limits,
-    refusal::{Refusal, Violation},
-};
+use crate::{cache::Digest, refusal::Refusal};
 
 /// Most digests that an error names. Errors travel in a header, and some clients take no more than 8 KiB of headers.
 const MOST_DIGESTS: usize = 32;
@@ -90,17 +86,6 @@ fn check_limits(message: &v1::Snapshot, at: &Path<'_>, context: &Context<'_>) ->
     ];
     for (field, count, most) in counts {
         Context::bound(&at.field(field), count, most as usize)?;
-    }
-    let bytes: usize = message
-        .revisions
-        .iter()
-        .map(|revision| revision.object.len())
-        .sum();
-    if bytes > Limits::REVISION_BYTES {
-        return Err(Refusal::TooLarge(Violation {
-            field: at.field("revisions").to_string(),
-            description: format!("{bytes} bytes are more than the {} taken", Limits::REVISION_BYTES),
-        }));
     }
     Ok(())
 }

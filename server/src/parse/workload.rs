@@ -1,29 +1,28 @@
 //! The workload: a DaemonSet as the apiserver served it.
 //!
 //! Fields that decide are read through the types of the Kubernetes API; `spec.template` stays the JSON that it is, since a
-//! typed round trip could lose what its bytes say (D-59). The apiserver's validation is not relied upon (D-120).
+//! typed round trip could lose what its bytes say (D-59). What no plan depends on is not read at all. The apiserver's validation is not relied upon (D-120).
 
 use k8s_openapi::{
     api::{
-        apps::v1::{DaemonSetStatus, DaemonSetUpdateStrategy, RollingUpdateDaemonSet},
-        core::v1::{self as core, Affinity},
+        apps::v1::{DaemonSetUpdateStrategy, RollingUpdateDaemonSet},
+        core::v1 as core,
     },
-    apimachinery::pkg::{
-        apis::meta::v1::{LabelSelector, ObjectMeta},
-        util::intstr,
-    },
+    apimachinery::pkg::{apis::meta::v1::LabelSelector, util::intstr},
 };
-use nodewise_planner::snapshot::{
-    DaemonSet, IntOrString, NodeSelectorRequirement, NodeSelectorTerm, RollingUpdate, Scheduling, Status,
-    Toleration, UpdateStrategy,
+use nodewise_planner::{
+    json::Json,
+    snapshot::{
+        DaemonSet, IntOrString, NodeSelectorRequirement, NodeSelectorTerm, RollingUpdate, Scheduling, Status,
+        Toleration, UpdateStrategy,
+    },
 };
 use nodewise_proto::v1;
 use serde::Deserialize;
-use serde_json::Value;
 use std::collections::BTreeMap;
 
 use super::{
-    json,
+    json::{self, Meta},
     problems::{Path, Problems},
     selector,
 };
@@ -35,9 +34,9 @@ struct Object {
     api_version: Option<String>,
     kind: Option<String>,
     #[serde(default)]
-    metadata: ObjectMeta,
+    metadata: Meta,
     spec: Option<Spec>,
-    status: Option<DaemonSetStatus>,
+    status: Option<Counts>,
 }
 
 #[derive(Deserialize)]
@@ -45,10 +44,25 @@ struct Object {
 struct Spec {
     selector: Option<LabelSelector>,
     #[serde(default)]
-    template: Value,
+    template: Json,
     update_strategy: Option<DaemonSetUpdateStrategy>,
     min_ready_seconds: Option<i32>,
     revision_history_limit: Option<i32>,
+}
+
+/// The part of the status that is compared.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Counts {
+    current_number_scheduled: Option<i32>,
+    number_misscheduled: Option<i32>,
+    desired_number_scheduled: Option<i32>,
+    number_ready: Option<i32>,
+    updated_number_scheduled: Option<i32>,
+    number_available: Option<i32>,
+    number_unavailable: Option<i32>,
+    observed_generation: Option<i64>,
+    collision_count: Option<i32>,
 }
 
 /// The part of a pod spec that decides where pods go.
@@ -60,6 +74,18 @@ struct PodSpec {
     affinity: Option<Affinity>,
     tolerations: Option<Vec<core::Toleration>>,
     host_network: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Affinity {
+    node_affinity: Option<NodeAffinity>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NodeAffinity {
+    required_during_scheduling_ignored_during_execution: Option<core::NodeSelector>,
 }
 
 #[derive(Deserialize)]
@@ -166,12 +192,12 @@ fn rolling_update(limits: RollingUpdateDaemonSet) -> RollingUpdate {
     }
 }
 
-fn counts(status: &DaemonSetStatus) -> Status {
+fn counts(status: &Counts) -> Status {
     Status {
-        current_number_scheduled: status.current_number_scheduled,
-        number_misscheduled: status.number_misscheduled,
-        desired_number_scheduled: status.desired_number_scheduled,
-        number_ready: status.number_ready,
+        current_number_scheduled: status.current_number_scheduled.unwrap_or_default(),
+        number_misscheduled: status.number_misscheduled.unwrap_or_default(),
+        desired_number_scheduled: status.desired_number_scheduled.unwrap_or_default(),
+        number_ready: status.number_ready.unwrap_or_default(),
         updated_number_scheduled: status.updated_number_scheduled.unwrap_or_default(),
         number_available: status.number_available.unwrap_or_default(),
         number_unavailable: status.number_unavailable.unwrap_or_default(),
@@ -179,15 +205,21 @@ fn counts(status: &DaemonSetStatus) -> Status {
     }
 }
 
-fn scheduling(template: &Value, at: &Path<'_>, problems: &mut Problems) -> Option<Scheduling> {
+fn scheduling(template: &Json, at: &Path<'_>, problems: &mut Problems) -> Option<Scheduling> {
     if !template.is_object() {
         problems.add(at, "spec.template: is required and must be an object");
         return None;
     }
-    let template: Template = match serde_path_to_error::deserialize(template) {
+    let mut reader = serde_json::Deserializer::from_str(template.as_str());
+    let template: Template = match serde_path_to_error::deserialize(&mut reader) {
         Ok(template) => template,
         Err(error) => {
-            problems.add(at, format!("spec.template.{}: {}", error.path(), error.inner()));
+            let inner = error.inner().to_string();
+            // A position in the template would be none in the object.
+            let inner = inner
+                .rfind(" at line ")
+                .map_or(inner.as_str(), |end| &inner[..end]);
+            problems.add(at, format!("spec.template.{}: {inner}", error.path()));
             return None;
         }
     };

@@ -1,16 +1,18 @@
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    fixtures::{controller, daemon_set, labels, pairs, pod, snapshot},
+    fixtures::{controller, daemon_set, edit, labels, pairs, pod, snapshot},
     snapshot::{ControllerRef, Options},
 };
 
 /// A workload whose template runs this image.
 fn at(image: &str) -> DaemonSet {
     let mut ds = daemon_set();
-    ds.template["spec"]["containers"][0]["image"] = image.into();
+    edit(&mut ds.template, |template| {
+        template["spec"]["containers"][0]["image"] = image.into();
+    });
     ds
 }
 
@@ -95,7 +97,7 @@ fn d_54_d_60_s_102_the_first_sync_creates_revision_1() {
             "annotations": {"note": "x", "other": "y"},
             "ownerReferences": [claims::owner_reference(&snapshot.daemon_set)],
         },
-        "data": canonical::revision_data(&snapshot.daemon_set.template),
+        "data": canonical::revision_data(&snapshot.daemon_set.template).to_value(),
         "revision": 1,
     });
     assert_eq!(
@@ -110,7 +112,7 @@ fn d_54_d_60_s_102_the_first_sync_creates_revision_1() {
 #[test]
 fn d_60_q_15_a_template_without_labels_still_gives_a_hash_label() {
     let mut ds = daemon_set();
-    ds.template = json!({"spec": {}});
+    ds.template = json!({"spec": {}}).into();
     let snapshot = snapshot(ds, vec![]);
     let resolution = resolve(&snapshot, &[]);
     let ActionKind::CreateRevision { manifest, .. } = &resolution.batches[0].actions[0].kind else {
@@ -170,7 +172,7 @@ fn d_53_d_54_d_55_template_changes_and_returns() {
 #[test]
 fn d_59_a_served_revision_matches_whatever_its_member_order_and_escapes() {
     let mut ds = daemon_set();
-    ds.template = json!({"metadata": {"annotations": {"html": "<a>&b"}}, "spec": {"x": 1}});
+    ds.template = json!({"metadata": {"annotations": {"html": "<a>&b"}}, "spec": {"x": 1}}).into();
     for served in [
         r#"{"spec":{"template":{"spec":{"x":1},"$patch":"replace","metadata":{"annotations":{"html":"<a>&b"}}}}}"#,
         r#"{"spec":{"template":{"$patch":"replace","metadata":{"annotations":{"html":"\u003ca\u003e\u0026b"}},"spec":{"x":1}}}}"#,
@@ -195,7 +197,9 @@ fn d_59_a_served_revision_matches_whatever_its_member_order_and_escapes() {
 #[test]
 fn d_65_a_revision_with_the_former_serialization_is_another() {
     let mut former = revision("a", "img:1", 4);
-    former.data["spec"]["template"]["metadata"]["creationTimestamp"] = Value::Null;
+    edit(&mut former.data, |data| {
+        data["spec"]["template"]["metadata"]["creationTimestamp"] = Value::Null;
+    });
     let snapshot = snapshot(at("img:1"), vec![former]);
     let resolution = resolve(&snapshot, &[]);
     assert_eq!((resolution.current_number, old(&resolution)), (5, vec!["a"]));

@@ -37,7 +37,7 @@ fn d_62_q_14_a_shortened_revision_name_that_is_taken_tells_that_it_was_shortened
         ActionKind::CreateRevision { name, .. } => name.clone(),
         other => panic!("{other:?} creates no revision"),
     };
-    (taken.data, taken.read_after_name_collision) = (json!({"other": true}), true);
+    (taken.data, taken.read_after_name_collision) = (json!({"other": true}).into(), true);
     cluster.revisions = vec![taken];
     let plan = cluster.plan();
     assert!(plan.error.is_some(), "D-62");

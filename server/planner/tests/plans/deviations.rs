@@ -134,7 +134,7 @@ fn q_4_relabel_duplicates_only() {
     // D-57, D-63: so nothing needs the revision of a relabelled pod any more.
     let mut former = cluster.revisions[0].clone();
     (former.name, former.uid, former.number) = ("former".to_owned(), "uid-of-former".to_owned(), 0);
-    former.data = serde_json::json!({});
+    former.data = serde_json::json!({}).into();
     former.labels = cluster.pods[1].labels.clone();
     cluster.revisions.push(former);
     cluster.ds.revision_history_limit = Some(0);

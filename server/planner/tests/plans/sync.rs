@@ -7,7 +7,7 @@ use nodewise_planner::{
     plan::{ActionKind, EventType, PhaseKind, Verdict},
     snapshot::{Expectations, ExpectedCreate, OwnWrite, Selector},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Cluster, actions, apply::phases, counts, events, moves, status};
 
@@ -242,7 +242,7 @@ fn d_63_clean_up_goes_on_while_pods_are_created() {
 fn s_106_a_taken_revision_name_ends_the_plan() {
     let mut cluster = Cluster::new(1);
     let mut taken = cluster.revisions[0].clone();
-    (taken.data, taken.read_after_name_collision) = (json!({"other": true}), true);
+    (taken.data, taken.read_after_name_collision) = (json!({"other": true}).into(), true);
     cluster.revisions = vec![taken];
     let plan = cluster.plan();
     // D-62
@@ -393,9 +393,14 @@ fn d_113_deletes_are_guarded_by_expectations_and_creates_by_both() {
 #[test]
 fn d_66_pods_without_any_label_are_not_created() {
     let mut cluster = Cluster::new(2).with(&["a@lost unbound"]);
-    cluster.ds.template["metadata"] = json!({});
-    cluster.revisions[0].data = json!({"spec": {"template": cluster.ds.template.clone()}});
-    cluster.revisions[0].data["spec"]["template"]["$patch"] = json!("replace");
+    let set_metadata = |cluster: &mut Cluster, metadata: Value| {
+        let mut template = cluster.ds.template.to_value();
+        template["metadata"] = metadata;
+        cluster.ds.template = (&template).into();
+        template["$patch"] = json!("replace");
+        cluster.revisions[0].data = json!({"spec": {"template": template}}).into();
+    };
+    set_metadata(&mut cluster, json!({}));
     assert_eq!(counts(&cluster.plan()), (2, 1), "the hash is a label");
     cluster.revisions[0].labels = [("app", "foo"), ("controller-revision-hash", "")]
         .into_iter()
@@ -415,12 +420,7 @@ fn d_66_pods_without_any_label_are_not_created() {
         (2, 1),
         "D-66: the generation is a label"
     );
-    for template in [
-        &mut cluster.ds.template,
-        &mut cluster.revisions[0].data["spec"]["template"],
-    ] {
-        template["metadata"] = json!({"labels": {"app": "foo"}});
-    }
+    set_metadata(&mut cluster, json!({"labels": {"app": "foo"}}));
     assert_eq!(counts(&cluster.plan()), (2, 1), "D-66: the template has a label");
     // Chapter 0: an empty hash makes no pod new.
     cluster.pods.clear();

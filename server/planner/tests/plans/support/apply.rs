@@ -127,7 +127,7 @@ impl Cluster {
             created: Some(self.now),
             deleting: false,
             number: object["revision"].as_i64().expect("a revision has a number"),
-            data: object["data"].clone(),
+            data: (&object["data"]).into(),
             read_after_name_collision: false,
         });
     }

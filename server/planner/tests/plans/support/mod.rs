@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use nodewise_planner::{
+    json::Json,
     plan::{Action, ActionKind, PhaseKind, Plan, Reason},
     snapshot::{
         ControllerRef, DaemonSet, IntOrString, Labels, Node, Options, Pod, PodPhase, Revision, RollingUpdate,
@@ -247,7 +248,9 @@ impl Cluster {
 
     /// A new template.
     pub(crate) fn change_template(&mut self, image: &str) {
-        self.ds.template["spec"]["containers"][0]["image"] = json!(image);
+        edit(&mut self.ds.template, |template| {
+            template["spec"]["containers"][0]["image"] = json!(image);
+        });
         self.ds.generation += 1;
     }
 }
@@ -325,7 +328,8 @@ pub(crate) fn daemon_set() -> DaemonSet {
         template: json!({
             "metadata": {"labels": {"app": "foo"}},
             "spec": {"containers": [{"name": "c", "image": "img:1", "resources": {}}]},
-        }),
+        })
+        .into(),
         scheduling: Scheduling::default(),
         strategy: UpdateStrategy::RollingUpdate(Some(RollingUpdate {
             max_unavailable: Some(IntOrString::Int(1)),
@@ -336,6 +340,13 @@ pub(crate) fn daemon_set() -> DaemonSet {
         status: Status::default(),
         collision_count: None,
     }
+}
+
+/// Changes a JSON text as a tree.
+pub(crate) fn edit(json: &mut Json, change: impl FnOnce(&mut Value)) {
+    let mut value = json.to_value();
+    change(&mut value);
+    *json = value.into();
 }
 
 /// A node with taints.
