@@ -127,12 +127,8 @@ impl Set {
 }
 
 fn names(odds: &mut Odds) -> Names {
-    let name = if odds.in_thousand(4) {
-        // Between them it depends on the hash, whose length is its own on either side (D-61), whether a name fits.
-        let length = odds.pick(&[240, 241, 242, 252, 253]);
-        (0..length)
-            .map(|index| if index % 50 == 49 { '.' } else { 'x' })
-            .collect()
+    let name = if odds.in_thousand(12) {
+        long_name(odds)
     } else {
         odds.pick(&["agent", "ds", "node-exporter", "logs.v2", "a"])
             .to_owned()
@@ -144,6 +140,25 @@ fn names(odds: &mut Odds) -> Names {
         neighbour: "neighbour".into(),
         neighbour_uid: odds.uid(),
     }
+}
+
+/// A name of which pods' names hold a part only (a host name has 63 letters), or that is too long for a revision's name.
+fn long_name(odds: &mut Odds) -> String {
+    let length = match odds.below(12) {
+        0 => 200,
+        1..=5 => odds.between(40..=63),
+        _ => odds.between(240..=253),
+    };
+    // Dots, some of them where a name is cut.
+    let every = odds.pick(&[11, 22, 50, 52]);
+    let letter = |index| {
+        if index % every == 0 && index < length {
+            '.'
+        } else {
+            'x'
+        }
+    };
+    (1..=length).map(letter).collect()
 }
 
 /// The annotation, and the number that it says.
@@ -172,10 +187,10 @@ fn history(odds: &mut Odds) -> Option<i64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::case::Case;
-    use crate::generate::census::{self, Situation, is_deleting, is_orphan, name, set};
+    use crate::generate::census::{Situation, current, is_deleting, is_orphan, name, set};
 
     fn annotation(case: &Case) -> &Value {
         &set(case)["metadata"]["annotations"][TEMPLATE_GENERATION]
@@ -193,9 +208,34 @@ mod tests {
         observed.is_some_and(|observed| set(case)["metadata"]["generation"] == observed + by)
     }
 
-    const SITUATIONS: &[Situation] = &[
+    pub(in crate::generate) const SITUATIONS: &[Situation] = &[
         ("a long name", |case| (240..=253).contains(&name(set(case)).len())),
         ("a name too long for a hash", |case| name(set(case)).len() == 253),
+        ("a name that fits with a short hash only", |case| {
+            (243..=251).contains(&name(set(case)).len())
+        }),
+        ("a name that just fits with a hash", |case| {
+            name(set(case)).len() == 242
+        }),
+        ("a name too long for a hash, and no revision", |case| {
+            name(set(case)).len() > 242 && case.revisions.is_empty() && !case.nodes.is_empty()
+        }),
+        ("a name too long for a hash, and a node without pod", |case| {
+            name(set(case)).len() > 242 && current(case).count() == 1 && case.nodes.len() > case.pods.len()
+        }),
+        ("a name that pods' names hold a part of", |case| {
+            (53..=63).contains(&name(set(case)).len()) && case.nodes.len() > case.pods.len()
+        }),
+        ("a name that pods' names just hold", |case| {
+            (40..=52).contains(&name(set(case)).len()) && case.nodes.len() > case.pods.len()
+        }),
+        ("a name of 200 letters", |case| name(set(case)).len() == 200),
+        ("a name with a dot where a pod's name cuts it", |case| {
+            name(set(case)).len() > 52 && name(set(case)).as_bytes()[51] == b'.'
+        }),
+        ("a name with a dot where a revision's name cuts it", |case| {
+            name(set(case)).len() > 242 && name(set(case)).as_bytes()[241] == b'.'
+        }),
         ("no template generation", |case| annotation(case).is_null()),
         ("an unparsable template generation", |case| {
             *annotation(case) == "x"
@@ -255,9 +295,4 @@ mod tests {
             set(case)["spec"]["minReadySeconds"].is_i64()
         }),
     ];
-
-    #[test]
-    fn every_situation_occurs() {
-        census::assert_all_occur(SITUATIONS);
-    }
 }

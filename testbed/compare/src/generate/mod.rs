@@ -9,6 +9,8 @@ use crate::case::Case;
 mod census;
 mod clock;
 mod cluster;
+#[cfg(test)]
+mod covered;
 mod daemon_set;
 mod fault;
 mod node;
@@ -74,7 +76,7 @@ mod tests {
                 for object in objects {
                     let metadata = &object["metadata"];
                     let name = metadata["name"].as_str().expect("a name");
-                    assert!(!name.is_empty() && name.len() <= 264, "seed {seed}: {name}");
+                    assert!(!name.is_empty() && name.len() <= 253, "seed {seed}: {name}");
                     assert!(names.insert(name), "seed {seed}: {name} twice");
                     let uid = metadata["uid"].as_str().expect("a uid");
                     assert!(uids.insert(uid.to_owned()), "seed {seed}: {uid} twice");

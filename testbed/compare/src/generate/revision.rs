@@ -130,13 +130,28 @@ pub(super) fn draw(odds: &mut Odds, cluster: &mut Cluster) {
 /// The name of the DaemonSet's revision of this hash, as short as a name must be.
 pub(super) fn name(cluster: &Cluster, hash: &str) -> String {
     let prefix: String = cluster.set.names.name.chars().take(242).collect();
-    format!("{prefix}-{hash}")
+    format!("{}-{hash}", prefix.trim_end_matches('.'))
+}
+
+/// Whether several of the cached revisions hold the present template.
+pub(super) fn has_duplicates(cluster: &Cluster) -> bool {
+    let present = serialization::data(&cluster.versions[cluster.present()].template, Form::Canonical);
+    let is_present = |revision: &&Revision| revision.data == present;
+    cluster.revisions.iter().filter(is_present).count() > 1
+}
+
+/// Whether a revision could be gone from the API without anyone taking notice of it twice. One that is created again under
+/// its name in the same sync must not be deleted in it, too: whether that hits the new one is a matter of the uids that
+/// Nodewise sends along, and upstream does not.
+pub(super) fn may_be_gone(cluster: &Cluster, revision: &Revision) -> bool {
+    let kept = usize::try_from(cluster.set.history.unwrap_or(0)).unwrap_or(0);
+    revision.name != name(cluster, HASH) || cluster.revisions.len() <= kept
 }
 
 /// Takes the name of the next revision.
 fn collide(odds: &mut Odds, cluster: &mut Cluster, cached: &mut Vec<Revision>) {
     let mut taken = Revision::of(cluster, cluster.present());
-    taken.name = format!("{}-{HASH}", cluster.set.names.name);
+    taken.name = name(cluster, HASH);
     taken.labels.insert(HASH_LABEL.into(), HASH.into());
     let is_hidden = odds.in_hundred(60);
     if is_hidden && odds.in_hundred(45) {
@@ -172,7 +187,8 @@ fn other_data(odds: &mut Odds, cluster: &Cluster) -> String {
         _ => {
             let number = odds.below(90) + 10;
             let template = template::former(odds, &cluster.versions[cluster.present()].template, number);
-            serialization::data(&template, Form::Canonical)
+            let form = odds.weighted(&[(8, Form::Canonical), (1, Form::Reordered), (1, Form::Spaced)]);
+            serialization::data(&template, form)
         }
     }
 }
@@ -292,19 +308,26 @@ const ODDITIES: &[(u32, Oddity)] = &[
 
 /// Writes the data of one of the versions in another form.
 fn respell(odds: &mut Odds, cluster: &Cluster, revision: &mut Revision) {
-    let form = odds.weighted(&[(7, Form::Unescaped), (3, Form::Dated)]);
     let is_its = |version: &&Version| name(cluster, &version.hash) == revision.name;
     if let Some(version) = cluster.versions.iter().find(is_its) {
+        // Were it the present one in another order or with blanks, upstream would make another revision of it, and Nodewise
+        // would not: docs/upstream-differences.md, "On either profile".
+        let is_present = version.template == cluster.versions[cluster.present()].template;
+        let form = if is_present {
+            odds.weighted(&[(7, Form::Unescaped), (3, Form::Dated)])
+        } else {
+            odds.pick(&[Form::Unescaped, Form::Dated, Form::Reordered, Form::Spaced])
+        };
         revision.data = serialization::data(&version.template, form);
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::case::Case;
     use crate::generate::census::{
-        self, Situation, current, is_current, is_deleting, is_orphan, is_owned, name, set,
+        Situation, current, is_current, is_deleting, is_orphan, is_owned, name, set,
     };
 
     fn labels(revision: &case::Revision) -> &Value {
@@ -357,7 +380,7 @@ mod tests {
             && old().any(|revision| !hashes.contains(&&labels(revision)[HASH_LABEL]))
     }
 
-    const SITUATIONS: &[Situation] = &[
+    pub(in crate::generate) const SITUATIONS: &[Situation] = &[
         ("no revision", |case| case.revisions.is_empty()),
         ("no revision of the template", |case| {
             !case.revisions.is_empty() && current(case).count() == 0
@@ -432,9 +455,4 @@ mod tests {
         ("limit 2 and a live hash", |case| has_live_limit(case, 2)),
         ("limit 10 and a live hash", |case| has_live_limit(case, 10)),
     ];
-
-    #[test]
-    fn every_situation_occurs() {
-        census::assert_all_occur(SITUATIONS);
-    }
 }
