@@ -14,8 +14,9 @@ use serde_json::Value;
 
 use crate::case::Case;
 use crate::deviations;
-use crate::effects::{Bag, Effects, Field};
+use crate::effects::{Bag, Effects, Field, Sending};
 use crate::nodewise::{Deviations, Nodewise, Ready, subject};
+use crate::outcome::Outcome;
 use crate::upstream::{Order, Upstream};
 
 /// How often upstream is asked again, step by step, for an outcome that is Nodewise's.
@@ -99,9 +100,8 @@ impl Comparison {
     pub fn check(&mut self, case: &Case) -> Result<Verdict> {
         let case = &in_order(case);
         let ready = self.nodewise.ready(case)?;
-        let strict = self.nodewise.sync(&ready, &Deviations::strict())?;
-        let strict = Effects::of(case, &strict.outcome)?;
-        let how = match self.search(case, &strict)? {
+        let strict = self.nodewise.sync(&ready, &Deviations::strict())?.outcome;
+        let how = match self.search(case, &Effects::of(case, &strict, Sending::AsIs)?)? {
             Ok(how) => how,
             Err(difference) => return Ok(Verdict::Differs(difference)),
         };
@@ -165,7 +165,7 @@ impl Comparison {
         let outcomes = self.upstream.sync(case, runs, order)?;
         outcomes
             .iter()
-            .map(|outcome| Effects::of(case, outcome))
+            .map(|outcome| Effects::of(case, outcome, Sending::AsIs))
             .collect()
     }
 
@@ -174,35 +174,41 @@ impl Comparison {
         &self,
         case: &Case,
         ready: &Ready,
-        strict: &Effects,
+        strict: &Outcome,
     ) -> Result<Result<Vec<Deviation>, Difference>> {
+        let of = |outcome: &Outcome, sending| Effects::of(case, outcome, sending);
         let usual = self.nodewise.sync(ready, &Deviations::default())?;
-        let effects = Effects::of(case, &usual.outcome)?;
-        let fields = strict.differing(&effects);
-        if fields.is_empty() {
+        let as_sent = of(strict, Sending::AsIs)?;
+        if of(&usual.outcome, Sending::AsIs)? == as_sent {
             return Ok(Ok(Vec::new()));
         }
-        let (mut named, undone) = self.undo(case, ready, usual.deviations, strict)?;
-        if undone != *strict {
+        let (mut named, undone) = self.undo(case, ready, usual.deviations, &as_sent)?;
+        if undone != as_sent {
             let sides = [
                 "nodewise, upstream_strict",
                 "nodewise, without the deviations it names",
             ];
-            return Ok(Err(difference(sides, strict, &undone)));
+            return Ok(Err(difference(sides, &as_sent, &undone)));
         }
-        let unexplained = |field: &Field| {
-            !named
+        let (strict, usual) = (
+            of(strict, Sending::Levelled)?,
+            of(&usual.outcome, Sending::Levelled)?,
+        );
+        let fields = strict.differing(&usual);
+        let may_change = |deviation: &Deviation| deviations::may_change(*deviation);
+        let explained = |field: &Field| {
+            named
                 .iter()
-                .any(|&deviation| deviations::may_change(deviation).contains(field))
+                .any(|deviation| may_change(deviation).contains(field))
         };
-        if fields.iter().any(unexplained) {
+        if !fields.iter().all(explained) {
             let sides = ["nodewise, upstream_strict", "nodewise, default"];
-            return Ok(Err(difference(sides, strict, &effects)));
+            return Ok(Err(difference(sides, &strict, &usual)));
         }
-        named.retain(|&deviation| {
-            deviations::may_change(deviation)
-                .iter()
-                .any(|field| fields.contains(field))
+        // Those that change names and preconditions only may change no field.
+        named.retain(|deviation| {
+            let may_change = may_change(deviation);
+            may_change.is_empty() || may_change.iter().any(|field| fields.contains(field))
         });
         Ok(Ok(named))
     }
@@ -222,7 +228,7 @@ impl Comparison {
                 ..Deviations::default()
             };
             let synced = self.nodewise.sync(ready, &without)?;
-            let effects = Effects::of(case, &synced.outcome)?;
+            let effects = Effects::of(case, &synced.outcome, Sending::AsIs)?;
             if effects == *strict {
                 return Ok((named, effects));
             }
@@ -390,14 +396,14 @@ mod tests {
         let call = |pod: &&str| Call {
             op: "delete-pod".to_owned(),
             name: (*pod).to_owned(),
-            body: String::new(),
+            body: "{}".to_owned(),
             code: 200,
         };
         let outcome = Outcome {
             calls: pods.iter().map(call).collect(),
             ..Outcome::default()
         };
-        Effects::of(&case, &outcome).expect("effects")
+        Effects::of(&case, &outcome, Sending::AsIs).expect("effects")
     }
 
     // Any one of b, c and d, and always a.

@@ -3,6 +3,9 @@
 //! Only what no user can see is levelled here: how a write travels (a PUT or a patch of the same change), zeros that one
 //! side spells out, the text of the API's own errors, and claims that upstream sends again because its cache lags.
 
+mod changes;
+mod text;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -10,14 +13,12 @@ use anyhow::{Context as _, Result};
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::case::{Backoff, Case};
-use crate::nodewise::subject;
-use crate::outcome::{Call, Event, Outcome};
+use crate::nodewise;
+use crate::outcome::{Call, Outcome};
+use changes::Changes;
 
-/// The label that names a pod's and a revision's hash.
-const HASH_LABEL: &str = "controller-revision-hash";
 /// Back-off entries that are older mean nothing (D-99).
 const FORGOTTEN: SignedDuration = SignedDuration::from_mins(30);
 /// Expectations that are older are expired (D-72).
@@ -97,6 +98,15 @@ impl fmt::Display for Field {
     }
 }
 
+/// What is made of names and preconditions that the default profile sends and upstream does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sending {
+    /// They are told.
+    AsIs,
+    /// They are told as upstream would send them.
+    Levelled,
+}
+
 /// Sentences, each with how often it is said.
 pub type Bag = BTreeMap<String, usize>;
 
@@ -109,7 +119,7 @@ impl Effects {
     ///
     /// # Errors
     /// A body is not the JSON that its call sends.
-    pub fn of(case: &Case, outcome: &Outcome) -> Result<Self> {
+    pub fn of(case: &Case, outcome: &Outcome, sending: Sending) -> Result<Self> {
         let mut effects = Self::default();
         if let Some(panic) = &outcome.panic {
             effects.say(Field::Panic, panic.lines().next().unwrap_or_default());
@@ -121,14 +131,17 @@ impl Effects {
         }
         let mut updates = BTreeMap::new();
         for call in &outcome.calls {
-            effects.take_call(case, call, &mut updates)?;
+            effects.take_call(case, call, sending, &mut updates)?;
         }
-        for (name, update) in updates {
-            effects.say(Field::RevisionUpdates, format!("{name}: {update}"));
+        for (name, changes) in updates {
+            effects.say(Field::RevisionUpdates, format!("{name}: {}", changes.told()));
         }
-        let names = created_names(case, outcome)?;
+        let names = match sending {
+            Sending::AsIs => BTreeMap::new(),
+            Sending::Levelled => text::created_names(case, outcome)?,
+        };
         for event in &outcome.events {
-            effects.say(Field::Events, event_text(event, &names));
+            effects.say(Field::Events, text::event_text(event, &names));
         }
         // A sync that failed is retried after milliseconds, whatever else was set.
         if let Some(first) = outcome.requeue.first().filter(|_| outcome.error.is_none()) {
@@ -174,7 +187,13 @@ impl Effects {
         self.0.entry(field).or_default().insert(sentence, 1);
     }
 
-    fn take_call(&mut self, case: &Case, call: &Call, updates: &mut BTreeMap<String, Update>) -> Result<()> {
+    fn take_call(
+        &mut self,
+        case: &Case,
+        call: &Call,
+        sending: Sending,
+        updates: &mut BTreeMap<String, Changes>,
+    ) -> Result<()> {
         let Call { op, name, body, code } = call;
         match op.as_str() {
             "adopt-pod" | "release-pod" | "adopt-revision" | "release-revision" => {
@@ -182,14 +201,15 @@ impl Effects {
                 self.say_once(Field::Claims, format!("{op} {name} ({code}) {body}"));
             }
             "relabel-pod" => {
-                let body: Value = parse(call)?;
-                let hash = &body["metadata"]["labels"][HASH_LABEL];
-                self.say_once(Field::Relabels, format!("{name} to {hash} ({code})"));
+                self.say_once(
+                    Field::Relabels,
+                    format!("{name} ({code}) {}", text::patch_text(call)?),
+                );
             }
             "create-revision" => {
                 self.say(
                     Field::RevisionCreates,
-                    format!("{name} ({code}) {}", revision_text(case, call)?),
+                    format!("{name} ({code}) {}", text::revision_text(case, call)?),
                 );
             }
             "update-revision" if *code >= 400 => {
@@ -197,16 +217,20 @@ impl Effects {
             }
             "update-revision" => updates
                 .entry(name.clone())
-                .or_default()
-                .take(case, name, &parse(call)?),
+                .or_insert_with(|| Changes::of(known_revision(case, name)))
+                .take(parse(call)?),
+            // Nodewise insists on the uid of a revision on either profile.
             "delete-revision" => self.say(Field::RevisionDeletes, format!("{name} ({code})")),
             "create-pod" => {
-                let manifest = manifest_text(case, parse(call)?)?;
+                let manifest = text::manifest_text(case, sending, parse(call)?)?;
                 self.say(Field::PodCreates, format!("on {name:?} ({code}) {manifest}"));
             }
-            "delete-pod" => self.say(Field::PodDeletes, format!("{name} ({code})")),
+            "delete-pod" => {
+                let preconditions = text::preconditions(sending, call)?;
+                self.say(Field::PodDeletes, format!("{name} ({code}){preconditions}"));
+            }
             "update-status" => {
-                let status = status_text(&parse(call)?);
+                let status = text::status_text(case, call)?;
                 self.say(Field::Status, format!("({code}) {status}"));
             }
             other => anyhow::bail!("an unknown kind of call: {other} {name}: {body}"),
@@ -254,143 +278,15 @@ impl Effects {
     }
 }
 
-/// How a revision was changed, over all calls.
-#[derive(Clone, Debug, Default)]
-struct Update {
-    number: Option<i64>,
-    hash: Option<String>,
-}
-
-impl Update {
-    /// Takes in a patch or a whole object.
-    fn take(&mut self, case: &Case, name: &str, body: &Value) {
-        let known = case
-            .revisions
-            .iter()
-            .chain(&case.live.revisions)
-            .map(|revision| &revision.object)
-            .find(|object| object["metadata"]["name"] == name)
-            .unwrap_or(&Value::Null);
-        let number = &body["revision"];
-        if !number.is_null() && number.as_i64() != Some(known["revision"].as_i64().unwrap_or(0)) {
-            self.number = number.as_i64();
-        }
-        let hash = &body["metadata"]["labels"][HASH_LABEL];
-        if !hash.is_null() && *hash != known["metadata"]["labels"][HASH_LABEL] {
-            self.hash = hash.as_str().map(str::to_owned);
-        }
-    }
-}
-
-impl fmt::Display for Update {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "number {:?}, hash {:?}", self.number, self.hash)
-    }
+/// A revision as it is before the sync.
+fn known_revision(case: &Case, name: &str) -> Value {
+    let mut known = case.revisions.iter().chain(&case.live.revisions);
+    let known = known.find(|revision| revision.object["metadata"]["name"] == name);
+    known
+        .and_then(|revision| nodewise::revision(revision).ok())
+        .unwrap_or_default()
 }
 
 fn parse<'a, T: Deserialize<'a>>(call: &'a Call) -> Result<T> {
     serde_json::from_str(&call.body).with_context(|| format!("the body of {} {}", call.op, call.name))
-}
-
-/// Drops what says nothing: an unset creation time, and the namespace that the path names already.
-fn level_metadata(case: &Case, object: &mut Value) -> Result<()> {
-    let namespace = &subject(case)?["metadata"]["namespace"];
-    if let Some(metadata) = object["metadata"].as_object_mut() {
-        if metadata.get("creationTimestamp").is_some_and(Value::is_null) {
-            metadata.remove("creationTimestamp");
-        }
-        if metadata.get("namespace") == Some(namespace) {
-            metadata.remove("namespace");
-        }
-    }
-    Ok(())
-}
-
-/// A new revision with its data as the bytes that were sent.
-fn revision_text(case: &Case, call: &Call) -> Result<String> {
-    #[derive(Deserialize)]
-    struct Raw<'a> {
-        #[serde(borrow)]
-        data: &'a RawValue,
-    }
-    let raw: Raw<'_> = parse(call)?;
-    let mut object: Value = parse(call)?;
-    object["data"] = raw.data.get().into();
-    level_metadata(case, &mut object)?;
-    Ok(object.to_string())
-}
-
-/// A pod's manifest with its name left to the API.
-fn manifest_text(case: &Case, mut manifest: Value) -> Result<String> {
-    level_metadata(case, &mut manifest)?;
-    if manifest["status"]
-        .as_object()
-        .is_some_and(serde_json::Map::is_empty)
-        && let Some(object) = manifest.as_object_mut()
-    {
-        object.remove("status");
-    }
-    let prefix = generate_name(case)?;
-    if let Some(metadata) = manifest["metadata"].as_object_mut()
-        && let Some(name) = metadata.get("name").and_then(Value::as_str)
-        && is_derived(name, &prefix)
-    {
-        metadata.remove("name");
-        metadata.insert("generateName".to_owned(), prefix.into());
-    }
-    Ok(manifest.to_string())
-}
-
-fn generate_name(case: &Case) -> Result<String> {
-    let name = subject(case)?["metadata"]["name"].as_str().unwrap_or_default();
-    Ok(format!("{name}-"))
-}
-
-/// Whether a name is what the API, or Nodewise in its place, makes of this prefix: as much of it as fits, and something after it.
-fn is_derived(name: &str, prefix: &str) -> bool {
-    let common = name
-        .bytes()
-        .zip(prefix.bytes())
-        .take_while(|(a, b)| a == b)
-        .count();
-    common == prefix.len() || (common > 40 && name.len() <= 253)
-}
-
-/// The names that pods were created under, each with the name that the fake API would have generated.
-fn created_names(case: &Case, outcome: &Outcome) -> Result<BTreeMap<String, String>> {
-    let prefix = generate_name(case)?;
-    let mut names = BTreeMap::new();
-    for call in outcome.calls.iter().filter(|call| call.op == "create-pod") {
-        let manifest: Value = parse(call)?;
-        if let Some(name) = manifest["metadata"]["name"].as_str() {
-            names.insert(name.to_owned(), format!("{prefix}@{}", call.name));
-        }
-    }
-    Ok(names)
-}
-
-/// A status without zeros, which one side spells out and the other leaves out.
-fn status_text(object: &Value) -> String {
-    let mut status = object["status"].clone();
-    if let Some(members) = status.as_object_mut() {
-        members.retain(|_, value| !value.is_null() && *value != 0);
-    }
-    status.to_string()
-}
-
-/// An event, with the text of the API's errors cut off and created pods under their generated names.
-fn event_text(event: &Event, names: &BTreeMap<String, String>) -> String {
-    let Event {
-        kind,
-        reason,
-        message,
-    } = event;
-    let message = match message.split_once(": ") {
-        Some((what @ ("Error creating" | "Error deleting"), _)) => what.to_owned(),
-        Some((what @ "Created pod", name)) => {
-            format!("{what}: {}", names.get(name).map_or(name, String::as_str))
-        }
-        _ => message.clone(),
-    };
-    format!("{kind} {reason}: {message}")
 }
