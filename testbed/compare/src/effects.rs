@@ -21,8 +21,6 @@ use changes::Changes;
 
 /// Back-off entries that are older mean nothing (D-99).
 const FORGOTTEN: SignedDuration = SignedDuration::from_mins(30);
-/// Expectations that are older are expired (D-72).
-const EXPIRED_SECONDS: u64 = 300;
 
 /// What kind of effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -240,12 +238,6 @@ impl Effects {
 
     /// What is awaited afterwards. While something was awaited before, counters and uids go their own ways.
     fn take_expectations(&mut self, case: &Case, outcome: &Outcome) {
-        let pending = case.expectations.is_some_and(|expected| {
-            expected.age_seconds <= EXPIRED_SECONDS && (expected.adds > 0 || expected.dels > 0)
-        });
-        if pending {
-            return;
-        }
         // Expired ones that are still there, since the sync did not come so far, mean nothing.
         let left = outcome.expectations.filter(|left| {
             case.expectations.is_none_or(|before| {
