@@ -294,6 +294,7 @@ fn went_on(case: &Case, theirs: &Effects, ours: &Effects) -> bool {
     let gone = |sentence: &String| sentence.ends_with("(404)");
     let later = [
         Field::Error,
+        Field::Order,
         Field::PodCreates,
         Field::PodDeletes,
         Field::RevisionDeletes,

@@ -29,6 +29,8 @@ pub enum Field {
     Panic,
     /// The sync ended with an error and is retried.
     Error,
+    /// In which order kinds of writes came first.
+    Order,
     /// Pods and revisions adopted and released.
     Claims,
     /// Pods that were given another hash.
@@ -57,9 +59,10 @@ pub enum Field {
 
 impl Field {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Panic,
         Self::Error,
+        Self::Order,
         Self::Claims,
         Self::Relabels,
         Self::RevisionCreates,
@@ -80,6 +83,7 @@ impl fmt::Display for Field {
         f.write_str(match self {
             Self::Panic => "panic",
             Self::Error => "error",
+            Self::Order => "order",
             Self::Claims => "claims",
             Self::Relabels => "pods relabelled",
             Self::RevisionCreates => "revisions created",
@@ -126,6 +130,9 @@ impl Effects {
         }
         if outcome.error.is_some() {
             effects.say(Field::Error, "the sync ends with an error");
+        }
+        if sending == Sending::AsIs {
+            effects.say(Field::Order, text::order(&outcome.sequence));
         }
         let mut updates = BTreeMap::new();
         for call in &outcome.calls {

@@ -119,6 +119,22 @@ pub(super) fn status_text(case: &Case, call: &Call) -> Result<String> {
     Ok(format!("{status} with {}", object["metadata"]))
 }
 
+/// The kinds of writes in the order in which each came first. Upstream claims several times, one after the other.
+pub(super) fn order(sequence: &[String]) -> String {
+    let mut kinds: Vec<&str> = Vec::new();
+    for op in sequence {
+        let kind = match op.as_str() {
+            "adopt-pod" | "release-pod" => "claim pods",
+            "adopt-revision" | "release-revision" => "claim revisions",
+            other => other,
+        };
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds.join(", ")
+}
+
 /// An event, with the text of the API's errors cut off and created pods under their generated names.
 pub(super) fn event_text(event: &Event, names: &BTreeMap<String, String>) -> String {
     let Event {
