@@ -6,8 +6,8 @@ SECTION = @printf '\n==> %s\n'
 MUTANTS = cargo-mutants --version 27.1.0
 MUTANTS_ENV = TMPDIR=$(CURDIR)/target/mutants/trees PROPTEST_CASES=16 PROPTEST_RNG_SEED=1 CARGO_PROFILE_DEV_DEBUG=false \
 	PATH="$(CURDIR)/target/tools/bin:$$PATH"
-# What of upstream's sync path its clusters are to reach.
-COVERED = --coverage-at-least 90 --uncovered testbed/compare/uncovered.yaml
+# What a comparison with upstream has to reach, and how few clusters may be equal by a rule only.
+EQUAL = --coverage-at-least 90 --uncovered testbed/compare/uncovered.yaml --by-rule-at-most 0.5
 
 .PHONY: demo test format lint proto unit upstream fuzz-upstream e2e bench fuzz mutants
 
@@ -37,11 +37,11 @@ upstream:
 	$(SECTION) 'the same clusters through upstream (builds its controller the first time, up to 2 minutes)'
 	cd testbed/upstream && go vet ./... && go test ./...
 	$(CARGO) test -p nodewise-compare --locked
-	$(CARGO) run --locked --quiet -p nodewise-compare -- --cases 20000 --seed 1 --at-most 180 $(COVERED)
+	$(CARGO) run --locked --quiet -p nodewise-compare -- --cases 20000 --seed 1 --at-most 180 $(EQUAL)
 
 fuzz-upstream:
 	$(SECTION) 'a million clusters through upstream (some hours)'
-	$(CARGO) run --release --locked -p nodewise-compare -- --cases 1000000 $(COVERED)
+	$(CARGO) run --release --locked -p nodewise-compare -- --cases 1000000 $(EQUAL)
 
 e2e:
 	$(SECTION) 'end-to-end tests on a real control plane (builds it the first time, about 7 minutes)'

@@ -1,10 +1,9 @@
 //! The verdict on one case.
 //!
 //! Upstream decides some things at random, by the order in which Go hands out a map: which of several candidates goes first. The
-//! set of its possible outcomes is found by letting it decide again and again. Nodewise is right when one of these
-//! outcomes is its own, to the letter. In clusters so large that this is hopeless, it is right when every field in which the
-//! outcomes agree is the same, and every other field has as many entries as upstream's, all of which upstream is seen to
-//! choose at times, and among which are all that upstream always chooses.
+//! set of its possible outcomes is found by letting it decide again and again. Nodewise is right when one of these outcomes
+//! is its own, to the letter. Where none is, two rules may still say so ([`How`]); the README tells what they leave open, and
+//! a run fails when more than a few clusters need them.
 
 use std::fmt::{self, Write as _};
 

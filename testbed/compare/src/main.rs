@@ -27,6 +27,9 @@ struct Args {
     /// Fails when less of upstream's sync path was run, in percent of its statements.
     #[arg(long, value_name = "PERCENT")]
     coverage_at_least: Option<f64>,
+    /// Fails when more clusters than this, in percent, were found equal by a rule and not to the letter.
+    #[arg(long, value_name = "PERCENT")]
+    by_rule_at_most: Option<f64>,
     /// Fails when a statement never ran that this file gives no reason for, or one ran that it says never does.
     #[arg(long, value_name = "FILE")]
     uncovered: Option<PathBuf>,
@@ -82,7 +85,13 @@ fn main() -> Result<ExitCode> {
     let took = started.elapsed();
     tell(&summary, took);
     let coverage = Coverage::read(&upstream, coverage.path())?;
-    let complaints = complaints(&args, reasons.as_deref(), &coverage, took);
+    let mut complaints = complaints(&args, reasons.as_deref(), &coverage, took);
+    let by_rule = summary.by_rule();
+    if let Some(most) = args.by_rule_at_most.filter(|most| by_rule > *most) {
+        complaints.push(format!(
+            "{by_rule:.2} % of the clusters were equal by a rule only, more than the {most} % of --by-rule-at-most"
+        ));
+    }
     for complaint in &complaints {
         println!("{complaint}");
     }

@@ -65,6 +65,13 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// How many of the clusters were equal by a rule and not to the letter, in percent.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a percentage for people")]
+    pub fn by_rule(&self) -> f64 {
+        100.0 * (self.went_on + self.by_counts) as f64 / self.cases.max(1) as f64
+    }
+
     fn take(&mut self, agreement: Agreement) {
         match agreement.how {
             How::Found { runs: 1 } => self.at_once += 1,

@@ -44,7 +44,8 @@ impl Changes {
 
     /// Every member that a write changed, by its pointer.
     pub(super) fn told(&self) -> String {
-        Vec::from_iter(self.told.iter().map(String::as_str)).join(", ")
+        let told: Vec<&str> = self.told.iter().map(String::as_str).collect();
+        told.join(", ")
     }
 }
 
