@@ -9,7 +9,7 @@ use crate::{
     backoff::{Backoffs, Wait},
     moves::Moves,
     plan::Reason,
-    pods::{OwnPod, Picture, Place},
+    pods::{OwnPod, Picture, Place, is_adopted},
     snapshot::{Deviation, Options, Pod, PodPhase, Target},
 };
 
@@ -157,7 +157,7 @@ impl<'a> Placement<'a> {
                 .iter()
                 .filter(|pod| matches!(pod.pod.target, Target::Meant(_)))
                 .collect();
-            meant.sort_by_key(|pod| (is_adopted(pod), &pod.pod.name));
+            meant.sort_by_key(|pod| (is_adopted(pod.pod), &pod.pod.name));
             for pod in meant {
                 if pod.pod.deleting && options.deviates(Deviation::SkipDeletingOnMissingNodes) {
                     self.deviations.insert(Deviation::SkipDeletingOnMissingNodes);
@@ -172,11 +172,6 @@ impl<'a> Placement<'a> {
 /// The pods of a node in the order in which they are decided about one by one: upstream has its own before those that it
 /// has adopted just now.
 fn own_first<'p, 'a>(pods: &'p [OwnPod<'a>]) -> impl Iterator<Item = &'p OwnPod<'a>> {
-    let adopted = pods.iter().filter(|pod| is_adopted(pod));
-    pods.iter().filter(|pod| !is_adopted(pod)).chain(adopted)
-}
-
-/// Adopted in this plan.
-fn is_adopted(pod: &OwnPod<'_>) -> bool {
-    pod.pod.controller.is_none()
+    let adopted = pods.iter().filter(|pod| is_adopted(pod.pod));
+    pods.iter().filter(|pod| !is_adopted(pod.pod)).chain(adopted)
 }

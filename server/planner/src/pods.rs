@@ -101,6 +101,11 @@ pub(crate) fn reference(pod: &Pod) -> ObjectRef {
     }
 }
 
+/// Adopted in this plan, for one of the workload's pods. Upstream decides about such pods after its own.
+pub(crate) fn is_adopted(pod: &Pod) -> bool {
+    pod.controller.is_none()
+}
+
 /// The order in which pods of a node are kept (D-38): bound first, then older, then by name. The uid only makes the order
 /// total where names repeat.
 fn order(a: &Pod, b: &Pod) -> Ordering {

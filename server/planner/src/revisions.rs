@@ -11,6 +11,7 @@ use crate::{
     manifest::{self, HASH_LABEL},
     names,
     plan::{Action, ActionKind, Batch, Collision, ObjectRef, Reason},
+    pods::is_adopted,
     snapshot::{DaemonSet, Deviation, Pod, Revision, Snapshot},
 };
 
@@ -186,7 +187,7 @@ impl<'a> Resolution<'a> {
         let mut relabels = Vec::new();
         // Upstream has its own pods before those that it has adopted just now.
         let mut pods: Vec<&Pod> = owned_pods.to_vec();
-        pods.sort_by_key(|pod| pod.controller.is_none());
+        pods.sort_by_key(|pod| is_adopted(pod));
         for pod in pods
             .into_iter()
             .filter(|pod| pod.labels.get(HASH_LABEL) != Some(&self.current_hash))

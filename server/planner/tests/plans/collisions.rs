@@ -1,12 +1,17 @@
 //! What follows when a derived name is taken.
 
 use nodewise_planner::{
-    plan::{ActionKind, PhaseKind},
-    snapshot::Deviation,
+    plan::{
+        ActionKind, PhaseKind,
+        Reason::{
+            self, ExcessPod, RolloutOldUnavailable, RolloutWithinBudget, SurgeNewAvailable, SurgeOldNotReady,
+        },
+    },
+    snapshot::{Deviation, Labels},
 };
 use serde_json::json;
 
-use crate::support::{Cluster, actions};
+use crate::support::{Cluster, GENERATION_LABEL, HASH_LABEL, actions, moves, reasons, status};
 
 #[test]
 fn d_82_taken_names_are_remembered_until_the_node_has_what_it_should_have() {
@@ -45,4 +50,111 @@ fn d_62_q_14_a_shortened_revision_name_that_is_taken_tells_that_it_was_shortened
         plan.deviations.contains(&Deviation::ShortenRevisionNames),
         "Q-14: without it another name would have been tried"
     );
+}
+
+/// Gives a pod other values of the hash label and the generation label; `-` for none.
+fn relabel(cluster: &mut Cluster, pod: &str, hash: &str, generation: &str) {
+    let labels = [("app", "foo"), (HASH_LABEL, hash), (GENERATION_LABEL, generation)];
+    let labels = labels.into_iter().filter(|(_, value)| *value != "-");
+    cluster.pod(pod).labels = labels
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect();
+}
+
+#[test]
+fn d_34_q_3_where_the_revision_of_the_name_has_no_hash_pods_without_one_are_new_beside_others_only() {
+    // (maxUnavailable, maxSurge, the node's pods with hash and generation, deleted and why, updated in the status)
+    type Row<'a> = (
+        &'a str,
+        &'a str,
+        &'a [(&'a str, &'a str, &'a str)],
+        &'a [(&'a str, Reason)],
+        i32,
+    );
+    let table: [Row<'_>; 10] = [
+        // Two on a node with surge: which of them is new?
+        (
+            "0",
+            "1",
+            &[("a@node-0", "-", "-"), ("b@node-0", "x", "-")],
+            &[("b", SurgeOldNotReady)],
+            0,
+        ),
+        (
+            "0",
+            "1",
+            &[("a@node-0 ready", "", "-"), ("b@node-0 ready", "x", "-")],
+            &[("b", SurgeNewAvailable)],
+            0,
+        ),
+        (
+            "0",
+            "1",
+            &[("a@node-0", "x", "-"), ("b@node-0", "-", "-")],
+            &[("a", SurgeOldNotReady)],
+            0,
+        ),
+        (
+            "0",
+            "1",
+            &[("a@node-0", "-", "-"), ("b@node-0", "", "-")],
+            &[("b", ExcessPod)],
+            0,
+        ),
+        (
+            "0",
+            "1",
+            &[("a@node-0", "x", "-"), ("b@node-0", "y", "-")],
+            &[("b", ExcessPod)],
+            0,
+        ),
+        // Only one: it is outdated, with hash or without.
+        (
+            "1",
+            "0",
+            &[("a@node-0 ready", "-", "-")],
+            &[("a", RolloutWithinBudget)],
+            0,
+        ),
+        (
+            "1",
+            "0",
+            &[("a@node-0", "", "-")],
+            &[("a", RolloutOldUnavailable)],
+            0,
+        ),
+        (
+            "1",
+            "0",
+            &[("a@node-0 ready", "x", "-")],
+            &[("a", RolloutWithinBudget)],
+            0,
+        ),
+        // Unless the template generation says that it is not.
+        ("1", "0", &[("a@node-0 ready", "-", "1")], &[], 1),
+        ("1", "0", &[("a@node-0 ready", "x", "1")], &[], 1),
+    ];
+    for (max_unavailable, max_surge, pods, deleted, updated) in table {
+        let mut cluster = Cluster::new(1).rolling(max_unavailable, max_surge);
+        let generation = (
+            "deprecated.daemonset.template.generation".to_owned(),
+            "1".to_owned(),
+        );
+        cluster.ds.annotations.push(generation);
+        let found = &mut cluster.revisions[0];
+        (found.labels, found.read_after_name_collision) = (Labels::default(), true);
+        for (pod, hash, generation) in pods {
+            relabel(&mut cluster, pod, hash, generation);
+        }
+        let plan = cluster.plan();
+        let (creates, names) = moves(&plan);
+        assert!(creates.is_empty(), "{pods:?}: {creates:?}");
+        let reasons = reasons(&plan, PhaseKind::Deletes);
+        assert_eq!(
+            names.into_iter().zip(reasons).collect::<Vec<_>>(),
+            deleted,
+            "{pods:?}"
+        );
+        assert_eq!(status(&plan).updated_number_scheduled, updated, "{pods:?}");
+    }
 }
