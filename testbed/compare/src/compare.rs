@@ -104,10 +104,16 @@ impl Comparison {
             Ok(how) => how,
             Err(difference) => return Ok(Verdict::Differs(difference)),
         };
-        Ok(match self.explain(case, &ready, &strict)? {
-            Ok(deviations) => Verdict::Equal(Agreement { how, deviations }),
-            Err(difference) => Verdict::Differs(difference),
-        })
+        let mut deviations = Vec::new();
+        for profile in profiles(case) {
+            match self.explain(case, &ready, &strict, &profile)? {
+                Ok(named) => deviations.extend(named),
+                Err(difference) => return Ok(Verdict::Differs(difference)),
+            }
+        }
+        deviations.sort_unstable();
+        deviations.dedup();
+        Ok(Verdict::Equal(Agreement { how, deviations }))
     }
 
     /// Ends upstream's program.
@@ -168,20 +174,21 @@ impl Comparison {
             .collect()
     }
 
-    /// Holds the default profile against the strict one: whatever differs is explained by the deviations that the plan names.
+    /// Holds a profile against the strict one: whatever differs is explained by the deviations that the plan names.
     fn explain(
         &self,
         case: &Case,
         ready: &Ready,
         strict: &Outcome,
+        profile: &Deviations,
     ) -> Result<Result<Vec<Deviation>, Difference>> {
         let of = |outcome: &Outcome, sending| Effects::of(case, outcome, sending);
-        let usual = self.nodewise.sync(ready, &Deviations::default())?;
+        let usual = self.nodewise.sync(ready, profile)?;
         let as_sent = of(strict, Sending::AsIs)?;
         if of(&usual.outcome, Sending::AsIs)? == as_sent {
             return Ok(Ok(Vec::new()));
         }
-        let (mut named, undone) = self.undo(case, ready, usual.deviations, &as_sent)?;
+        let (mut named, undone) = self.undo(case, ready, profile, usual.deviations, &as_sent)?;
         if undone != as_sent {
             let sides = [
                 "nodewise, upstream_strict",
@@ -212,20 +219,20 @@ impl Comparison {
         Ok(Ok(named))
     }
 
-    /// The default profile without the deviations that it names, and without those that it names then, since one may hide
+    /// A profile without the deviations that its plans name, and without those that they name then, since one may hide
     /// another; at last also without those that no plan names.
     fn undo(
         &self,
         case: &Case,
         ready: &Ready,
+        profile: &Deviations,
         mut named: Vec<Deviation>,
         strict: &Effects,
     ) -> Result<(Vec<Deviation>, Effects)> {
         loop {
-            let without = Deviations {
-                without: named.clone(),
-                ..Deviations::default()
-            };
+            let mut without = profile.clone();
+            without.with.retain(|deviation| !named.contains(deviation));
+            without.without.clone_from(&named);
             let synced = self.nodewise.sync(ready, &without)?;
             let effects = Effects::of(case, &synced.outcome, Sending::AsIs)?;
             if effects == *strict {
@@ -242,6 +249,19 @@ impl Comparison {
             }
         }
     }
+}
+
+/// The default profile, and where it may matter also with the deviation that is off in it.
+fn profiles(case: &Case) -> Vec<Deviations> {
+    let strategy = subject(case).map(|ds| &ds["spec"]["updateStrategy"]["rollingUpdate"]["maxSurge"]);
+    let mut profiles = vec![Deviations::default()];
+    if strategy.is_ok_and(|surge| !surge.is_null() && *surge != 0) {
+        profiles.push(Deviations {
+            with: vec![Deviation::SurgeHonoursBackoff],
+            ..Deviations::default()
+        });
+    }
+    profiles
 }
 
 /// The case with every list in the order in which Nodewise decides, so that upstream, when it takes the lists as they

@@ -35,7 +35,14 @@ pub fn may_change(deviation: Deviation) -> &'static [Field] {
             Field::RevisionDeletes,
             Field::Error,
         ],
-        Deviation::SurgeHonoursBackoff => &[Field::PodCreates, Field::Events, Field::Expectations],
+        // A create that is not made cannot fail either, and what comes after it is done.
+        Deviation::SurgeHonoursBackoff => &[
+            Field::PodCreates,
+            Field::Events,
+            Field::Expectations,
+            Field::Requeue,
+            Field::Error,
+        ],
         Deviation::DecideAfterCut => &[Field::Events, Field::Backoff, Field::Requeue],
         Deviation::EarliestRequeue => &[Field::Requeue],
         Deviation::SkipEqualStatusWrites | Deviation::StatusWithUid => {
