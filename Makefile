@@ -40,7 +40,7 @@ upstream:
 	$(CARGO) run --locked --quiet -p nodewise-compare -- --cases 20000 --seed 1 --at-most 180 $(EQUAL)
 
 fuzz-upstream:
-	$(SECTION) 'a million clusters through upstream (some hours)'
+	$(SECTION) 'a million clusters through upstream (about an hour on two cores)'
 	$(CARGO) run --release --locked -p nodewise-compare -- --cases 1000000 $(EQUAL)
 
 e2e:
