@@ -2,6 +2,8 @@
 
 mod messages;
 mod objects;
+mod reports;
+mod states;
 mod texts;
 
 /// About the size of each.
@@ -25,7 +27,7 @@ pub fn each(target: &str, bytes: usize, mut take: impl FnMut(&str, Vec<u8>)) {
             of(messages::REQUESTS, bytes);
             of(objects::REQUESTS, bytes - REST);
         }
-        "report" => of(messages::REPORTS, bytes),
+        "report" => of(reports::REPORTS, bytes),
         "file" => texts::each(bytes, take),
         _ => {}
     }

@@ -1,14 +1,16 @@
 //! Changes to requests that keep them requests, so that they get past the decoder and deep into the planner.
 
+mod draw;
+
 use std::mem;
 
 use bytes::Bytes;
-use nodewise_proto::{Duration, Timestamp, bucket, v1};
+use nodewise_proto::{Duration, bucket, v1};
 use prost::Message as _;
 use rand::{Rng, RngExt as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
 use serde_json::{Value, json};
 
-use crate::cluster::NOW;
+use draw::{labels, moment, operator, pick, place, text, value, word};
 
 /// Most changes at once.
 const CHANGES: usize = 4;
@@ -324,110 +326,6 @@ impl Parts {
             _ => options.feature_gates = vec![v1::FeatureGate::TaintTolerationComparisonOperators.into()],
         }
     }
-}
-
-/// One of the values inside a value, or the value itself.
-fn place<'a>(value: &'a mut Value, random: &mut impl Rng) -> &'a mut Value {
-    let inner: usize = match value {
-        Value::Array(list) => list.len(),
-        Value::Object(map) => map.len(),
-        _ => 0,
-    };
-    if inner == 0 || random.random_ratio(1, 8) {
-        return value;
-    }
-    let at = random.random_range(0..inner);
-    let next = match value {
-        Value::Array(list) => &mut list[at],
-        Value::Object(map) => map.iter_mut().nth(at).expect("counted").1,
-        _ => unreachable!("has values inside"),
-    };
-    place(next, random)
-}
-
-/// A value that may be anywhere, though not everywhere rightly.
-fn value(random: &mut impl Rng) -> Value {
-    match random.random_range(0..8) {
-        0 => Value::Null,
-        1 => random.random::<bool>().into(),
-        2 => random.random::<i64>().into(),
-        3 => random.random::<f64>().into(),
-        4 => json!([]),
-        5 => json!({word(random): word(random)}),
-        6 => json!([{word(random): value(random)}, value(random)]),
-        _ => word(random).into(),
-    }
-}
-
-fn labels(random: &mut impl Rng) -> Vec<v1::Label> {
-    let count = random.random_range(0..4);
-    (0..count)
-        .map(|_| v1::Label {
-            key: word(random),
-            value: word(random),
-        })
-        .collect()
-}
-
-/// Words that requests have in several places, so that they meet.
-fn word(random: &mut impl Rng) -> String {
-    const WORDS: [&str; 14] = [
-        "app",
-        "node-agent",
-        "a",
-        "v",
-        "linux",
-        "kubernetes.io/os",
-        "controller-revision-hash",
-        "pod-template-generation",
-        "metadata.name",
-        "node.kubernetes.io/not-ready",
-        "5",
-        "-9223372036854775808",
-        "é\u{2028}<",
-        "",
-    ];
-    text(random, &WORDS)
-}
-
-fn operator(random: &mut impl Rng) -> String {
-    text(
-        random,
-        &[
-            "In",
-            "NotIn",
-            "Exists",
-            "DoesNotExist",
-            "Gt",
-            "Lt",
-            "Equal",
-            "",
-            "in",
-        ],
-    )
-}
-
-fn pick<T: Clone>(random: &mut impl Rng, from: &[T]) -> T {
-    from.choose(random).expect("something to choose from").clone()
-}
-
-fn text(random: &mut impl Rng, from: &[&str]) -> String {
-    pick(random, from).to_owned()
-}
-
-/// Moments around the request's, and the ends of time.
-fn moment(random: &mut impl Rng) -> Option<Timestamp> {
-    let seconds = match random.random_range(0..6) {
-        0 => return None,
-        1 => i64::MAX,
-        2 => -62_135_596_800,
-        3 => 253_402_127_999,
-        _ => NOW + random.random_range(-4_000..4_000),
-    };
-    Some(Timestamp {
-        seconds,
-        nanos: random.random_range(0..1_000_000_000),
-    })
 }
 
 #[cfg(test)]

@@ -5,78 +5,22 @@
 
 mod file;
 mod live;
+mod object;
+mod origin;
 mod yaml;
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, HashMap},
-    fmt,
-    sync::Arc,
-};
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
-use kube::core::{Selector, SelectorExt as _};
-use nodewise_executor::project::{self, First, LookedFor, ProjectError};
+use nodewise_executor::project;
 use nodewise_proto::v1;
-use serde::Deserialize;
 use serde_json::value::RawValue;
+
+use object::{Header, check_selector, parse, projected, without_position};
+pub(crate) use origin::{InputError, Origin};
 
 use crate::args::SourceArgs;
 
 type Reader<'a> = serde_json::Deserializer<serde_json::de::StrRead<'a>>;
-
-/// Something is wrong with the input. One line that names the place and the field.
-#[derive(Debug, thiserror::Error)]
-#[error("{place}: {problem}")]
-pub(crate) struct InputError {
-    place: String,
-    problem: String,
-}
-
-impl InputError {
-    fn new(place: impl fmt::Display, problem: impl fmt::Display) -> Self {
-        Self {
-            place: place.to_string(),
-            problem: problem.to_string(),
-        }
-    }
-}
-
-/// Where an object was read.
-#[derive(Debug, Clone)]
-pub(crate) struct Origin {
-    /// The file or the apiserver.
-    source: Arc<str>,
-    /// The document within the file, from 1, when there are several.
-    document: Option<u32>,
-    /// The index among the document's items; `None` when the object is the whole document.
-    item: Option<u32>,
-}
-
-impl Origin {
-    /// A field of the object, given as a path below it: `cluster.json: items[3].metadata.name`.
-    pub(crate) fn at(&self, field: &str) -> String {
-        let field = field.trim_start_matches(['.', ':', ' ']);
-        match (self.item.is_some(), field.is_empty()) {
-            (_, true) => self.to_string(),
-            (true, false) => format!("{self}.{field}"),
-            (false, false) => format!("{self}: {field}"),
-        }
-    }
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.source)?;
-        if let Some(document) = self.document {
-            write!(f, ": document {document}")?;
-        }
-        if let Some(item) = self.item {
-            write!(f, ": items[{item}]")?;
-        }
-        Ok(())
-    }
-}
 
 /// The kinds that a picture consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -327,119 +271,4 @@ fn title(kind: Kind, namespace: &str, name: &str) -> String {
     } else {
         format!("{} {namespace}/{name}", kind.name())
     }
-}
-
-/// What every object starts with.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", expecting = "an object")]
-struct Header<'a> {
-    #[serde(borrow)]
-    kind: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    api_version: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    metadata: Metadata<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", expecting = "an object")]
-struct Metadata<'a> {
-    #[serde(borrow)]
-    name: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    namespace: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    uid: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    owner_references: Option<First<Owner<'a>>>,
-}
-
-#[derive(Deserialize)]
-#[serde(expecting = "an object")]
-struct Owner<'a> {
-    #[serde(borrow, default)]
-    uid: Cow<'a, str>,
-    #[serde(default)]
-    controller: bool,
-}
-
-impl LookedFor for Owner<'_> {
-    fn is_it(&self) -> bool {
-        self.controller
-    }
-}
-
-/// The parts of a DaemonSet that its selector is about.
-#[derive(Deserialize)]
-#[serde(expecting = "an object")]
-struct Selecting {
-    spec: Option<SelectingSpec>,
-}
-
-#[derive(Deserialize)]
-#[serde(expecting = "an object")]
-struct SelectingSpec {
-    selector: Option<LabelSelector>,
-    template: Option<Template>,
-}
-
-#[derive(Deserialize)]
-#[serde(expecting = "an object")]
-struct Template {
-    metadata: Option<TemplateMetadata>,
-}
-
-#[derive(Deserialize)]
-#[serde(expecting = "an object")]
-struct TemplateMetadata {
-    labels: Option<BTreeMap<String, String>>,
-}
-
-/// The apiserver refuses a DaemonSet whose selector does not match its template, since each of its pods would be released
-/// at once and replaced for ever. Whatever else may be wrong with a DaemonSet, the service says.
-fn check_selector(json: &RawValue, origin: &Origin, title: &str) -> Result<(), InputError> {
-    let Selecting { spec } = parse(json, origin)?;
-    let Some(SelectingSpec {
-        selector: Some(selector),
-        template: Some(template),
-    }) = spec
-    else {
-        return Ok(());
-    };
-    let labels = template
-        .metadata
-        .and_then(|metadata| metadata.labels)
-        .unwrap_or_default();
-    let Ok(selector) = Selector::try_from(selector) else {
-        return Ok(());
-    };
-    if selector.selects_all() || selector.matches(&labels) {
-        return Ok(());
-    }
-    let problem = format!("`{selector}` does not match spec.template.metadata.labels ({title})");
-    Err(InputError::new(origin.at("spec.selector"), problem))
-}
-
-/// Parses a part of an object; a failure names the field.
-fn parse<'a, T: Deserialize<'a>>(json: &'a RawValue, origin: &Origin) -> Result<T, InputError> {
-    serde_path_to_error::deserialize(&mut Reader::from_str(json.get())).map_err(|error| {
-        let path = error.path().to_string();
-        let field = if path == "." { "" } else { &path };
-        InputError::new(origin.at(field), without_position(&error.inner().to_string()))
-    })
-}
-
-/// Projects an object while it is read. The projection's error begins with the path of the field.
-fn projected<T>(
-    project: impl FnOnce(&mut Reader<'_>) -> Result<T, ProjectError>,
-    json: &RawValue,
-    origin: &Origin,
-) -> Result<T, InputError> {
-    project(&mut Reader::from_str(json.get()))
-        .map_err(|error| InputError::new(origin.at(&error.path), without_position(&error.message)))
-}
-
-/// serde_json's positions count from the start of the object, which helps nobody.
-fn without_position(error: &str) -> &str {
-    error.rfind(" at line ").map_or(error, |end| &error[..end])
 }

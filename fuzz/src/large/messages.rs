@@ -3,9 +3,12 @@
 use nodewise_proto::{bucket, v1};
 use prost::Message;
 
-use super::Make;
+use super::{
+    Make,
+    states::{backoff, collision, create, delete, states},
+};
 use crate::{
-    cluster::{Cluster, Form, NOW, moment},
+    cluster::{Cluster, Form},
     seeds::{rolling_update, rollout},
 };
 
@@ -18,13 +21,13 @@ pub(super) fn field(tag: u8, content: &[u8]) -> Vec<u8> {
 }
 
 /// As many equal fields as fit.
-fn many(tag: u8, content: &[u8], bytes: usize) -> Vec<u8> {
+pub(super) fn many(tag: u8, content: &[u8], bytes: usize) -> Vec<u8> {
     let field = field(tag, content);
     field.repeat(bytes / field.len())
 }
 
 /// So many different words, short ones first.
-fn words() -> impl Iterator<Item = String> {
+pub(super) fn words() -> impl Iterator<Item = String> {
     (0_usize..).map(|mut number| {
         let mut word = String::new();
         loop {
@@ -255,178 +258,8 @@ fn state_of(tag: u8, bytes: usize) -> Vec<u8> {
     request
 }
 
-fn backoff(node_name: String) -> v1::ReconcileState {
-    let backoff = v1::FailedPodBackoff {
-        observed_generation: 1,
-        node_name,
-        delay: Some(nodewise_proto::Duration { seconds: 1, nanos: 0 }),
-        last: moment(NOW),
-    };
-    v1::ReconcileState {
-        failed_pod_backoffs: vec![backoff],
-        ..Default::default()
-    }
-}
-
-fn collision(node_name: String) -> v1::ReconcileState {
-    let pod_name_collisions = vec![v1::PodNameCollision { node_name, count: 1 }];
-    v1::ReconcileState {
-        pod_name_collisions,
-        ..Default::default()
-    }
-}
-
-fn create(name: String) -> v1::ReconcileState {
-    expecting(v1::Expectations {
-        creates: vec![v1::ExpectedCreate {
-            pod_name: name.clone(),
-            node_name: name,
-        }],
-        ..Default::default()
-    })
-}
-
-fn delete(uid: String) -> v1::ReconcileState {
-    expecting(v1::Expectations {
-        delete_uids: vec![uid],
-        ..Default::default()
-    })
-}
-
-fn expecting(expectations: v1::Expectations) -> v1::ReconcileState {
-    v1::ReconcileState {
-        expectations: Some(v1::Expectations {
-            set_at: moment(NOW),
-            ..expectations
-        }),
-        ..Default::default()
-    }
-}
-
-/// A state made of many small ones, which are merged.
-fn states(bytes: usize, state: impl Fn(String) -> v1::ReconcileState) -> Vec<u8> {
-    let mut data = Vec::new();
-    for word in words() {
-        let next = state(word).encode_to_vec();
-        if data.len() + next.len() > bytes {
-            break;
-        }
-        data.extend(next);
-    }
-    data
-}
-
 fn with_state(bytes: usize, state: impl Fn(String) -> v1::ReconcileState) -> Vec<u8> {
     let mut request = Cluster::empty(1).request(1, Form::Inline).encode_to_vec();
     request.extend(field(1, &field(9, &states(bytes, state))));
     request
-}
-
-/// A right report with more to it.
-fn report_with(more: Vec<u8>) -> Vec<u8> {
-    let mut report = v1::ReportRequest {
-        workload: Some(v1::WorkloadReference {
-            uid: "u".into(),
-            ..Default::default()
-        }),
-        plan_id: "p".into(),
-        ..Default::default()
-    }
-    .encode_to_vec();
-    report.extend(more);
-    report
-}
-
-fn outcomes(bytes: usize, result: v1::Result, subject: fn(String) -> v1::outcome::Subject) -> Vec<u8> {
-    let mut data = Vec::new();
-    for word in words() {
-        let outcome = v1::Outcome {
-            action_id: 1,
-            result: result.into(),
-            subject: Some(subject(word)),
-            ..Default::default()
-        };
-        let next = field(4, &outcome.encode_to_vec());
-        if data.len() + next.len() > bytes {
-            break;
-        }
-        data.extend(next);
-    }
-    data
-}
-
-fn made(name: String) -> v1::outcome::Subject {
-    v1::outcome::Subject::CreatedPod(v1::ExpectedCreate {
-        pod_name: name.clone(),
-        node_name: name,
-    })
-}
-
-const GONE: fn(String) -> v1::outcome::Subject = v1::outcome::Subject::DeletedPodUid;
-
-/// A report with a state of that many bytes, and as many outcomes.
-fn report_on(bytes: usize, state: fn(String) -> v1::ReconcileState, outcomes: Vec<u8>) -> Vec<u8> {
-    report_with([field(3, &states(bytes, state)), outcomes].concat())
-}
-
-/// Reports whose lists are long.
-pub(super) const REPORTS: &[(&str, Make)] = &[
-    ("outcomes", |bytes| report_with(many(4, &[], bytes))),
-    ("bare-outcomes", |bytes| {
-        report_with(many(4, &[8, 1, 16, 1], bytes))
-    }),
-    ("failed-outcomes", |bytes| {
-        report_with(many(4, &[8, 1, 16, 6], bytes))
-    }),
-    ("few-outcomes", |bytes| {
-        report_with(many(4, &[8, 1, 16, 6], bytes / 6))
-    }),
-    ("long-outcomes", |bytes| {
-        report_with(many(4, &outcome(&"x".repeat(40)), bytes))
-    }),
-    ("messages", |bytes| {
-        report_with(field(4, &field(3, &vec![b'x'; bytes])))
-    }),
-    ("creates", |bytes| {
-        report_with(outcomes(bytes, v1::Result::NameTaken, made))
-    }),
-    ("deletes", |bytes| {
-        report_with(outcomes(bytes, v1::Result::NotFound, GONE))
-    }),
-    ("expected-creates", |bytes| {
-        report_on(
-            bytes / 2,
-            create,
-            outcomes(bytes / 2, v1::Result::NameTaken, made),
-        )
-    }),
-    ("expected-deletes", |bytes| {
-        report_on(bytes / 2, delete, outcomes(bytes / 2, v1::Result::Failed, GONE))
-    }),
-    ("few-expected-creates", |bytes| {
-        report_on(
-            bytes / 8,
-            create,
-            outcomes(bytes / 8, v1::Result::NameTaken, made),
-        )
-    }),
-    ("nameless-deletes", |bytes| {
-        report_with(field(3, &field(1, &many(3, &[], bytes))))
-    }),
-    ("backoffs", |bytes| report_on(bytes, backoff, Vec::new())),
-    ("collisions", |bytes| report_on(bytes, collision, Vec::new())),
-    ("few-collisions", |bytes| {
-        report_on(bytes / 8, collision, Vec::new())
-    }),
-    ("plan-error", |bytes| report_with(field(7, &vec![b'x'; bytes]))),
-];
-
-fn outcome(name: &str) -> Vec<u8> {
-    v1::Outcome {
-        action_id: 1,
-        result: v1::Result::NameTaken.into(),
-        subject: Some(made(name.to_owned())),
-        ..Default::default()
-    }
-    .encode_to_vec()
 }
