@@ -121,29 +121,29 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             }
             let mut applied = self.apply(&planned).await;
             colliding = std::mem::take(&mut applied.colliding_revisions);
-            let without_orphans = !applied.failed && !applied.vanished.is_empty();
-            if without_orphans {
-                self.forget_orphans(&applied.vanished);
+            let without_some = !applied.failed && !applied.vanished.is_empty();
+            if without_some {
+                self.forget(&applied.vanished);
                 colliding = self.created_revisions(&planned.plan, &applied).await;
-                tracing::info!(%key, "an orphan to adopt is gone; planning again without it");
+                tracing::info!(%key, "an orphan is gone, or a revision cannot be changed; planning again without it");
             } else if !colliding.is_empty() {
                 tracing::info!(%key, "the name of a new revision is taken; planning again with the object of that name");
             }
             let ending = self.report(&planned, applied).await;
-            if colliding.is_empty() && !without_orphans {
+            if colliding.is_empty() && !without_some {
                 return Ok(ending);
             }
         }
         Err(Ending::failed(format!(
-            "a revision's name was still taken, or another orphan gone, after {MAX_PLANS} plans"
+            "a revision's name was still taken, or another object gone, after {MAX_PLANS} plans"
         )))
     }
 
-    /// Leaves out from now on what an adoption did not find: it is gone, and its watch will show that (D-23).
-    fn forget_orphans(&self, vanished: &[ObjectKey]) {
+    /// Leaves out from now on what an adoption did not find (D-23), and revisions that cannot be changed.
+    fn forget(&self, vanished: &[ObjectKey]) {
         let mut state = self.state.lock();
         for key in vanished {
-            state.store.forget_orphan(key.resource, &key.namespace, &key.name);
+            state.store.leave_out(key.resource, &key.namespace, &key.name);
         }
     }
 

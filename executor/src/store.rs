@@ -211,24 +211,22 @@ impl Store {
             })
     }
 
-    /// Takes out an orphan that the API does not find, before its watch shows that. Nobody waits for orphans to go.
-    pub fn forget_orphan(&mut self, resource: Resource, namespace: &str, name: &str) {
+    /// Takes out an orphan that the API does not find, before its watch shows that: nobody waits for orphans to go. And a
+    /// revision that cannot be changed, until its watch shows it again.
+    pub fn leave_out(&mut self, resource: Resource, namespace: &str, name: &str) {
         let Some(kept) = self.namespaces.get(namespace) else {
             return;
         };
-        // By now another object may have that name.
-        let is_orphan = match resource {
-            Resource::Pods => kept.places.get(name).is_some_and(|place| place.owner.is_none()),
-            Resource::Revisions => kept
-                .revisions
-                .get(name)
-                .is_some_and(|revision| revision.controller.is_none()),
-            Resource::DaemonSets | Resource::Nodes => false,
-        };
-        if is_orphan && resource == Resource::Pods {
-            Pod::forget(self, &(namespace.into(), name.into()));
-        } else if is_orphan {
-            Revision::forget(self, &(namespace.into(), name.into()));
+        match resource {
+            // By now another pod may have that name.
+            Resource::Pods if kept.places.get(name).is_some_and(|place| place.owner.is_none()) => {
+                Pod::forget(self, &(namespace.into(), name.into()));
+            }
+            // So may a revision: the create that follows finds it.
+            Resource::Revisions => {
+                Revision::forget(self, &(namespace.into(), name.into()));
+            }
+            _ => {}
         }
     }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use nodewise_proto::v1::{self, action::Kind, outcome::Subject};
 use serde_json::Value;
 
-use super::{OwnWrite, manifest, manifest::PodManifest, patching::Patching, status};
+use super::{OwnWrite, manifest, manifest::PodManifest, patching, patching::Patching, status};
 use crate::{
     actuator::{Actuator, ActuatorError, ObjectKey, Refusal, WorkloadEvent, Written},
     event::Resource,
@@ -38,7 +38,7 @@ pub(super) struct Done {
     pub(super) outcome: v1::Outcome,
     pub(super) write: Option<OwnWrite>,
     pub(super) colliding_revision: Option<Bytes>,
-    /// What an adoption did not find.
+    /// What an adoption did not find, or nothing of ours can change.
     pub(super) vanished: Option<ObjectKey>,
 }
 
@@ -254,6 +254,17 @@ impl<'a, A: Actuator> Context<'a, A> {
                 vanished: is_adoption(action).then_some(key),
                 ..Done::refused(action, v1::Result::NotFound, &error)
             },
+            Err(error) if patching::is_sealed(resource, &error) => {
+                let message = format!(
+                    "The API server refuses every change of {key}, whose data was written in another form than its own; \
+                     it is left out and can be deleted",
+                );
+                self.emit("Warning", "SealedRevision", message);
+                Done {
+                    vanished: Some(key),
+                    ..Done::refused(action, v1::Result::NotFound, &error)
+                }
+            }
             Err(error) => Done::failed(action, &error),
         }
     }

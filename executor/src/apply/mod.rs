@@ -41,11 +41,11 @@ pub struct Applied {
     pub writes: Vec<OwnWrite>,
     /// ControllerRevisions, as live JSON, whose names a CreateRevision found taken: plan again at once with them.
     pub colliding_revisions: Vec<Bytes>,
-    /// Orphans that an adoption did not find: plan again at once without them.
+    /// Orphans that an adoption did not find, and revisions that cannot be changed: plan again at once without them.
     pub vanished: Vec<ObjectKey>,
     /// Some action outside the events phase failed.
     pub failed: bool,
-    /// A failed phase, or an adoption that found nothing, ended the plan: nothing that comes later was done.
+    /// A failed phase, or something that vanished, ended the plan: nothing that comes later was done.
     pub aborted: bool,
     /// Batches of which at least one action was attempted.
     pub batches: u32,

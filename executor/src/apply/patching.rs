@@ -3,7 +3,7 @@
 use nodewise_proto::v1::{ObjectReference, action::Kind};
 
 use crate::{
-    actuator::{Patch, Refusal},
+    actuator::{ActuatorError, Patch, Refusal},
     event::Resource,
 };
 
@@ -42,4 +42,18 @@ impl<'a> Patching<'a> {
             gone,
         })
     }
+}
+
+/// Whether a revision is refused for its data, which is in none of our patches: the apiserver spells `<`, `>` and `&` as escapes
+/// whenever it writes an object anew. Where a client stored them as they are it then finds the data changed, whatever is asked.
+pub(super) fn is_sealed(resource: Resource, error: &ActuatorError) -> bool {
+    let field = |error: &str| {
+        error.starts_with("data: ") || error.starts_with("[data: ") || error.contains(", data: ")
+    };
+    resource == Resource::Revisions
+        && error.refusal == Refusal::Invalid
+        && error
+            .message
+            .split_once(" is invalid: ")
+            .is_some_and(|(_, errors)| field(errors))
 }

@@ -591,6 +591,67 @@ async fn an_orphan_that_is_gone_ends_the_plan_without_a_failure() {
     }
 }
 
+// What a client stored otherwise than the apiserver writes it can never be patched: without the revision there is a way.
+#[tokio::test(start_paused = true)]
+async fn a_revision_that_cannot_be_changed_ends_the_plan_and_is_named() {
+    let invalid = |field: &str| ActuatorError {
+        message: format!(
+            "ControllerRevision.apps \"r\" is invalid: {field}: Invalid value: 1: field is immutable"
+        ),
+        ..error(Refusal::Invalid, 422)
+    };
+    let update = || {
+        Kind::UpdateRevision(v1::UpdateRevision {
+            revision: Some(reference("r")),
+            patch: "{}".into(),
+            ..Default::default()
+        })
+    };
+    let adopt = || {
+        Kind::AdoptRevision(v1::AdoptRevision {
+            revision: Some(reference("r")),
+            patch: "{}".into(),
+        })
+    };
+    let adopt_pod = || {
+        Kind::AdoptPod(v1::AdoptPod {
+            pod: Some(reference("r")),
+            patch: "{}".into(),
+        })
+    };
+    for (kind, field, sealed) in [
+        (update(), "data", true),
+        (adopt(), "data", true),
+        (
+            update(),
+            "[metadata.uid: Invalid value: 2: field is immutable, data",
+            true,
+        ),
+        (update(), "metadata", false),
+        (update(), "metadata.uid", false),
+        (adopt_pod(), "data", false),
+    ] {
+        let script = Script::default().refuse("patch", &[invalid(field)]);
+        let phases = vec![phase(P::Revisions, vec![vec![kind], vec![create_pod("a")]])];
+        let applied = run(&script, &plan(phases)).await;
+        let result = if sealed { R::NotFound } else { R::Failed };
+        assert_eq!(results(&applied), [result, R::Skipped], "{field}");
+        assert_eq!(
+            (applied.failed, applied.vanished.len()),
+            (!sealed, usize::from(sealed)),
+            "{field}"
+        );
+        let named = |(reason, message): &(String, String)| {
+            reason == "Warning SealedRevision" && message.contains("/r,")
+        };
+        assert_eq!(
+            script.events().iter().filter(|event| named(event)).count(),
+            usize::from(sealed),
+            "{field}"
+        );
+    }
+}
+
 // D-27, S-38, S-39: before an adoption the workload must be there, alive, and the same.
 #[tokio::test(start_paused = true)]
 async fn adoption_asks_for_the_workload_first() {

@@ -8,5 +8,6 @@ mod crashes;
 mod failures;
 mod observe;
 mod placement;
+mod revisions;
 mod rollout;
 mod takeover;
