@@ -4,7 +4,7 @@ use nodewise_proto::v1;
 use nodewise_server::{ByteSize, Engine, Limits, Refusal, Request, never};
 use prost::Message as _;
 
-use crate::budget;
+use crate::budget::{self, Origin};
 
 /// A target: the name of its corpus, and what is done with an input.
 pub struct Target {
@@ -68,12 +68,12 @@ fn check<T>(answer: Result<T, Refusal>) -> Option<T> {
 /// # Panics
 /// When something does not hold.
 pub fn parse(bytes: &[u8]) {
-    budget::hold(bytes.len(), || {
+    budget::hold(Origin::Request, bytes.len(), || {
         if let Some(request) = decode::<v1::ExplainRequest>(bytes) {
             check(engine().explain(request, &never));
         }
     });
-    budget::hold(bytes.len(), || {
+    budget::hold(Origin::Request, bytes.len(), || {
         if let Some(request) = decode::<v1::PlanRequest>(bytes) {
             check(engine().plan(request, &never));
         }
@@ -90,7 +90,7 @@ pub fn plan(bytes: &[u8]) {
         let request = decode::<v1::PlanRequest>(bytes)?;
         Some(check(engine.plan(request, &never))?.encode_to_vec())
     };
-    let Some(first) = budget::hold(bytes.len(), answer) else {
+    let Some(first) = budget::hold(Origin::Request, bytes.len(), answer) else {
         return;
     };
     assert_eq!(Some(first), answer(), "the same question, another answer");
@@ -101,7 +101,7 @@ pub fn plan(bytes: &[u8]) {
 /// # Panics
 /// When something does not hold.
 pub fn report(bytes: &[u8]) {
-    budget::hold(bytes.len(), || {
+    budget::hold(Origin::Request, bytes.len(), || {
         if let Some(request) = decode::<v1::ReportRequest>(bytes) {
             check(engine().report(request, &never));
         }
@@ -113,7 +113,7 @@ pub fn report(bytes: &[u8]) {
 /// # Panics
 /// When something does not hold.
 pub fn file(bytes: &[u8]) {
-    budget::hold(bytes.len(), || {
+    budget::hold(Origin::File, bytes.len(), || {
         if let Err(error) = nodewise_cli::read_text(bytes.to_vec()) {
             let error = error.to_string();
             assert!(error.starts_with("input: "), "an error names the place: {error}");

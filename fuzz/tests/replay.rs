@@ -11,8 +11,6 @@ use nodewise_fuzz::{
 };
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-/// Smaller than in `make fuzz`: this is code that is not optimized, and it is large enough to tell about memory.
-const LARGE_BYTES: usize = large::BYTES / 4;
 /// A bound that does not hold may take anything: it shall end this process and not the machine.
 const MEMORY: u64 = 4 << 30;
 
@@ -29,9 +27,15 @@ fn fails(target: &Target, bytes: &[u8]) -> bool {
     catch_unwind(AssertUnwindSafe(|| (target.run)(bytes))).is_err()
 }
 
+/// One test, since what one takes would count as the other's: the bounds are of the whole process.
 #[test]
-fn seeds_and_what_was_found() {
+fn all_that_is_kept_holds() {
     bound_memory();
+    seeds_and_what_was_found();
+    large_inputs();
+}
+
+fn seeds_and_what_was_found() {
     let mut failed = Vec::new();
     for target in ALL {
         let seeds = files::read(&files::corpus(target.name)).unwrap();
@@ -46,12 +50,10 @@ fn seeds_and_what_was_found() {
     assert_eq!(failed, Vec::<PathBuf>::new());
 }
 
-#[test]
 fn large_inputs() {
-    bound_memory();
     let mut failed = Vec::new();
     for target in ALL {
-        large::each(target.name, LARGE_BYTES, |name, bytes| {
+        large::each(target.name, large::BYTES, |name, bytes| {
             if fails(&target, &bytes) {
                 failed.push(format!("{}: {name}", target.name));
             }

@@ -93,7 +93,7 @@ const PODS: Shape = Shape(&[(
     1,
     "pods",
     Part::Message {
-        each: 320,
+        each: 500,
         inside: &POD,
     },
 )]);
