@@ -107,12 +107,13 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
     }
 
     async fn try_reconcile(&self, key: &Key) -> Result<Ending, Ending> {
-        let mut colliding = Vec::new();
+        // Revisions that the caches need not show, as they were read.
+        let mut live = Vec::new();
         for _ in 0..MAX_PLANS {
             let Some(workload) = self.admit(key)? else {
                 return Ok(Ending::Settled { after: None });
             };
-            let planned = self.plan(&workload, &colliding).await?;
+            let planned = self.plan(&workload, &live).await?;
             self.hold(&planned);
             if planned.plan.verdict() == v1::Verdict::Stale {
                 return Err(Ending::failed(
@@ -120,11 +121,11 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 ));
             }
             let mut applied = self.apply(&planned).await;
-            colliding = std::mem::take(&mut applied.colliding_revisions);
+            let colliding = std::mem::take(&mut applied.colliding_revisions);
             let without_some = !applied.failed && !applied.vanished.is_empty();
             if without_some {
                 self.forget(&applied.vanished);
-                colliding = self.created_revisions(&planned.plan, &applied).await;
+                live.append(&mut self.created_revisions(&planned.plan, &applied).await);
                 tracing::info!(%key, "an orphan is gone, or a revision cannot be changed; planning again without it");
             } else if !colliding.is_empty() {
                 tracing::info!(%key, "the name of a new revision is taken; planning again with the object of that name");
@@ -133,6 +134,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             if colliding.is_empty() && !without_some {
                 return Ok(ending);
             }
+            live.extend(colliding);
         }
         Err(Ending::failed(format!(
             "a revision's name was still taken, or another object gone, after {MAX_PLANS} plans"

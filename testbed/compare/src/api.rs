@@ -272,11 +272,10 @@ impl Actuator for FakeApi {
         let mut api = self.api();
         api.fault(&op)?;
         // Of a pod whose deletion went wrong nothing is known: upstream does not look after it, so Nodewise finds nothing out.
-        let deleting = Op {
-            op: "delete-pod",
-            name: &key.name,
+        let went_wrong = |call: &Call| {
+            call.op == "delete-pod" && call.name == key.name && ![200, 404].contains(&call.code)
         };
-        if key.resource == Resource::Pods && api.matching(&deleting).is_some() {
+        if key.resource == Resource::Pods && api.calls.iter().any(went_wrong) {
             return Err(refuse(500, "InternalError", ""));
         }
         api.find(key.resource, &key.name)

@@ -8,6 +8,7 @@
 use std::fmt::{self, Write as _};
 
 use anyhow::{Context as _, Result};
+use nodewise_planner::json::Json;
 use nodewise_proto::v1::Deviation;
 use serde_json::Value;
 
@@ -152,7 +153,6 @@ impl Comparison {
             return Ok(Ok(How::WentOn));
         }
         if theirs.len() > 1 && is_possible(ours, &theirs) {
-            eprintln!("COUNTS {} {}", case.seed, theirs.len());
             return Ok(Ok(How::ByCounts));
         }
         let nearest = theirs
@@ -265,7 +265,8 @@ fn profiles(case: &Case) -> Vec<Deviations> {
 }
 
 /// The case with every list in the order in which Nodewise decides, so that upstream, when it takes the lists as they
-/// come, is likely to choose the same.
+/// come, is likely to choose the same; and with the data of revisions as Kubernetes writes them, since Nodewise goes by their
+/// meaning and upstream by their bytes.
 fn in_order(case: &Case) -> Case {
     let text = |value: &Value, path: &str| {
         let text = value.pointer(path).and_then(Value::as_str);
@@ -277,6 +278,12 @@ fn in_order(case: &Case) -> Case {
     case.nodes.sort_by_cached_key(name);
     case.pods
         .sort_by_cached_key(|pod| (text(pod, "/spec/nodeName").is_empty(), created(pod), name(pod)));
+    for revision in case.revisions.iter_mut().chain(&mut case.live.revisions) {
+        // What is no JSON is for the two sides to refuse.
+        if let Ok(data) = serde_json::from_str::<Json>(&revision.data) {
+            data.as_str().clone_into(&mut revision.data);
+        }
+    }
     case.revisions.sort_by_cached_key(|revision| {
         let object = &revision.object;
         (object["revision"].as_i64(), created(object), name(object))

@@ -310,14 +310,7 @@ const ODDITIES: &[(u32, Oddity)] = &[
 fn respell(odds: &mut Odds, cluster: &Cluster, revision: &mut Revision) {
     let is_its = |version: &&Version| name(cluster, &version.hash) == revision.name;
     if let Some(version) = cluster.versions.iter().find(is_its) {
-        // Were it the present one in another order or with blanks, upstream would make another revision of it, and Nodewise
-        // would not: docs/upstream-differences.md, "On either profile".
-        let is_present = version.template == cluster.versions[cluster.present()].template;
-        let form = if is_present {
-            odds.weighted(&[(7, Form::Unescaped), (3, Form::Dated)])
-        } else {
-            odds.pick(&[Form::Unescaped, Form::Dated, Form::Reordered, Form::Spaced])
-        };
+        let form = odds.pick(&[Form::Unescaped, Form::Dated, Form::Reordered, Form::Spaced]);
         revision.data = serialization::data(&version.template, form);
     }
 }
