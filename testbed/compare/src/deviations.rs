@@ -35,9 +35,11 @@ pub fn may_change(deviation: Deviation) -> &'static [Field] {
             Field::RevisionDeletes,
             Field::Error,
         ],
-        // A create that is not made cannot fail either, and what comes after it is done.
+        // A create that is not made cannot fail either, and does not hold up what comes after it.
         Deviation::SurgeHonoursBackoff => &[
             Field::PodCreates,
+            Field::PodDeletes,
+            Field::RevisionDeletes,
             Field::Events,
             Field::Expectations,
             Field::Requeue,

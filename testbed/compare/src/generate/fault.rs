@@ -114,7 +114,10 @@ fn may_pass(cluster: &Cluster, around: &Around, fault: &Fault) -> bool {
         // Upstream claims pods up to four times in one sync (for placement, the rollout, the clean-up and the status), and a
         // plan once: a claim that is refused once is made in the same sync by upstream, and in the next one by Nodewise.
         // Upstream claims once as well where it looks after the status only.
-        "adopt-pod" | "release-pod" => around.pending && !revision::has_duplicates(cluster),
+        "adopt-pod" | "release-pod" => {
+            may_change(fault) && around.pending && !revision::has_duplicates(cluster)
+        }
+        "adopt-revision" | "release-revision" => may_change(fault),
         // It is asked for before an adoption.
         "get-daemonset" => !cluster.pods.iter().any(is_orphan),
         // Which of the calls of a batch comes first is up to the scheduler, on either side and not evenly. The first create
@@ -123,6 +126,12 @@ fn may_pass(cluster: &Cluster, around: &Around, fault: &Fault) -> bool {
         "delete-pod" => !fault.name.is_empty() && (!is_looked_after(fault) || around.all_there),
         _ => true,
     }
+}
+
+/// Whether the answer to a claim may be another one a moment later. What is gone stays gone: it makes no difference that Nodewise
+/// claims again when it plans again in the same sync.
+fn may_change(fault: &Fault) -> bool {
+    ![MISSING.0, INVALID.0].contains(&fault.code)
 }
 
 /// Whether Nodewise looks for the pod after such an answer to its deletion, and upstream does not (docs/upstream-differences.md,
