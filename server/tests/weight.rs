@@ -221,7 +221,7 @@ fn objects_are_taken_however_large() {
         ),
         (
             "a page as argument",
-            running(&"<p>One of many lines of a page</p>\n".repeat(25_000), []),
+            running(&"<p>One of many lines of a page</p>\n".repeat(35_000), []),
         ),
         ("small objects", running("", vec![json!({"a": 0}); 150_000])),
         ("an affinity to nodes by name", {

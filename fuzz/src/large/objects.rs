@@ -100,6 +100,12 @@ pub(super) const REQUESTS: &[(&str, Make)] = &[
     ("escaped-string", |bytes| {
         at(VOLUMES, &format!("\"{}\"", "<".repeat(bytes)))
     }),
+    ("page", |bytes| {
+        at(VOLUMES, &format!("\"{}\"", "<tag>".repeat(bytes / 5)))
+    }),
+    ("some-escapes", |bytes| {
+        at(VOLUMES, &format!("\"{}\"", "<text".repeat(bytes / 5)))
+    }),
     ("members", |bytes| at(VOLUMES, &map("0", bytes))),
     ("deep-lists", |bytes| at(VOLUMES, &nested("[", "]", bytes))),
     ("deep-objects", |bytes| at(VOLUMES, &nested("{\"\":", "}", bytes))),

@@ -11,7 +11,7 @@ const VALUE: usize = 110;
 /// A value in a text: of an object's members it is noted where they begin, so that they can be sorted.
 const PLACE: usize = 12;
 /// A character that becomes six when it is written as Go's encoder does, in each of the texts that there are at once.
-const ESCAPED: usize = 35;
+const ESCAPED: usize = 25;
 
 /// Keys that are noted: no path to a part that stays a text is longer.
 const DEPTH: usize = 4;

@@ -43,9 +43,9 @@ enum Part {
 }
 
 /// The texts of a workload's template that there are at once.
-const WORKLOAD_TEXTS: usize = 8;
+const WORKLOAD_TEXTS: usize = 6;
 /// Those of a revision's data, also while it is read.
-const REVISION_TEXTS: usize = 5;
+const REVISION_TEXTS: usize = 4;
 
 /// The fields of a message that can be long, by their tags.
 pub struct Shape(&'static [(u32, &'static str, Part)]);
