@@ -122,16 +122,16 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             }
             let mut applied = self.apply(&planned).await;
             let colliding = std::mem::take(&mut applied.colliding_revisions);
-            let without_some = !applied.failed && !applied.vanished.is_empty();
-            if without_some {
-                self.forget(&applied.vanished);
+            let outdated = !applied.failed && applied.is_outdated();
+            self.heed(&applied);
+            if outdated {
                 live.append(&mut self.created_revisions(&planned.plan, &applied).await);
                 tracing::info!(%key, "an orphan is gone, or a revision cannot be changed; planning again without it");
             } else if !colliding.is_empty() {
                 tracing::info!(%key, "the name of a new revision is taken; planning again with the object of that name");
             }
-            let ending = self.report(&planned, applied).await;
-            if colliding.is_empty() && !without_some {
+            let ending = self.report(&planned, applied).await?;
+            if colliding.is_empty() && !outdated {
                 return Ok(ending);
             }
             live.extend(colliding);
@@ -141,11 +141,14 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         )))
     }
 
-    /// Leaves out from now on what an adoption did not find (D-23), and revisions that cannot be changed.
-    fn forget(&self, vanished: &[ObjectKey]) {
+    /// Leaves out from now on what an adoption did not find (D-23), and leaves revisions alone that cannot be changed.
+    fn heed(&self, applied: &Applied) {
         let mut state = self.state.lock();
-        for key in vanished {
-            state.store.leave_out(key.resource, &key.namespace, &key.name);
+        for key in &applied.vanished {
+            state.store.forget_orphan(key.resource, &key.namespace, &key.name);
+        }
+        for key in &applied.sealed {
+            state.store.seal(&key.namespace, &key.name);
         }
     }
 
@@ -284,13 +287,15 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
     }
 
     /// Tells the service what became of the plan, and learns when to come back. Without actions there is nothing to tell.
-    async fn report(&self, planned: &Planned, applied: Applied) -> Ending {
+    ///
+    /// A report that is refused ends the reconcile: what it would settle stays as it is until it expires.
+    async fn report(&self, planned: &Planned, applied: Applied) -> Result<Ending, Ending> {
         let Planned { plan, workload, .. } = planned;
         let (key, uid) = (&workload.key, &workload.uid);
         let reason = failure(plan, &applied);
         let after = plan.requeue_after.and_then(|after| after.try_into().ok());
         if applied.outcomes.is_empty() || !self.actuator.writes() {
-            return ending(after, reason);
+            return Ok(ending(after, reason));
         }
         let report = v1::ReportRequest {
             workload: plan.workload.clone(),
@@ -310,23 +315,23 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                     state.holdings.settle(key, uid, settled);
                     state.tell(key, &self.metrics);
                 }
-                match requeue {
+                Ok(match requeue {
                     v1::Requeue::Backoff => Ending::Failed {
                         after,
                         reason: reason.unwrap_or(response.message),
                     },
                     _ => Ending::Settled { after },
-                }
+                })
             }
             Err(error @ ServiceError::Refused(_)) => {
                 // It would be refused again with the next plan, and the plan with it.
-                ending(after, Some(reason.unwrap_or(error.to_string())))
+                Err(ending(after, Some(reason.unwrap_or(error.to_string()))))
             }
             Err(error) => {
                 // Ask again soon: what the report would settle must not be waited for.
                 self.state.lock().keep_report(key, report);
                 let undelivered = format!("the report rides on the next plan: {error}");
-                ending(after, Some(reason.unwrap_or(undelivered)))
+                Ok(ending(after, Some(reason.unwrap_or(undelivered))))
             }
         }
     }

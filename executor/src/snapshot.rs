@@ -50,7 +50,8 @@ fn revisions(store: &Store, namespace: &str, uid: &str, colliding: &[Bytes]) -> 
     let cached = store
         .revisions(namespace, uid)
         .filter(|revision| !live.iter().any(|(name, _)| *name == revision.name))
-        .map(|revision| (revision.object.clone(), false));
+        // What cannot be changed is used as it is or not at all, as what was read after a collision.
+        .map(|revision| (revision.object.clone(), store.is_sealed(revision)));
     let live = live.iter().map(|(_, object)| (object.clone(), true));
     cached
         .chain(live)
@@ -63,9 +64,9 @@ fn revisions(store: &Store, namespace: &str, uid: &str, colliding: &[Bytes]) -> 
 
 /// The name of a revision that was read live, and what is sent of it. What cannot be read is the service's to refuse.
 fn live(object: &Bytes) -> (String, Bytes) {
-    let revision = serde_json::from_slice(object)
+    let revision = std::str::from_utf8(object)
         .ok()
-        .and_then(|object| Revision::from_json(&object).ok());
+        .and_then(|object| Revision::from_text(object).ok());
     revision.map_or_else(
         || (String::new(), object.clone()),
         |revision| (revision.name, revision.object),

@@ -63,6 +63,8 @@ struct Namespace {
     owned: HashMap<Arc<str>, Buckets>,
     orphans: Option<Buckets>,
     revisions: BTreeMap<String, Arc<Revision>>,
+    /// Revisions that cannot be changed, by name, each with the resourceVersion at which that was seen.
+    sealed: HashMap<String, String>,
 }
 
 #[derive(Clone, Debug)]
@@ -211,23 +213,45 @@ impl Store {
             })
     }
 
-    /// Takes out an orphan that the API does not find, before its watch shows that: nobody waits for orphans to go. And a
-    /// revision that cannot be changed, until its watch shows it again.
-    pub fn leave_out(&mut self, resource: Resource, namespace: &str, name: &str) {
+    /// Takes out an orphan that the API does not find, before its watch shows that. Nobody waits for orphans to go.
+    pub fn forget_orphan(&mut self, resource: Resource, namespace: &str, name: &str) {
         let Some(kept) = self.namespaces.get(namespace) else {
             return;
         };
-        match resource {
-            // By now another pod may have that name.
-            Resource::Pods if kept.places.get(name).is_some_and(|place| place.owner.is_none()) => {
-                Pod::forget(self, &(namespace.into(), name.into()));
-            }
-            // So may a revision: the create that follows finds it.
-            Resource::Revisions => {
-                Revision::forget(self, &(namespace.into(), name.into()));
-            }
-            _ => {}
+        // By now another object may have that name.
+        let is_orphan = match resource {
+            Resource::Pods => kept.places.get(name).is_some_and(|place| place.owner.is_none()),
+            Resource::Revisions => kept
+                .revisions
+                .get(name)
+                .is_some_and(|revision| revision.controller.is_none()),
+            Resource::DaemonSets | Resource::Nodes => false,
+        };
+        if is_orphan && resource == Resource::Pods {
+            Pod::forget(self, &(namespace.into(), name.into()));
+        } else if is_orphan {
+            Revision::forget(self, &(namespace.into(), name.into()));
         }
+    }
+
+    /// Marks a revision as one that cannot be changed, as long as it stays as it is.
+    pub fn seal(&mut self, namespace: &str, name: &str) {
+        let Some(namespace) = self.namespaces.get_mut(namespace) else {
+            return;
+        };
+        if let Some(revision) = namespace.revisions.get(name) {
+            let version = revision.resource_version.clone();
+            namespace.sealed.insert(name.to_owned(), version);
+        }
+    }
+
+    /// Whether a revision is marked so.
+    #[must_use]
+    pub fn is_sealed(&self, revision: &Revision) -> bool {
+        self.namespaces
+            .get(revision.namespace.as_str())
+            .and_then(|namespace| namespace.sealed.get(&revision.name))
+            == Some(&revision.resource_version)
     }
 
     /// How many buckets nodes and pods are kept in.

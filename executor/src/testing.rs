@@ -123,11 +123,13 @@ impl ScriptedActuator {
             gate.acquire().await.expect("the gate stays").forget();
         }
         let refusals = lock(&self.refusals);
-        match refusals.iter().find(|(start, _)| call.starts_with(start)) {
-            Some((_, refusal)) => Err(ActuatorError {
+        // What follows the call is what the apiserver says.
+        let told = |start: &str| call.starts_with(start) || start.starts_with(&call);
+        match refusals.iter().find(|(start, _)| told(start)) {
+            Some((start, refusal)) => Err(ActuatorError {
                 refusal: *refusal,
                 http_status: 409,
-                message: format!("refused: {call}"),
+                message: format!("refused: {start}"),
             }),
             None => Ok(()),
         }

@@ -38,8 +38,10 @@ pub(super) struct Done {
     pub(super) outcome: v1::Outcome,
     pub(super) write: Option<OwnWrite>,
     pub(super) colliding_revision: Option<Bytes>,
-    /// What an adoption did not find, or nothing of ours can change.
+    /// What an adoption did not find.
     pub(super) vanished: Option<ObjectKey>,
+    /// The revision that nothing can change.
+    pub(super) sealed: Option<ObjectKey>,
 }
 
 impl Done {
@@ -56,6 +58,7 @@ impl Done {
             write: None,
             colliding_revision: None,
             vanished: None,
+            sealed: None,
         }
     }
 
@@ -261,7 +264,7 @@ impl<'a, A: Actuator> Context<'a, A> {
                 );
                 self.emit("Warning", "SealedRevision", message);
                 Done {
-                    vanished: Some(key),
+                    sealed: Some(key),
                     ..Done::refused(action, v1::Result::NotFound, &error)
                 }
             }

@@ -41,11 +41,13 @@ pub struct Applied {
     pub writes: Vec<OwnWrite>,
     /// ControllerRevisions, as live JSON, whose names a CreateRevision found taken: plan again at once with them.
     pub colliding_revisions: Vec<Bytes>,
-    /// Orphans that an adoption did not find, and revisions that cannot be changed: plan again at once without them.
+    /// Orphans that an adoption did not find: plan again at once without them.
     pub vanished: Vec<ObjectKey>,
+    /// Revisions that cannot be changed: plan again at once with nothing to change in them.
+    pub sealed: Vec<ObjectKey>,
     /// Some action outside the events phase failed.
     pub failed: bool,
-    /// A failed phase, or something that vanished, ended the plan: nothing that comes later was done.
+    /// A failed phase, or something that is not as it was planned, ended the plan: nothing that comes later was done.
     pub aborted: bool,
     /// Batches of which at least one action was attempted.
     pub batches: u32,
@@ -61,6 +63,12 @@ impl Applied {
             .count()
     }
 
+    /// Something is not as it was planned, though nothing failed for it.
+    #[must_use]
+    pub fn is_outdated(&self) -> bool {
+        !self.vanished.is_empty() || !self.sealed.is_empty()
+    }
+
     fn take(&mut self, phase: v1::PhaseKind, done: Done) -> bool {
         let failed = matches!(done.outcome.result(), v1::Result::Failed | v1::Result::NameTaken);
         self.failed |= failed && phase != v1::PhaseKind::Events;
@@ -68,6 +76,7 @@ impl Applied {
         self.writes.extend(done.write);
         self.colliding_revisions.extend(done.colliding_revision);
         self.vanished.extend(done.vanished);
+        self.sealed.extend(done.sealed);
         failed
     }
 }
@@ -104,12 +113,12 @@ pub async fn apply<A: Actuator>(
                 phase_failed |= applied.take(phase.kind(), done);
             }
             // What follows an adoption rests on the object being there.
-            stopped = phase_failed || !applied.vanished.is_empty();
+            stopped = phase_failed || applied.is_outdated();
         }
         // Events are best effort: whatever becomes of them, the plan goes on.
         if phase.kind() != v1::PhaseKind::Events {
             any_failure |= phase_failed;
-            applied.aborted |= phase_failed && phase.aborts_on_failure || !applied.vanished.is_empty();
+            applied.aborted |= phase_failed && phase.aborts_on_failure || applied.is_outdated();
         }
     }
     applied

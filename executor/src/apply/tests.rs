@@ -637,7 +637,7 @@ async fn a_revision_that_cannot_be_changed_ends_the_plan_and_is_named() {
         let result = if sealed { R::NotFound } else { R::Failed };
         assert_eq!(results(&applied), [result, R::Skipped], "{field}");
         assert_eq!(
-            (applied.failed, applied.vanished.len()),
+            (applied.failed, applied.sealed.len()),
             (!sealed, usize::from(sealed)),
             "{field}"
         );

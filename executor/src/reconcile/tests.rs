@@ -491,24 +491,67 @@ async fn a_revision_that_was_created_before_an_orphan_was_gone_is_not_created_ag
     assert_eq!(fixture.service.snapshot(1).revisions, [marked]);
 }
 
-// By the time of the answer another pod may have the name. Revisions are left out whoever owns them.
+// By the time of the answer another object may have the name.
 #[test]
-fn owned_pods_are_not_left_out() {
+fn only_orphans_are_forgotten() {
     let fixture = with(ScriptedService::default());
     fixture.watch(ClusterEvent::Pods(Delta::Applied(pod("a", "11"))));
-    let owner = json!([{"kind": "DaemonSet", "name": "foo", "uid": "u1", "controller": true}]);
-    let revision = json!({"metadata": {"namespace": "ns", "name": "a", "resourceVersion": "11", "ownerReferences": owner}});
-    let revision = crate::event::Revision::from_json(&revision).expect("a revision");
-    fixture.watch(ClusterEvent::Revisions(Delta::Applied(revision)));
-    assert_eq!(fixture.state.lock().store.count(Resource::Revisions), 1);
-    let count = || fixture.state.lock().store.count(Resource::Pods);
+    fixture.watch(ClusterEvent::Revisions(Delta::Applied(own_revision("11"))));
+    let mut state = fixture.state.lock();
     for (namespace, name) in [("ns", "a"), ("ns", "b"), ("elsewhere", "a")] {
-        let mut state = fixture.state.lock();
-        state.store.leave_out(Resource::Pods, namespace, name);
-        state.store.leave_out(Resource::Revisions, namespace, name);
+        state.store.forget_orphan(Resource::Pods, namespace, name);
+        state.store.forget_orphan(Resource::Revisions, namespace, name);
     }
-    assert_eq!(count(), 1);
-    assert_eq!(fixture.state.lock().store.count(Resource::Revisions), 0);
+    assert_eq!(state.store.count(Resource::Pods), 1);
+    assert_eq!(state.store.count(Resource::Revisions), 1);
+}
+
+fn own_revision(version: &str) -> crate::event::Revision {
+    let owner = json!([{"kind": "DaemonSet", "name": "foo", "uid": "u1", "controller": true}]);
+    let object = json!({"metadata": {"namespace": "ns", "name": "a", "resourceVersion": version, "ownerReferences": owner}});
+    crate::event::Revision::from_json(&object).expect("a revision")
+}
+
+// What the apiserver lets nobody change is sent as what is used as it is or not at all, until it is another object.
+#[tokio::test]
+async fn a_sealed_revision_is_not_to_be_changed() {
+    let update = v1::action::Kind::UpdateRevision(v1::UpdateRevision {
+        revision: Some(v1::ObjectReference {
+            name: "a".into(),
+            uid: "a".into(),
+        }),
+        patch: "{}".into(),
+        ..Default::default()
+    });
+    let plan = with_actions(v1::PhaseKind::Revisions, vec![update]);
+    let fixture = with(ScriptedService::default().then_plan(plan));
+    fixture.watch(ClusterEvent::Revisions(Delta::Applied(own_revision("11"))));
+    fixture.actuator.refuse(
+        "patch controllerrevisions ns/a is invalid: data: ",
+        Refusal::Invalid,
+    );
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    fixture.watch(ClusterEvent::Revisions(Delta::Applied(own_revision("12"))));
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    let marks = (0..3).map(|plan| fixture.service.snapshot(plan).revisions[0].read_after_name_collision);
+    assert_eq!(marks.collect::<Vec<_>>(), [false, true, false]);
+}
+
+// What a refused report would settle stays open, so another plan would only hide that.
+#[tokio::test]
+async fn a_refused_report_ends_the_reconcile() {
+    let refused = Err(ServiceError::Refused("too much".into()));
+    let service = ScriptedService::default()
+        .then_plan(creating_revision())
+        .then_answer_report(refused);
+    let fixture = with(service);
+    fixture
+        .actuator
+        .refuse("create controllerrevisions foo-abc", Refusal::AlreadyExists);
+    let live = json!({"metadata": {"namespace": "ns", "name": "foo-abc", "uid": "r1"}}).to_string();
+    *fixture.actuator.live.lock().expect("no panic") = live.into();
+    assert!(is_failed(&fixture.reconcile().await, ""));
+    assert_eq!(fixture.service.plans_asked(), 1);
 }
 
 #[tokio::test]

@@ -228,6 +228,7 @@ impl Cached for Revision {
     fn remove(self, store: &mut Store) -> Option<Transition> {
         let (name, namespace) = store.namespace(&self.namespace);
         namespace.revisions.remove(&self.name);
+        namespace.sealed.remove(&self.name);
         store.drop_if_empty(&name);
         Some(Transition::Revision(Change {
             old: Some(Arc::new(self)),
@@ -236,11 +237,9 @@ impl Cached for Revision {
     }
 
     fn forget(store: &mut Store, (namespace, name): &Self::Id) -> Option<Transition> {
-        let old = store
-            .namespaces
-            .get_mut(namespace.as_str())?
-            .revisions
-            .remove(name);
+        let kept = store.namespaces.get_mut(namespace.as_str())?;
+        let old = kept.revisions.remove(name);
+        kept.sealed.remove(name);
         store.drop_if_empty(namespace);
         old.is_some()
             .then_some(Transition::Revision(Change { old, new: None }))
