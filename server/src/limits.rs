@@ -22,6 +22,11 @@ impl Limits {
     /// Entries of a list that is walked for every node or pod: labels, taints, tolerations, what a selector or an affinity
     /// asks for. Two such lists multiply; no cluster has a tenth of it.
     pub const LIST_ENTRIES: usize = 1_024;
+    /// Bytes of a name, a namespace or a uid. The apiserver takes names of 253 bytes and makes uids of 36; the answer repeats
+    /// them for every object.
+    pub const NAME_BYTES: usize = 253;
+    /// Bytes of the value of a label that the answer repeats; the apiserver takes no more.
+    pub const LABEL_VALUE_BYTES: usize = 63;
     /// `PlanRequest.undelivered_reports`: an executor keeps a few.
     pub const UNDELIVERED_REPORTS: usize = 64;
     /// Values that a selector or an affinity names, all of its expressions together: affinities may list nodes by name.

@@ -459,6 +459,78 @@ fn revisions_name_their_fields() {
     ]);
 }
 
+/// A request in which every name and uid, and all else that the answer repeats, has so many bytes.
+fn named_with(bytes: usize) -> v1::PlanRequest {
+    let name = |last: char| format!("{}{last}", "n".repeat(bytes - 1));
+    let mut cluster = Cluster::settled(1);
+    let (workload, revision) = (&mut cluster.daemon_set, &mut cluster.revisions[0]);
+    for object in [&mut *workload, revision] {
+        object["metadata"]["name"] = json!(name('n'));
+        object["metadata"]["uid"] = json!(name('u'));
+    }
+    workload["metadata"]["namespace"] = json!(name('s'));
+    workload["spec"]["template"]["spec"]["nodeName"] = json!(name('1'));
+    revision["metadata"]["labels"][HASH_LABEL] = json!("h".repeat(bytes - LONGEST_NAME + LONGEST_HASH));
+    cluster.nodes[0].name = name('1');
+    let bound = &mut cluster.pods[0];
+    (bound.name, bound.uid, bound.node_name) = (name('b'), name('b'), name('1'));
+    let mut meant = bound.clone();
+    (meant.name, meant.uid) = (name('m'), name('m'));
+    (meant.node_name, meant.target_node_name) = (String::new(), name('1'));
+    cluster.pods.push(meant);
+    cluster.request(1, Form::Inline)
+}
+
+const HASH_LABEL: &str = "controller-revision-hash";
+/// The longest name that an apiserver takes, and the longest value of a label.
+const LONGEST_NAME: usize = 253;
+const LONGEST_HASH: usize = 63;
+
+#[test]
+fn what_the_answer_repeats_may_be_as_long_as_an_apiserver_takes_it() {
+    let longest = engine().plan(named_with(LONGEST_NAME), &never);
+    assert!(longest.is_ok(), "{longest:?}");
+    let too_long = violations(named_with(LONGEST_NAME + 1));
+    let (name, hash) = (
+        "has 254 bytes; at most 253 are taken",
+        "has 64 bytes; at most 63 are taken",
+    );
+    let expected: Vec<_> = [
+        ("workload.daemon_set.object: metadata.name", name),
+        ("workload.daemon_set.object: metadata.uid", name),
+        ("workload.daemon_set.object: metadata.namespace", name),
+        ("workload.daemon_set.object: spec.template.spec.nodeName", name),
+        ("revisions[0].object: metadata.name", name),
+        ("revisions[0].object: metadata.uid", name),
+        (
+            "revisions[0].object: metadata.labels.controller-revision-hash",
+            hash,
+        ),
+        ("node_buckets[0].data.nodes[0].name", name),
+        ("pod_buckets[0].data.pods[0].name", name),
+        ("pod_buckets[0].data.pods[0].uid", name),
+        ("pod_buckets[0].data.pods[0].node_name", name),
+        ("pod_buckets[0].data.pods[1].name", name),
+        ("pod_buckets[0].data.pods[1].uid", name),
+        ("pod_buckets[0].data.pods[1].target_node_name", name),
+    ]
+    .iter()
+    .map(|(field, what)| format!("snapshot.{field}: {what}"))
+    .collect();
+    assert_eq!(too_long, expected);
+}
+
+/// The apiserver checks of an owner reference only that it names something, so nothing is refused for it.
+#[test]
+fn owners_may_have_names_of_any_length() {
+    let mut cluster = Cluster::settled(2);
+    let owner = cluster.pods[1].controller.as_mut().unwrap();
+    (owner.name, owner.uid) = ("n".repeat(1_000), "u".repeat(1_000));
+    cluster.revisions[0]["metadata"]["ownerReferences"][0]["uid"] = json!("u".repeat(1_000));
+    let answer = engine().plan(cluster.request(1, Form::Inline), &never);
+    assert!(answer.is_ok(), "{answer:?}");
+}
+
 #[test]
 fn the_state_names_its_fields() {
     let expecting = |change: fn(&mut v1::Expectations)| {

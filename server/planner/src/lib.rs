@@ -34,6 +34,7 @@ mod surge;
 mod sync;
 
 pub use explain::{explain, explain_until};
+pub use manifest::HASH_LABEL;
 
 use crate::{patience::Patience, plan::Plan, snapshot::Snapshot};
 

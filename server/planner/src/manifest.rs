@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The label that names a pod's revision.
-pub(crate) const HASH_LABEL: &str = "controller-revision-hash";
+pub const HASH_LABEL: &str = "controller-revision-hash";
 /// The label that tells a pod's template generation.
 pub(crate) const GENERATION_LABEL: &str = "pod-template-generation";
 /// The annotation of the workload that tells its template generation.

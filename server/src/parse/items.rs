@@ -33,7 +33,7 @@ impl Item for Node {
     type Message = v1::Node;
 
     fn parse(message: v1::Node, labels: &mut [(&str, &str)], at: &Path<'_>, problems: &mut Problems) -> Self {
-        problems.require(&at.field("name"), &message.name);
+        problems.require_name(&at.field("name"), &message.name);
         Self {
             labels: unique(labels, &at.field("labels"), problems),
             taints: taints(message.taints, &at.field("taints"), problems),
@@ -53,8 +53,10 @@ impl Item for Pod {
     type Message = v1::Pod;
 
     fn parse(message: v1::Pod, labels: &mut [(&str, &str)], at: &Path<'_>, problems: &mut Problems) -> Self {
-        problems.require(&at.field("name"), &message.name);
-        problems.require(&at.field("uid"), &message.uid);
+        problems.require_name(&at.field("name"), &message.name);
+        problems.require_name(&at.field("uid"), &message.uid);
+        problems.bound_name(&at.field("node_name"), &message.node_name);
+        problems.bound_name(&at.field("target_node_name"), &message.target_node_name);
         // Checked like the others, though only its presence counts.
         time::optional(message.deletion_time, &at.field("deletion_time"), problems);
         Self {

@@ -9,7 +9,7 @@ use serde::{
     de::{DeserializeOwned, SeqAccess, Visitor},
 };
 
-use super::problems::{Path, Problems};
+use super::problems::{Path, Problems, too_long};
 use crate::limits::Limits;
 
 /// The parts of an object's metadata that are read. What else there is may be long, such as its managed fields.
@@ -119,12 +119,24 @@ pub(super) fn type_meta(
 pub(super) fn identity(meta: &Meta, at: &Path<'_>, problems: &mut Problems) -> Option<(String, String)> {
     let name = meta.name.clone().unwrap_or_default();
     let uid = meta.uid.clone().unwrap_or_default();
-    for (field, value) in [("metadata.name", &name), ("metadata.uid", &uid)] {
-        if value.is_empty() {
-            problems.add(at, format!("{field}: is required"));
-        }
-    }
+    require_name("metadata.name", &name, at, problems);
+    require_name("metadata.uid", &uid, at, problems);
     (!name.is_empty() && !uid.is_empty()).then_some((name, uid))
+}
+
+/// Notes that a name in an object is not there, or longer than any.
+pub(super) fn require_name(field: &str, name: &str, at: &Path<'_>, problems: &mut Problems) {
+    if name.is_empty() {
+        problems.add(at, format!("{field}: is required"));
+    }
+    bound(field, name, Limits::NAME_BYTES, at, problems);
+}
+
+/// Notes that a text in an object is longer than `most`.
+pub(super) fn bound(field: &str, text: &str, most: usize, at: &Path<'_>, problems: &mut Problems) {
+    if text.len() > most {
+        problems.add(at, format!("{field}: {}", too_long(text, most)));
+    }
 }
 
 impl Meta {

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use crate::refusal::{Refusal, Violation};
+use crate::{
+    limits::Limits,
+    refusal::{Refusal, Violation},
+};
 
 /// A place in a request. It is built on the stack while parsing and becomes text only when something is wrong there.
 #[derive(Clone, Copy)]
@@ -107,6 +110,19 @@ impl Problems {
         }
     }
 
+    /// Notes that a name or a uid that is needed is not there, or longer than any.
+    pub(crate) fn require_name(&mut self, at: &Path<'_>, text: &str) {
+        self.require(at, text);
+        self.bound_name(at, text);
+    }
+
+    /// Notes that a name is longer than any.
+    pub(crate) fn bound_name(&mut self, at: &Path<'_>, text: &str) {
+        if text.len() > Limits::NAME_BYTES {
+            self.add(at, too_long(text, Limits::NAME_BYTES));
+        }
+    }
+
     /// Notes that a list is longer than `most`. Gives whether it may be walked.
     pub(crate) fn bound(&mut self, at: &Path<'_>, count: usize, most: usize) -> bool {
         if count > most {
@@ -135,6 +151,11 @@ impl Problems {
             more: self.more,
         })
     }
+}
+
+/// What is wrong with a text of more than `most` bytes.
+pub(crate) fn too_long(text: &str, most: usize) -> String {
+    format!("has {} bytes; at most {most} are taken", text.len())
 }
 
 #[cfg(test)]

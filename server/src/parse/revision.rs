@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use nodewise_planner::{json::Json, snapshot::Revision};
+use nodewise_planner::{HASH_LABEL, json::Json, snapshot::Revision};
 use nodewise_proto::v1;
 use serde::Deserialize;
 
@@ -11,7 +11,7 @@ use super::{
     json::{self, Meta},
     problems::{Path, Problems},
 };
-use crate::refusal::Refusal;
+use crate::{limits::Limits, refusal::Refusal};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -70,13 +70,18 @@ fn one(message: &v1::ControllerRevision, at: &Path<'_>, problems: &mut Problems)
         problems,
     );
     let (name, uid) = json::identity(&object.metadata, &at, problems)?;
+    let labels = object.metadata.labels.take().unwrap_or_default();
+    if let Some(hash) = labels.get(HASH_LABEL) {
+        let field = format!("metadata.labels.{HASH_LABEL}");
+        json::bound(&field, hash, Limits::LABEL_VALUE_BYTES, &at, problems);
+    }
     Some(Revision {
         name,
         uid,
         controller: object.metadata.controller(),
         created: object.metadata.creation_timestamp.map(|time| time.0),
         deleting: object.metadata.deletion_timestamp.is_some(),
-        labels: object.metadata.labels.unwrap_or_default().into_iter().collect(),
+        labels: labels.into_iter().collect(),
         number: object.revision.unwrap_or_default(),
         data: object.data,
         read_after_name_collision: message.read_after_name_collision,

@@ -114,15 +114,8 @@ pub(super) fn daemon_set(
         problems,
     );
     let meta = json::identity(&object.metadata, &at, problems);
-    if object
-        .metadata
-        .namespace
-        .as_deref()
-        .unwrap_or_default()
-        .is_empty()
-    {
-        problems.add(&at, "metadata.namespace: is required");
-    }
+    let namespace = object.metadata.namespace.unwrap_or_default();
+    json::require_name("metadata.namespace", &namespace, &at, problems);
     let Some(spec) = object.spec else {
         problems.add(&at, "spec: is required");
         return None;
@@ -143,7 +136,7 @@ pub(super) fn daemon_set(
     Some(DaemonSet {
         name,
         uid,
-        namespace: object.metadata.namespace.unwrap_or_default(),
+        namespace,
         resource_version: object.metadata.resource_version.unwrap_or_default(),
         generation: object.metadata.generation.unwrap_or_default(),
         deleting,
@@ -230,13 +223,21 @@ fn scheduling(template: &Json, at: &Path<'_>, problems: &mut Problems) -> Option
             problems.add(at, format!("spec.template.spec.{field}: {description}"));
         }
     }
+    let node_name = spec.node_name.unwrap_or_default();
+    json::bound(
+        "spec.template.spec.nodeName",
+        &node_name,
+        Limits::NAME_BYTES,
+        at,
+        problems,
+    );
     let required_terms = spec
         .affinity
         .and_then(|affinity| affinity.node_affinity)
         .and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution)
         .map(|required| required.node_selector_terms.into_iter().map(term).collect());
     Some(Scheduling {
-        node_name: spec.node_name.unwrap_or_default(),
+        node_name,
         node_selector: spec.node_selector.unwrap_or_default().into_iter().collect(),
         required_terms,
         tolerations: spec
