@@ -166,11 +166,16 @@ impl Api {
     }
 
     /// One sync creates at most one pod for a node, so that the node makes a name of its own.
-    fn create_pod(&mut self, node: &str, object: &Value) -> Written {
+    fn create_pod(&mut self, node: &str, object: Value) -> Result<Written, ActuatorError> {
         let metadata = &object["metadata"];
         let generated = || format!("{}@{node}", metadata["generateName"].as_str().unwrap_or_default());
         let name = metadata["name"].as_str().map_or_else(generated, str::to_owned);
-        self.written(&name)
+        if self.find(Resource::Pods, &name).is_ok() {
+            return Err(refuse(409, "AlreadyExists", ""));
+        }
+        self.objects
+            .insert((Resource::Pods.plural(), name.clone()), object);
+        Ok(self.written(&name))
     }
 
     fn replace_status(&mut self, name: &str, object: &Value) -> Result<Written, ActuatorError> {
@@ -203,7 +208,7 @@ impl Actuator for FakeApi {
                 op: "create-pod",
                 name: &node,
             };
-            return api.write(&op, &manifest, |api| Ok(api.create_pod(&node, &object)));
+            return api.write(&op, &manifest, |api| api.create_pod(&node, object));
         }
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let op = Op {
@@ -232,11 +237,7 @@ impl Actuator for FakeApi {
 
     async fn delete(&self, key: &ObjectKey, uid: Option<&str>) -> Result<(), ActuatorError> {
         let op = Op {
-            op: if key.resource == Resource::Pods {
-                "delete-pod"
-            } else {
-                "delete-revision"
-            },
+            op: delete_op(key.resource),
             name: &key.name,
         };
         let options = uid.map_or_else(|| json!({}), |uid| json!({"preconditions": {"uid": uid}}));
@@ -271,11 +272,11 @@ impl Actuator for FakeApi {
         };
         let mut api = self.api();
         api.fault(&op)?;
-        // Of a pod whose deletion went wrong nothing is known: upstream does not look after it, so Nodewise finds nothing out.
-        let went_wrong = |call: &Call| {
-            call.op == "delete-pod" && call.name == key.name && ![200, 404].contains(&call.code)
-        };
-        if key.resource == Resource::Pods && api.calls.iter().any(went_wrong) {
+        // Of what could not be deleted nothing is known: upstream does not look after it, so Nodewise finds nothing out.
+        let delete = delete_op(key.resource);
+        let went_wrong =
+            |call: &Call| call.op == delete && call.name == key.name && ![200, 404].contains(&call.code);
+        if api.calls.iter().any(went_wrong) {
             return Err(refuse(500, "InternalError", ""));
         }
         api.find(key.resource, &key.name)
@@ -288,6 +289,13 @@ impl Actuator for FakeApi {
             reason: event.reason,
             message: event.message,
         });
+    }
+}
+
+fn delete_op(resource: Resource) -> &'static str {
+    match resource {
+        Resource::Pods => "delete-pod",
+        _ => "delete-revision",
     }
 }
 

@@ -132,7 +132,7 @@ impl Effects {
             effects.say(Field::Error, "the sync ends with an error");
         }
         if sending == Sending::AsIs {
-            effects.say(Field::Order, text::order(&outcome.sequence));
+            effects.say(Field::Order, text::order(&outcome.sequence).join(", "));
         }
         let mut updates = BTreeMap::new();
         for call in &outcome.calls {
@@ -155,6 +155,16 @@ impl Effects {
         effects.take_expectations(case, outcome);
         effects.take_backoff(case, &outcome.backoff)?;
         Ok(effects)
+    }
+
+    /// Whether the kinds of writes that both outcomes have come in the same order in both.
+    #[must_use]
+    pub fn same_order(one: &Outcome, other: &Outcome) -> bool {
+        let (mut one, mut other) = (text::order(&one.sequence), text::order(&other.sequence));
+        let all = one.clone();
+        one.retain(|kind| other.contains(kind));
+        other.retain(|kind| all.contains(kind));
+        one == other
     }
 
     /// The sentences of a field.

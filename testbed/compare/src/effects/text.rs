@@ -120,7 +120,7 @@ pub(super) fn status_text(case: &Case, call: &Call) -> Result<String> {
 }
 
 /// The kinds of writes in the order in which each came first. Upstream claims several times, one after the other.
-pub(super) fn order(sequence: &[String]) -> String {
+pub(super) fn order(sequence: &[String]) -> Vec<&str> {
     let mut kinds: Vec<&str> = Vec::new();
     for op in sequence {
         let kind = match op.as_str() {
@@ -132,7 +132,7 @@ pub(super) fn order(sequence: &[String]) -> String {
             kinds.push(kind);
         }
     }
-    kinds.join(", ")
+    kinds
 }
 
 /// An event, with the text of the API's errors cut off and created pods under their generated names.
