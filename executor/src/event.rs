@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use nodewise_proto::v1;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 use crate::project::{self, Meta, NodeObject, PodObject, ProjectError};
 use crate::selector::Selector;
@@ -134,9 +134,10 @@ pub struct DaemonSet {
 }
 
 #[derive(Deserialize)]
-struct DaemonSetObject {
+struct DaemonSetObject<'a> {
     metadata: Meta,
-    spec: Option<DaemonSetSpec>,
+    #[serde(borrow)]
+    spec: Option<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
@@ -149,8 +150,22 @@ struct DaemonSetSpec {
 impl DaemonSet {
     /// Reads the JSON of a DaemonSet.
     pub fn from_json(object: &Value) -> Result<Self, ProjectError> {
-        let DaemonSetObject { metadata, spec } = project::parse(object)?;
+        Self::from_text(&object.to_string())
+    }
+
+    /// Reads the JSON of a DaemonSet.
+    ///
+    /// One whose spec cannot be read is kept as it is, and nothing wakes it but itself: the service refuses it and says why.
+    /// Left out, it would look deleted.
+    pub fn from_text(object: &str) -> Result<Self, ProjectError> {
+        let DaemonSetObject { metadata, spec } = project::parse_text(object)?;
         metadata.require_name()?;
+        let spec = spec.map(|spec| project::parse_text::<DaemonSetSpec>(spec.get()));
+        let spec = spec.transpose().unwrap_or_else(|error| {
+            let (namespace, name) = (&metadata.namespace, &metadata.name);
+            tracing::warn!("the spec of DaemonSet {namespace}/{name} cannot be read: {error}");
+            None
+        });
         let spec = spec.unwrap_or_default();
         Ok(Self {
             key: Key::new(&metadata.namespace, &metadata.name),
@@ -188,11 +203,16 @@ pub struct Revision {
 impl Revision {
     /// Reads the JSON of a ControllerRevision.
     pub fn from_json(object: &Value) -> Result<Self, ProjectError> {
+        Self::from_text(&object.to_string())
+    }
+
+    /// Reads the JSON of a ControllerRevision. Its data may be what no [`Value`] can hold: it is not looked into.
+    pub fn from_text(object: &str) -> Result<Self, ProjectError> {
         #[derive(Deserialize)]
         struct RevisionObject {
             metadata: Meta,
         }
-        let RevisionObject { metadata } = project::parse(object)?;
+        let RevisionObject { metadata } = project::parse_text(object)?;
         metadata.require_name()?;
         Ok(Self {
             controller: metadata.controller(),
@@ -222,6 +242,11 @@ impl Pod {
     pub fn from_json(object: &Value) -> Result<Self, ProjectError> {
         project::parse::<PodObject>(object)?.try_into()
     }
+
+    /// Reads the JSON of a Pod.
+    pub fn from_text(object: &str) -> Result<Self, ProjectError> {
+        project::parse_text::<PodObject>(object)?.try_into()
+    }
 }
 
 impl TryFrom<PodObject> for Pod {
@@ -249,6 +274,11 @@ impl Node {
     /// Reads the JSON of a Node.
     pub fn from_json(object: &Value) -> Result<Self, ProjectError> {
         project::parse::<NodeObject>(object)?.try_into()
+    }
+
+    /// Reads the JSON of a Node.
+    pub fn from_text(object: &str) -> Result<Self, ProjectError> {
+        project::parse_text::<NodeObject>(object)?.try_into()
     }
 }
 

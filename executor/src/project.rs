@@ -62,6 +62,12 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(object: &'a Value) -> Result<T, Proj
     parse_from(object)
 }
 
+/// Reads one of the partial types of this module from the text of an object.
+pub(crate) fn parse_text<'a, T: Deserialize<'a>>(object: &'a str) -> Result<T, ProjectError> {
+    // To know at every moment where one is takes time, and next to no object is wrong.
+    serde_json::from_str(object).or_else(|_| parse_from(&mut serde_json::Deserializer::from_str(object)))
+}
+
 fn parse_from<'de, T: Deserialize<'de>, D: Deserializer<'de>>(object: D) -> Result<T, ProjectError> {
     serde_path_to_error::deserialize(object).map_err(|error| ProjectError {
         path: error.path().to_string(),
@@ -70,8 +76,8 @@ fn parse_from<'de, T: Deserialize<'de>, D: Deserializer<'de>>(object: D) -> Resu
 }
 
 /// An object as it is kept and sent.
-pub(crate) fn kept(object: &Value) -> Bytes {
-    without_managed_fields(&object.to_string()).into_owned().into()
+pub(crate) fn kept(object: &str) -> Bytes {
+    without_managed_fields(object).into_owned().into()
 }
 
 /// Labels as the protocol carries them, ordered by key.

@@ -163,7 +163,8 @@ impl Parts {
         stop: CancellationToken,
     ) -> Result<(), ControllerError> {
         let _checks = WatchChecks(self.health.ready.clone());
-        let mut watches = Watches::start(&self.client, config.namespace.as_deref(), &self.health.ready);
+        let Health { ready, metrics, .. } = &self.health;
+        let mut watches = Watches::start(&self.client, config.namespace.as_deref(), ready, metrics);
         let settings = controller::Config {
             workers: config.concurrent_syncs,
             buckets: config.buckets,

@@ -2,29 +2,32 @@
 //!
 //! Beyond what a ready-made watcher tells, the own-write gate needs the version of every list and of every bookmark, which
 //! is why the loop is our own. First lists are most-recent (quorum) reads: an executor that was killed must not see less
-//! than it had written. Objects are projected as they arrive and the rest of them is never kept.
+//! than it had written. Objects are projected as they arrive and the rest of them is never kept. One that cannot be read is
+//! passed over, named and counted: the others must not suffer for it.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use backon::BackoffBuilder as _;
-use futures::{Stream, TryStreamExt as _};
+use futures::Stream;
 use kube::Client;
 use kube::api::{ListParams, WatchParams};
-use kube::core::{Request, WatchEvent};
-use serde::Deserialize;
+use kube::core::{Request, Status};
+use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::event::{ClusterEvent, DaemonSet, Delta, Node, Pod, Resource, Revision};
 use crate::http::Checks;
-use crate::project::ProjectError;
+use crate::metrics::Metrics;
 
 mod kinds;
+mod wire;
 
 use kinds::Watched;
+use wire::{Identity, Line, LineKind, Page};
 
 /// Objects per page of a list.
 const PAGE_SIZE: u32 = 1_000;
@@ -54,13 +57,13 @@ impl Watches {
     /// Starts watching, in one namespace or in all. Each resource has a check `watch-<resource>` in `checks` that fails, with the reason, while its
     /// watch does not work.
     #[must_use]
-    pub fn start(client: &Client, namespace: Option<&str>, checks: &Checks) -> Self {
+    pub fn start(client: &Client, namespace: Option<&str>, checks: &Checks, metrics: &Metrics) -> Self {
         let (sender, events) = mpsc::channel(CHANNEL_SIZE);
         let mut tasks = JoinSet::new();
-        tasks.spawn(Follower::<DaemonSet>::new(client, namespace, &sender, checks).run());
-        tasks.spawn(Follower::<Pod>::new(client, namespace, &sender, checks).run());
-        tasks.spawn(Follower::<Node>::new(client, namespace, &sender, checks).run());
-        tasks.spawn(Follower::<Revision>::new(client, namespace, &sender, checks).run());
+        tasks.spawn(Follower::<DaemonSet>::new(client, namespace, &sender, checks, metrics).run());
+        tasks.spawn(Follower::<Pod>::new(client, namespace, &sender, checks, metrics).run());
+        tasks.spawn(Follower::<Node>::new(client, namespace, &sender, checks, metrics).run());
+        tasks.spawn(Follower::<Revision>::new(client, namespace, &sender, checks, metrics).run());
         Self { events, tasks }
     }
 
@@ -82,30 +85,15 @@ impl Stream for Watches {
     }
 }
 
-#[derive(Deserialize)]
-struct Page<T> {
-    metadata: PageMeta,
-    // The API writes an empty list as null.
-    items: Option<Vec<T>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PageMeta {
-    #[serde(default)]
-    resource_version: String,
-    #[serde(rename = "continue", default)]
-    continue_token: String,
-}
-
 #[derive(Debug, thiserror::Error)]
 enum WatchError {
     #[error("listing {0}")]
     List(Resource, #[source] kube::Error),
     #[error("watching {0}")]
     Watch(Resource, #[source] kube::Error),
-    #[error("reading one of the {0} that the apiserver served")]
-    Read(Resource, #[source] ProjectError),
+    /// The same would be served again: a new list is needed.
+    #[error("reading what the watch of {0} shows")]
+    Line(Resource, #[source] serde_json::Error),
     #[error("the list of {0} has no resourceVersion")]
     NoVersion(Resource),
     /// What happened since the version is not known any more: a new list is needed.
@@ -139,6 +127,7 @@ struct Follower<T> {
     client: Client,
     sender: mpsc::Sender<ClusterEvent>,
     checks: Checks,
+    metrics: Metrics,
     check: String,
     /// The collection's path.
     path: String,
@@ -180,11 +169,13 @@ impl<T: Watched> Follower<T> {
         namespace: Option<&str>,
         sender: &mpsc::Sender<ClusterEvent>,
         checks: &Checks,
+        metrics: &Metrics,
     ) -> Self {
         let follower = Self {
             client: client.clone(),
             sender: sender.clone(),
             checks: checks.clone(),
+            metrics: metrics.clone(),
             check: format!("watch-{}", T::RESOURCE),
             path: path::<T>(namespace),
             version: None,
@@ -214,6 +205,9 @@ impl<T: Watched> Follower<T> {
                     sleep(delay).await;
                 }
                 Err(error) => {
+                    if matches!(error, WatchError::Line(..)) {
+                        self.version = None;
+                    }
                     let (reason, delay) = (error.describe(), self.delays.next());
                     tracing::warn!(resource = %T::RESOURCE, ?delay, "{reason}; trying again");
                     self.checks.set(&self.check, Err(reason));
@@ -246,19 +240,20 @@ impl<T: Watched> Follower<T> {
             let request = Request::new(self.path.as_str())
                 .list(&params)
                 .map_err(|error| WatchError::List(T::RESOURCE, kube::Error::BuildRequest(error)))?;
-            let page: Page<T::Wire> = match self.bounded(PAGE_TIMEOUT, self.client.request(request)).await? {
-                Ok(page) => page,
+            let answer = self
+                .bounded(PAGE_TIMEOUT, wire::text(&self.client, request))
+                .await?;
+            let text = match answer {
+                Ok(text) => text,
                 Err(kube::Error::Api(status)) if status.code == 410 => {
                     return Err(WatchError::Gone(T::RESOURCE));
                 }
                 Err(error) => return Err(WatchError::List(T::RESOURCE, error)),
             };
-            for item in page.items.into_iter().flatten() {
-                let object = T::read(item).map_err(|error| WatchError::Read(T::RESOURCE, error))?;
-                if object.matters() {
-                    objects.push(object);
-                }
-            }
+            let page: Page<'_> = serde_json::from_str(&text)
+                .map_err(|error| WatchError::List(T::RESOURCE, kube::Error::SerdeError(error)))?;
+            let items = page.items.into_iter().flatten();
+            objects.extend(items.filter_map(|item| self.read(item)).filter(T::matters));
             if page.metadata.continue_token.is_empty() {
                 break page.metadata.resource_version;
             }
@@ -287,13 +282,12 @@ impl<T: Watched> Follower<T> {
         let request = Request::new(self.path.as_str())
             .watch(&params, version)
             .map_err(|error| failed(kube::Error::BuildRequest(error)))?;
-        let open = self.client.request_events::<T::Wire>(request);
-        let stream = self.bounded(OPEN_TIMEOUT, open).await?.map_err(failed)?;
+        let open = wire::lines(&self.client, request);
+        let mut lines = self.bounded(OPEN_TIMEOUT, open).await?.map_err(failed)?;
         self.works();
         let (began, mut shown) = (Instant::now(), false);
-        let mut stream = std::pin::pin!(stream);
-        while let Ok(next) = timeout(IDLE_LIMIT, stream.try_next()).await {
-            let Some(event) = next.map_err(failed)? else {
+        while let Ok(next) = timeout(IDLE_LIMIT, lines.next()).await {
+            let Some(line) = next.map_err(failed)? else {
                 let short = !shown && began.elapsed() < SHORT_WATCH;
                 return if short {
                     Err(WatchError::Short(T::RESOURCE))
@@ -301,7 +295,7 @@ impl<T: Watched> Follower<T> {
                     Ok(())
                 };
             };
-            self.take(event).await?;
+            self.take(&line).await?;
             shown = true;
             self.delays = Delays::new();
         }
@@ -309,25 +303,41 @@ impl<T: Watched> Follower<T> {
         Ok(())
     }
 
-    async fn take(&mut self, event: WatchEvent<T::Wire>) -> Result<(), WatchError> {
-        let read = |wire| T::read(wire).map_err(|error| WatchError::Read(T::RESOURCE, error));
-        let event = match event {
-            WatchEvent::Added(wire) | WatchEvent::Modified(wire) => Delta::Applied(read(wire)?),
-            WatchEvent::Deleted(wire) => Delta::Deleted(read(wire)?),
-            WatchEvent::Bookmark(bookmark) => {
-                let version = bookmark.metadata.resource_version;
-                self.version = Some(version.clone());
-                return self.send(ClusterEvent::Bookmark(T::RESOURCE, version)).await;
-            }
-            WatchEvent::Error(status) if status.code == 410 => return Err(WatchError::Gone(T::RESOURCE)),
-            WatchEvent::Error(status) => {
-                return Err(WatchError::Watch(T::RESOURCE, kube::Error::Api(status)));
-            }
-        };
-        if let Delta::Applied(object) | Delta::Deleted(object) = &event {
-            self.version = Some(object.version().to_owned());
+    async fn take(&mut self, line: &str) -> Result<(), WatchError> {
+        let unread = |error| WatchError::Line(T::RESOURCE, error);
+        let Line { kind, object } = serde_json::from_str(line).map_err(unread)?;
+        if kind == LineKind::Error {
+            let status: Status = serde_json::from_str(object.get()).map_err(unread)?;
+            return Err(if status.code == 410 {
+                WatchError::Gone(T::RESOURCE)
+            } else {
+                WatchError::Watch(T::RESOURCE, kube::Error::Api(Box::new(status)))
+            });
         }
-        self.send(T::event(event)).await
+        let version = Identity::of(object).resource_version;
+        let event = match kind {
+            LineKind::Bookmark => Some(ClusterEvent::Bookmark(T::RESOURCE, version.clone())),
+            LineKind::Deleted => self.read(object).map(|object| T::event(Delta::Deleted(object))),
+            _ => self.read(object).map(|object| T::event(Delta::Applied(object))),
+        };
+        if !version.is_empty() {
+            self.version = Some(version);
+        }
+        match event {
+            Some(event) => self.send(event).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Reads an object. Of one that cannot be read its last state stays what is known.
+    fn read(&self, object: &RawValue) -> Option<T> {
+        T::read(object.get())
+            .inspect_err(|error| {
+                let Identity { namespace, name, .. } = Identity::of(object);
+                tracing::warn!(resource = %T::RESOURCE, namespace, name, "passed over, since it cannot be read: {error}");
+                self.metrics.unreadable(T::RESOURCE);
+            })
+            .ok()
     }
 }
 

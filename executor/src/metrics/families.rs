@@ -18,7 +18,7 @@ use prometheus_client::{
 };
 
 use super::QUEUE_NAME;
-use crate::actuator::WRITER;
+use crate::{actuator::WRITER, event::Resource};
 
 type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 type Seconds = Gauge<f64, AtomicU64>;
@@ -40,6 +40,7 @@ pub(super) struct Families {
     pub(super) expectations: Family<OfWorkload, Gauge>,
     pub(super) rollouts: Family<OfWorkload, Gauge>,
     pub(super) events: Family<Fate, Counter>,
+    pub(super) unreadable: Family<GroupResource, Counter>,
 }
 
 /// The metrics of the work queue.
@@ -62,8 +63,17 @@ pub(super) struct Name {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct GroupResource {
-    pub(super) group: &'static str,
-    pub(super) resource: &'static str,
+    group: &'static str,
+    resource: &'static str,
+}
+
+impl GroupResource {
+    pub(super) fn of(resource: Resource) -> Self {
+        Self {
+            group: resource.group(),
+            resource: resource.plural(),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -160,6 +170,7 @@ impl Default for Families {
             expectations: Family::default(),
             rollouts: Family::default(),
             events: Family::default(),
+            unreadable: Family::default(),
         }
     }
 }
@@ -223,6 +234,11 @@ impl Families {
             "events",
             "Kubernetes Events by what became of them",
             self.events.clone(),
+        );
+        own.register(
+            "unreadable_objects",
+            "Objects passed over since what the apiserver served cannot be read",
+            self.unreadable.clone(),
         );
         registry
     }

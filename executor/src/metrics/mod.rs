@@ -127,11 +127,14 @@ impl Metrics {
 
     /// A reconcile was put off because the cache of `resource` is older than our own writes.
     pub fn stale_sync(&self, resource: Resource) {
-        let labels = GroupResource {
-            group: resource.group(),
-            resource: resource.plural(),
-        };
+        let labels = GroupResource::of(resource);
         self.families().stale_syncs.get_or_create(&labels).inc();
+    }
+
+    /// An object was passed over since it cannot be read.
+    pub fn unreadable(&self, resource: Resource) {
+        let labels = GroupResource::of(resource);
+        self.families().unreadable.get_or_create(&labels).inc();
     }
 
     /// The service answered a request of `request_bytes` bytes.

@@ -1,12 +1,12 @@
 //! The kinds of objects that are watched, and how each is read off the wire.
 
-use std::fmt;
+use std::borrow::Cow;
 
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::event::{ClusterEvent, DaemonSet, Delta, Node, Pod, Resource, Revision};
-use crate::project::{NodeObject, PodObject, ProjectError};
+use crate::project::ProjectError;
 use crate::store::KIND;
 
 /// A kind of object as it is watched.
@@ -14,11 +14,9 @@ pub(super) trait Watched: Sized + Send + 'static {
     const RESOURCE: Resource;
     /// The path of its API group.
     const API: &'static str;
-    /// What is read off the wire.
-    type Wire: Clone + fmt::Debug + DeserializeOwned + Send + 'static;
 
-    fn read(wire: Self::Wire) -> Result<Self, ProjectError>;
-    fn version(&self) -> &str;
+    /// Reads the JSON that the apiserver sent.
+    fn read(json: &str) -> Result<Self, ProjectError>;
     fn event(delta: Delta<Self>) -> ClusterEvent;
     /// Whether it is worth keeping in a list.
     fn matters(&self) -> bool {
@@ -27,24 +25,47 @@ pub(super) trait Watched: Sized + Send + 'static {
 }
 
 /// Lists leave out what every item of theirs is; the object is completed so that it looks the same from everywhere.
-fn complete(mut object: Value, kind: &str) -> Value {
-    if let Some(fields) = object.as_object_mut() {
-        fields.entry("apiVersion").or_insert_with(|| "apps/v1".into());
-        fields.entry("kind").or_insert_with(|| kind.into());
+fn complete<'a>(json: &'a str, kind: &str) -> Cow<'a, str> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct TypeMeta<'a> {
+        #[serde(borrow)]
+        api_version: Option<&'a RawValue>,
+        #[serde(borrow)]
+        kind: Option<&'a RawValue>,
     }
-    object
+    let (
+        Ok(TypeMeta {
+            api_version,
+            kind: own,
+        }),
+        Some(members),
+    ) = (serde_json::from_str(json), json.trim_start().strip_prefix('{'))
+    else {
+        return json.into();
+    };
+    let version = api_version
+        .is_none()
+        .then(|| "\"apiVersion\":\"apps/v1\"".to_owned());
+    let kind = own.is_none().then(|| format!("\"kind\":\"{kind}\""));
+    let missing: Vec<_> = [version, kind].into_iter().flatten().collect();
+    if missing.is_empty() {
+        return json.into();
+    }
+    let comma = if members.trim_start().starts_with('}') {
+        ""
+    } else {
+        ","
+    };
+    format!("{{{}{comma}{members}", missing.join(",")).into()
 }
 
 impl Watched for DaemonSet {
     const RESOURCE: Resource = Resource::DaemonSets;
     const API: &'static str = "/apis/apps/v1";
-    type Wire = Value;
 
-    fn read(wire: Value) -> Result<Self, ProjectError> {
-        Self::from_json(&complete(wire, KIND))
-    }
-    fn version(&self) -> &str {
-        &self.resource_version
+    fn read(json: &str) -> Result<Self, ProjectError> {
+        Self::from_text(&complete(json, KIND))
     }
     fn event(delta: Delta<Self>) -> ClusterEvent {
         ClusterEvent::DaemonSets(delta)
@@ -54,13 +75,9 @@ impl Watched for DaemonSet {
 impl Watched for Revision {
     const RESOURCE: Resource = Resource::Revisions;
     const API: &'static str = "/apis/apps/v1";
-    type Wire = Value;
 
-    fn read(wire: Value) -> Result<Self, ProjectError> {
-        Self::from_json(&complete(wire, "ControllerRevision"))
-    }
-    fn version(&self) -> &str {
-        &self.resource_version
+    fn read(json: &str) -> Result<Self, ProjectError> {
+        Self::from_text(&complete(json, "ControllerRevision"))
     }
     fn event(delta: Delta<Self>) -> ClusterEvent {
         ClusterEvent::Revisions(delta)
@@ -70,13 +87,9 @@ impl Watched for Revision {
 impl Watched for Pod {
     const RESOURCE: Resource = Resource::Pods;
     const API: &'static str = "/api/v1";
-    type Wire = PodObject;
 
-    fn read(wire: PodObject) -> Result<Self, ProjectError> {
-        wire.try_into()
-    }
-    fn version(&self) -> &str {
-        &self.resource_version
+    fn read(json: &str) -> Result<Self, ProjectError> {
+        Self::from_text(json)
     }
     fn event(delta: Delta<Self>) -> ClusterEvent {
         ClusterEvent::Pods(delta)
@@ -92,13 +105,9 @@ impl Watched for Pod {
 impl Watched for Node {
     const RESOURCE: Resource = Resource::Nodes;
     const API: &'static str = "/api/v1";
-    type Wire = NodeObject;
 
-    fn read(wire: NodeObject) -> Result<Self, ProjectError> {
-        wire.try_into()
-    }
-    fn version(&self) -> &str {
-        &self.resource_version
+    fn read(json: &str) -> Result<Self, ProjectError> {
+        Self::from_text(json)
     }
     fn event(delta: Delta<Self>) -> ClusterEvent {
         ClusterEvent::Nodes(delta)

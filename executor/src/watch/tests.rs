@@ -93,7 +93,7 @@ fn describe(event: &ClusterEvent) -> String {
 async fn follow(client: &Client, namespace: Option<&str>, count: usize) -> (Vec<String>, Checks) {
     let checks = Checks::new();
     let (sender, receiver) = mpsc::channel(16);
-    let follower = Follower::<Pod>::new(client, namespace, &sender, &checks);
+    let follower = Follower::<Pod>::new(client, namespace, &sender, &checks, &Metrics::new());
     assert_eq!(checks.failing().len(), 1, "not before the first list");
     let mut tasks = JoinSet::new();
     tasks.spawn(follower.run());
@@ -184,7 +184,7 @@ async fn silence_is_no_answer() {
     let (sender, mut receiver) = mpsc::channel(16);
     let client = Client::new(service, "default");
     let mut tasks = JoinSet::new();
-    tasks.spawn(Follower::<Pod>::new(&client, None, &sender, &checks).run());
+    tasks.spawn(Follower::<Pod>::new(&client, None, &sender, &checks, &Metrics::new()).run());
     tokio::time::sleep(PAGE_TIMEOUT + Duration::from_millis(1)).await;
     let reason = &checks.failing()[0].1;
     assert!(reason.contains("no answer about pods"), "{reason}");
@@ -208,7 +208,7 @@ async fn what_breaks_at_once_is_not_tried_in_a_storm() {
         let (client, requests) = apiserver(answers);
         let (sender, mut receiver) = mpsc::channel(16);
         let mut tasks = JoinSet::new();
-        tasks.spawn(Follower::<Pod>::new(&client, None, &sender, &Checks::new()).run());
+        tasks.spawn(Follower::<Pod>::new(&client, None, &sender, &Checks::new(), &Metrics::new()).run());
         tasks.spawn(async move { while receiver.recv().await.is_some() {} });
         tokio::time::sleep(Duration::from_mins(5)).await;
         let asked = requests.lock().expect("no panic").len();
@@ -237,7 +237,7 @@ async fn failures_are_named_and_retried() {
     let (client, requests) = apiserver(vec![answer(403, status(403).to_string())]);
     let checks = Checks::new();
     let (sender, _receiver) = mpsc::channel(16);
-    let mut follower = Follower::<Pod>::new(&client, None, &sender, &checks);
+    let mut follower = Follower::<Pod>::new(&client, None, &sender, &checks, &Metrics::new());
     let error = follower.list().await.expect_err("forbidden").describe();
     assert!(
         error.starts_with("listing pods: ") && error.contains("too old"),
@@ -277,7 +277,7 @@ async fn lists_leave_out_the_pods_of_other_kinds() {
 fn objects_are_kept_whole() {
     let item =
         json!({"metadata": {"name": "foo", "namespace": "ns", "uid": "u1"}, "spec": {"newerThanUs": [1]}});
-    let kept = DaemonSet::read(item.clone()).expect("a DaemonSet");
+    let kept = DaemonSet::read(&item.to_string()).expect("a DaemonSet");
     let mut expected = item;
     expected["apiVersion"] = json!("apps/v1");
     expected["kind"] = json!("DaemonSet");
@@ -288,4 +288,153 @@ fn objects_are_kept_whole() {
         "/api/v1/nodes",
         "nodes have no namespace"
     );
+}
+
+/// The JSON of a revision with this data, as an apiserver writes it.
+fn revision(name: &str, version: &str, data: &str) -> String {
+    format!(
+        r#"{{"kind":"ControllerRevision","apiVersion":"apps/v1","metadata":{{"name":"{name}","namespace":"ns","uid":"{name}","resourceVersion":"{version}","managedFields":[{{"fieldsV1":{{"f:data":{{}}}}}}]}},"data":{data},"revision":1}}"#
+    )
+}
+
+/// The first events about revisions that apiserver leads to, and the metrics after them.
+async fn revisions(answers: Vec<Response>, count: usize) -> (Vec<Delta<Revision>>, String) {
+    let (client, _) = apiserver(answers);
+    let metrics = Metrics::new();
+    let (sender, receiver) = mpsc::channel(16);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(Follower::<Revision>::new(&client, None, &sender, &Checks::new(), &metrics).run());
+    let stream = tokio_stream::wrappers::ReceiverStream::new(receiver);
+    let events = stream.take(count).map(|event| match event {
+        ClusterEvent::Revisions(delta) => delta,
+        other => panic!("unexpected {other:?}"),
+    });
+    (events.collect().await, metrics.encode())
+}
+
+// The data of a revision is what some client wrote, byte for byte: it goes on as it is, and so do all others.
+#[tokio::test(start_paused = true)]
+async fn data_of_a_revision_is_not_looked_into() {
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let odd = [r#"{"a":"\ud800"}"#, r#"{"\udfff":1}"#, r#"{"a":1e999}"#, &deep];
+    let objects: Vec<_> = odd.iter().map(|data| revision("odd", "1", data)).collect();
+    let page = format!(
+        r#"{{"metadata":{{"resourceVersion":"7"}},"items":[{}]}}"#,
+        objects.join(",")
+    );
+    let lines = objects
+        .iter()
+        .map(|object| format!("{{\"type\":\"ADDED\",\"object\":{object}}}\n"));
+    let answers = vec![answer(200, page), answer(200, lines.collect::<String>())];
+    let (deltas, metrics) = revisions(answers, 1 + odd.len()).await;
+    let mut seen = Vec::new();
+    for delta in deltas {
+        match delta {
+            Delta::Listed { objects, .. } => seen.extend(objects),
+            Delta::Applied(object) | Delta::Deleted(object) => seen.push(object),
+        }
+    }
+    assert_eq!(seen.len(), 2 * odd.len());
+    for (revision, data) in seen.iter().zip(odd.iter().cycle()) {
+        let text = std::str::from_utf8(&revision.object).expect("UTF-8");
+        assert!(text.contains(&format!("\"data\":{data},")), "{text:.300}");
+        assert!(!text.contains("managedFields"), "{text:.300}");
+    }
+    assert!(
+        !metrics.contains("nodewise_unreadable_objects_total{"),
+        "{metrics}"
+    );
+}
+
+// Bytes that are no text spoil nothing but themselves.
+#[tokio::test(start_paused = true)]
+async fn bytes_that_are_no_utf8_are_replaced() {
+    let object = revision("odd", "8", r#"{"a":"~"}"#);
+    let spoilt = |text: String| -> Vec<u8> {
+        let bytes = text.bytes().map(|byte| if byte == b'~' { 0xff } else { byte });
+        bytes.collect()
+    };
+    let page = format!(r#"{{"metadata":{{"resourceVersion":"7"}},"items":[{object}]}}"#);
+    let line = format!("{{\"type\":\"MODIFIED\",\"object\":{object}}}\n");
+    let (deltas, _) = revisions(vec![answer(200, spoilt(page)), answer(200, spoilt(line))], 2).await;
+    let [Delta::Listed { objects, .. }, Delta::Applied(changed)] = &deltas[..] else {
+        panic!("unexpected {deltas:?}")
+    };
+    for revision in [&objects[0], changed] {
+        let text = std::str::from_utf8(&revision.object).expect("UTF-8");
+        assert!(text.contains("{\"a\":\"\u{fffd}\"}"), "{text}");
+    }
+}
+
+// One object whose own fields cannot be read is passed over and counted, in a list and in a watch, which goes on.
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_read_spoils_nothing_else() {
+    let mut odd = pod("odd", "8", "DaemonSet");
+    odd["metadata"]["creationTimestamp"] = json!("yesterday");
+    let items = json!([pod("a", "1", "DaemonSet"), odd, pod("b", "1", "DaemonSet")]);
+    let list = json!({"metadata": {"resourceVersion": "7"}, "items": items});
+    let (client, requests) = apiserver(vec![
+        answer(200, list.to_string()),
+        events(&[
+            ("MODIFIED", pod("a", "8", "DaemonSet")),
+            ("MODIFIED", odd_at(&odd, "9")),
+        ]),
+        events(&[("ADDED", pod("c", "10", "DaemonSet"))]),
+    ]);
+    let metrics = Metrics::new();
+    let (sender, receiver) = mpsc::channel(16);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(Follower::<Pod>::new(&client, None, &sender, &Checks::new(), &metrics).run());
+    let stream = tokio_stream::wrappers::ReceiverStream::new(receiver);
+    let events: Vec<_> = stream.take(3).map(|event| describe(&event)).collect().await;
+    assert_eq!(events, ["listed a b at 7", "applied a@8", "applied c@10"]);
+    let requests = requests.lock().expect("no panic").clone();
+    assert!(
+        requests[2].contains("resourceVersion=9"),
+        "not shown again: {requests:?}"
+    );
+    let counted = "nodewise_unreadable_objects_total{group=\"\",resource=\"pods\"} 2";
+    assert!(metrics.encode().contains(counted), "{}", metrics.encode());
+}
+
+fn odd_at(object: &Value, version: &str) -> Value {
+    let mut object = object.clone();
+    object["metadata"]["resourceVersion"] = json!(version);
+    object
+}
+
+// A line that is no event would come again with every watch from there: a new list leads past it.
+#[tokio::test(start_paused = true)]
+async fn a_line_that_is_no_event_leads_to_a_new_list() {
+    let (client, requests) = apiserver(vec![
+        page(&["a"], "7", ""),
+        answer(200, "{\"type\":\"ADDED\"}\n"),
+        page(&["b"], "50", ""),
+    ]);
+    let (events, _) = follow(&client, None, 2).await;
+    assert_eq!(events, ["listed a at 7", "listed b at 50"]);
+    assert!(!requests.lock().expect("no panic")[2].contains("resourceVersion"));
+}
+
+// A DaemonSet that is left out would look deleted, and one of which an old state is kept would be planned by it: it goes to
+// the service as it is, which refuses it with the reason.
+#[test]
+fn a_daemon_set_with_an_unreadable_spec_is_kept() {
+    let deep = format!("{}{}", "[".repeat(1_000), "]".repeat(1_000));
+    for spec in [
+        r#"{"minReadySeconds":"soon"}"#,
+        &format!(r#"{{"selector":{deep}}}"#),
+        r#"{"selector":{"matchLabels":{"a":"\ud800"}}}"#,
+    ] {
+        let text = format!(r#"{{"metadata":{{"name":"foo","namespace":"ns","uid":"u1"}},"spec":{spec}}}"#);
+        let kept = DaemonSet::read(&text).expect("a DaemonSet");
+        assert_eq!(kept.key, crate::event::Key::new("ns", "foo"));
+        let object = std::str::from_utf8(&kept.object).expect("UTF-8");
+        assert!(object.ends_with(&format!(r#""spec":{spec}}}"#)), "{object}");
+        let labels = [nodewise_proto::v1::Label {
+            key: "a".into(),
+            value: "b".into(),
+        }];
+        assert!(!kept.selector.matches(&labels));
+    }
 }
