@@ -688,7 +688,10 @@ pub struct NodeExplanation {
     /// A pod that is here may stay.
     #[prost(bool, tag = "7")]
     pub should_keep: bool,
-    /// Everything else that a person may want to know: each constraint that was looked at and how it came out.
+    /// Everything else that a person may want to know: each constraint that was looked at and how it came out. At most 16, first
+    /// of all those that are not met, and then how many more there are. When every node is explained, the messages and details
+    /// take no more than about twice what the nodes themselves do, and 256 KiB: beyond that, messages are cut and there are no
+    /// details. A node that is asked for by name has both whole.
     #[prost(string, repeated, tag = "8")]
     pub details: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
@@ -1465,7 +1468,8 @@ pub struct ReportRequest {
     /// rides on a PlanRequest.
     #[prost(message, optional, tag = "3")]
     pub state: ::core::option::Option<ReconcileState>,
-    /// One per action of the plan, the skipped ones too, in any order.
+    /// One per action of the plan, the skipped ones too, in any order. Those that succeeded and have no subject, such as
+    /// adoptions, may be left out: nothing depends on them.
     #[prost(message, repeated, tag = "4")]
     pub outcomes: ::prost::alloc::vec::Vec<Outcome>,
     /// As in the PlanRequest.

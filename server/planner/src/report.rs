@@ -111,7 +111,7 @@ pub fn fold_until(
 }
 
 /// When to come back: with back-off when anything failed or was left undone, besides the time that the plan itself asked
-/// for (D-71.12, D-79).
+/// for (D-71.12, D-79). What succeeded plays no part: such outcomes without a subject need not be told.
 #[must_use]
 pub fn come_back(outcomes: &[Outcome], after: Option<Duration>, plan_error: Option<&str>) -> ComeBack {
     let (failed, skipped) = outcomes
@@ -125,10 +125,7 @@ pub fn come_back(outcomes: &[Outcome], after: Option<Duration>, plan_error: Opti
         });
     let mut reasons = Vec::new();
     if failed > 0 || skipped > 0 {
-        let mut reason = format!(
-            "of {} actions {failed} failed and {skipped} were skipped",
-            outcomes.len()
-        );
+        let mut reason = format!("{failed} actions failed and {skipped} were skipped");
         // The first by id, since outcomes come in any order.
         let first = outcomes
             .iter()

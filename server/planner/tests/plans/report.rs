@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use nodewise_planner::{
     plan::{Action, ActionKind, PhaseKind},
-    report::{ComeBack, Outcome, OutcomeResult, come_back, fold},
-    snapshot::{Deviation, Options, State},
+    report::{ComeBack, Outcome, OutcomeResult, Subject, come_back, fold},
+    snapshot::{Deviation, Expectations, ExpectedCreate, Options, State},
 };
 
 use crate::support::{Cluster, actions, status};
@@ -60,7 +60,7 @@ fn s_63_a_quota_stops_slow_start() {
     assert!(back.backoff, "S-63, D-79");
     assert_eq!(
         back.message,
-        "of 101 actions 5 failed and 85 were skipped; action 11: refused"
+        "5 actions failed and 85 were skipped; action 11: refused"
     );
     cluster.state = state;
     cluster.observe();
@@ -274,4 +274,70 @@ fn a_failed_claim_ends_the_plan() {
         (0, 0),
         "D-73"
     );
+}
+
+#[test]
+fn nothing_depends_on_what_succeeded_without_a_subject() {
+    let create = ExpectedCreate {
+        pod_name: "a".into(),
+        node_name: "node-0".into(),
+    };
+    let state = State {
+        expectations: Some(Expectations {
+            set_at: Cluster::new(0).now,
+            creates: vec![create.clone()],
+            delete_uids: vec!["b".into()],
+        }),
+        ..State::default()
+    };
+    let adopted = |action_id| Outcome {
+        action_id,
+        result: OutcomeResult::Succeeded,
+        message: String::new(),
+        http_status: 200,
+        subject: None,
+    };
+    let subjects = [
+        None,
+        Some(Subject::CreatedPod(create)),
+        Some(Subject::DeletedPodUid("b".into())),
+    ];
+    let results = [
+        OutcomeResult::Succeeded,
+        OutcomeResult::AlreadyExists,
+        OutcomeResult::NameTaken,
+        OutcomeResult::NotFound,
+        OutcomeResult::NamespaceTerminating,
+        OutcomeResult::Failed,
+        OutcomeResult::Skipped,
+    ];
+    let others = subjects.iter().flat_map(|subject| {
+        results.map(|result| Outcome {
+            result,
+            message: format!("{result:?}"),
+            subject: subject.clone(),
+            ..adopted(2)
+        })
+    });
+    for other in others.map(Some).chain([None]) {
+        let without: Vec<_> = other.into_iter().collect();
+        let with: Vec<_> = [adopted(1)]
+            .into_iter()
+            .chain(without.clone())
+            .chain([adopted(3)])
+            .collect();
+        let options = Options::default();
+        assert_eq!(
+            fold(state.clone(), &with, &options),
+            fold(state.clone(), &without, &options),
+            "{without:?}"
+        );
+        for (after, error) in [(None, None), (Some(Duration::from_secs(1)), Some("error"))] {
+            assert_eq!(
+                come_back(&with, after, error),
+                come_back(&without, after, error),
+                "{without:?}"
+            );
+        }
+    }
 }
