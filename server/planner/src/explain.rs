@@ -1,6 +1,7 @@
 //! Why a workload runs, or does not run, on a node: the decisions of a plan, told node by node.
 
 mod outlook;
+mod room;
 mod sentences;
 
 use crate::{

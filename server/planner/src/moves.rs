@@ -243,7 +243,10 @@ pub(crate) fn create_message(
 /// Why a pod is deleted, for people.
 pub(crate) fn delete_message(delete: &Delete<'_>, budget: Option<(i64, i64)>) -> String {
     let (pod, node) = (&delete.pod.name, delete.node);
-    let kept = delete.kept.map_or("another pod", |pod| &pod.name);
+    // One pod may stay for many that go. The names of pods that a workload made are no longer than that.
+    let kept = delete.kept.map_or("another pod", |pod| {
+        &pod.name[..pod.name.floor_char_boundary(names::MAX_POD_NAME)]
+    });
     let (used, limit) = budget.unwrap_or_default();
     match delete.reason {
         Reason::NodeNotEligible => format!("{pod} is on {node}, which must not run this workload"),

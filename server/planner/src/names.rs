@@ -12,7 +12,7 @@ const HASH_LENGTH: usize = 10;
 /// Longest object name (a DNS-1123 subdomain).
 const MAX_OBJECT_NAME: usize = 253;
 /// Longest pod name that is also a host name (a DNS-1123 label).
-const MAX_POD_NAME: usize = 63;
+pub(crate) const MAX_POD_NAME: usize = 63;
 
 /// The hash of a template: `data` is the canonical JSON of its revision. Valid as a label value and in a name.
 ///

@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, collections::BTreeSet};
 
-use super::syntax;
+use super::{explain::word, syntax};
 use crate::snapshot::{Node, NodeSelectorRequirement, NodeSelectorTerm};
 
 /// The one field that a term can read.
@@ -168,13 +168,13 @@ fn compile_expression(requirement: &NodeSelectorRequirement) -> Result<Expressio
         values,
     } = requirement;
     if !syntax::is_qualified_name(key) {
-        return Err(format!("{key:?} is not a label key"));
+        return Err(format!("{:?} is not a label key", word(key)));
     }
     if let Some(value) = values.iter().find(|value| !syntax::is_label_value(value)) {
-        return Err(format!("{value:?} is not a label value"));
+        return Err(format!("{:?} is not a label value", word(value)));
     }
     let count = |wanted: bool, what: &str| {
-        let complaint = || format!("operator {operator} on {key} needs {what}, not {}", values.len());
+        let complaint = || format!("operator {operator} on {} needs {what}, not {}", word(key), values.len());
         if wanted { Ok(()) } else { Err(complaint()) }
     };
     let test = match operator.as_str() {
@@ -194,7 +194,7 @@ fn compile_expression(requirement: &NodeSelectorRequirement) -> Result<Expressio
             count(values.len() == 1, "exactly one value")?;
             let operand = values[0]
                 .parse()
-                .map_err(|_| format!("{:?} is not a number", values[0]))?;
+                .map_err(|_| format!("{:?} is not a number", word(&values[0])))?;
             Test::Number(
                 if operator == "Gt" {
                     Ordering::Greater
@@ -204,7 +204,7 @@ fn compile_expression(requirement: &NodeSelectorRequirement) -> Result<Expressio
                 operand,
             )
         }
-        _ => return Err(format!("operator {operator:?} is unknown")),
+        _ => return Err(format!("operator {:?} is unknown", word(operator))),
     };
     Ok(Expression {
         subject: Subject::Label,
@@ -221,11 +221,12 @@ fn compile_field(requirement: &NodeSelectorRequirement) -> Result<Expression, St
         values,
     } = requirement;
     if !matches!(operator.as_str(), "In" | "NotIn") {
-        return Err(format!("operator {operator:?} is not for fields"));
+        return Err(format!("operator {:?} is not for fields", word(operator)));
     }
     if values.len() != 1 {
         return Err(format!(
-            "field {key} needs exactly one value, not {}",
+            "field {} needs exactly one value, not {}",
+            word(key),
             values.len()
         ));
     }

@@ -6,6 +6,12 @@ use super::{
 };
 use crate::snapshot::{Node, Taint, TaintEffect};
 
+/// Most details of a node.
+const DETAILS: usize = 16;
+/// Values of an expression that a sentence names.
+const VALUES_IN_A_SENTENCE: usize = 3;
+/// Bytes of a key or a value that a sentence repeats. The apiserver takes none that is longer.
+const WORD_BYTES: usize = 317;
 /// Terms that a sentence names before it refers to the details.
 const TERMS_IN_A_SENTENCE: usize = 3;
 
@@ -43,17 +49,52 @@ pub(crate) struct Decision {
 #[derive(Default)]
 struct Findings {
     decided: Option<(Constraint, String)>,
-    details: Vec<String>,
+    details: Details,
 }
 
 impl Findings {
     fn fails(&mut self, constraint: Constraint, message: String) {
-        self.details.push(message.clone());
+        self.details.note(false, || message.clone());
         self.decided.get_or_insert((constraint, message));
     }
 
     fn holds(&mut self, detail: String) {
-        self.details.push(detail);
+        self.details.note(true, || detail);
+    }
+}
+
+/// How constraints came out, in order. A template may have a thousand, and there may be as many such lists as nodes.
+#[derive(Default)]
+struct Details {
+    /// Whether each is met, and how it came out: of either kind no more than are told.
+    kept: Vec<(bool, String)>,
+    met: usize,
+    failed: usize,
+}
+
+impl Details {
+    fn note(&mut self, met: bool, sentence: impl FnOnce() -> String) {
+        let count = if met { &mut self.met } else { &mut self.failed };
+        *count += 1;
+        if *count <= DETAILS {
+            self.kept.push((met, sentence()));
+        }
+    }
+
+    /// First of all those that are not met, and how many more there are.
+    fn into_sentences(self) -> Vec<String> {
+        let more = (self.met + self.failed).saturating_sub(DETAILS);
+        let mut room = DETAILS.saturating_sub(self.failed);
+        let told = self.kept.into_iter().filter(|(met, _)| {
+            let told = !met || room > 0;
+            room -= usize::from(*met && told);
+            told
+        });
+        let mut sentences: Vec<String> = told.map(|(_, sentence)| sentence).collect();
+        if more > 0 {
+            sentences.push(format!("and {more} more"));
+        }
+        sentences
     }
 }
 
@@ -82,7 +123,7 @@ impl Eligibility {
             fit,
             constraint,
             message,
-            details: findings.details,
+            details: findings.details.into_sentences(),
         }
     }
 
@@ -99,11 +140,13 @@ impl Eligibility {
     fn explain_node_selector(&self, node: &Node, findings: &mut Findings) {
         for (key, wanted) in &self.node_selector {
             let value = node.labels.get(key);
-            if value == Some(wanted) {
-                findings.holds(format!("nodeSelector {key}={wanted} is met"));
+            let is_met = value == Some(wanted);
+            let (name, wanted) = (word(key), word(wanted));
+            if is_met {
+                findings.holds(format!("nodeSelector {name}={wanted} is met"));
             } else {
                 let message = format!(
-                    "nodeSelector asks for {key}={wanted}, and {}",
+                    "nodeSelector asks for {name}={wanted}, and {}",
                     has_label(node, key)
                 );
                 findings.fails(Constraint::NodeSelector, message);
@@ -129,11 +172,12 @@ impl Eligibility {
                     .map_or(Ok(()), |failed| Err(describe_failure(failed, node))),
             })
             .collect();
-        let details = outcomes.iter().enumerate().map(|(index, outcome)| match outcome {
-            Ok(()) => format!("required node affinity, term {}: matches", index + 1),
-            Err(why) => format!("required node affinity, term {}: {why}", index + 1),
-        });
-        findings.details.extend(details);
+        for (index, outcome) in outcomes.iter().enumerate() {
+            findings.details.note(outcome.is_ok(), || {
+                let how = outcome.as_ref().err().map_or("matches", String::as_str);
+                format!("required node affinity, term {}: {how}", index + 1)
+            });
+        }
         if outcomes.iter().all(Result::is_err) {
             let message = describe_terms(outcomes.into_iter().filter_map(Result::err).collect());
             findings
@@ -160,7 +204,9 @@ impl Eligibility {
             if self.tolerations.tolerate(taint) {
                 findings.holds(format!("taint {text} is tolerated"));
             } else {
-                findings.holds(format!("taint {text} is not tolerated"));
+                findings
+                    .details
+                    .note(false, || format!("taint {text} is not tolerated"));
                 list.push(text);
             }
         }
@@ -209,11 +255,23 @@ fn describe_failure(expression: &Expression, node: &Node) -> String {
     let (key, operator) = (&requirement.key, &requirement.operator);
     let values = match requirement.values.as_slice() {
         [] => String::new(),
-        [one] if matches!(operator.as_str(), "Gt" | "Lt") => format!(" {one}"),
-        values => format!(" [{}]", values.join(", ")),
+        [one] if matches!(operator.as_str(), "Gt" | "Lt") => format!(" {}", word(one)),
+        values => {
+            let more = values.len().saturating_sub(VALUES_IN_A_SENTENCE);
+            let mut named: Vec<String> = values
+                .iter()
+                .take(VALUES_IN_A_SENTENCE)
+                .map(|value| word(value).to_owned())
+                .collect();
+            if more > 0 {
+                named.push(format!("and {more} more"));
+            }
+            format!(" [{}]", named.join(", "))
+        }
     };
+    let key = word(key);
     let found = if expression.reads_label() {
-        has_label(node, key)
+        has_label(node, &requirement.key)
     } else {
         format!("it is {}", expression.value(node).unwrap_or_default())
     };
@@ -221,10 +279,17 @@ fn describe_failure(expression: &Expression, node: &Node) -> String {
 }
 
 fn has_label(node: &Node, key: &str) -> String {
-    match node.labels.get(key) {
+    let value = node.labels.get(key);
+    let key = word(key);
+    match value {
         Some(value) => format!("the node has {key}={value}"),
         None => format!("the node has no label {key}"),
     }
+}
+
+/// A key or a value of the template, cut where no real one would be.
+pub(super) fn word(text: &str) -> &str {
+    &text[..text.floor_char_boundary(WORD_BYTES)]
 }
 
 fn describe_taint(taint: &Taint) -> String {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::{NodeExplanation, NodeState, PodExplanation, Rule, sentences};
+use super::{NodeExplanation, NodeState, PodExplanation, Rule, room::Room, sentences};
 use crate::{
     backoff::Backoffs,
     eligibility::Decision,
@@ -80,10 +80,13 @@ impl<'a> Outlook<'a> {
     /// Every node, by name.
     pub(super) fn every_node(&self, patience: Patience<'_>) -> Option<Vec<NodeExplanation>> {
         let places = self.survey.picture.places.iter().enumerate();
+        let mut room = Room::new();
         places
             .map(|(index, place)| {
                 patience.tick(index)?;
-                Some(self.explain(index, place))
+                let mut explanation = self.explain(index, place);
+                room.fit(place.node, &mut explanation);
+                Some(explanation)
             })
             .collect()
     }
