@@ -174,7 +174,13 @@ fn compile_expression(requirement: &NodeSelectorRequirement) -> Result<Expressio
         return Err(format!("{:?} is not a label value", word(value)));
     }
     let count = |wanted: bool, what: &str| {
-        let complaint = || format!("operator {operator} on {} needs {what}, not {}", word(key), values.len());
+        let complaint = || {
+            format!(
+                "operator {operator} on {} needs {what}, not {}",
+                word(key),
+                values.len()
+            )
+        };
         if wanted { Ok(()) } else { Err(complaint()) }
     };
     let test = match operator.as_str() {
