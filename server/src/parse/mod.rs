@@ -6,6 +6,7 @@ mod items;
 mod json;
 pub(crate) mod options;
 mod problems;
+mod repeats;
 mod report;
 pub(crate) mod request;
 mod revision;

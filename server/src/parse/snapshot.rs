@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use nodewise_planner::snapshot::{Node, Options, Pod, Snapshot};
 use nodewise_proto::v1;
 
-use super::{Context, Path, bucket, bucket::Buckets, revision, state, time, workload};
+use super::{Context, Path, bucket, bucket::Buckets, repeats, revision, state, time, workload};
 use crate::{cache::Digest, refusal::Refusal};
 
 /// Most digests that an error names. Errors travel in a header, and some clients take no more than 8 KiB of headers.
@@ -63,6 +63,7 @@ pub(crate) fn snapshot(
     let (Some(now), Some(daemon_set)) = (now, daemon_set) else {
         unreachable!("whatever is absent was noted as a problem");
     };
+    repeats::check(&daemon_set, &pods.buckets, &at.field("workload"))?;
     Ok(Snapshot {
         now,
         daemon_set,
