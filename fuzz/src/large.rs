@@ -2,6 +2,7 @@
 
 mod messages;
 mod objects;
+mod products;
 mod reports;
 mod states;
 mod texts;
@@ -26,6 +27,7 @@ pub fn each(target: &str, bytes: usize, mut take: impl FnMut(&str, Vec<u8>)) {
         "parse" | "plan" => {
             of(messages::REQUESTS, bytes);
             of(objects::REQUESTS, bytes - REST);
+            of(products::REQUESTS, bytes);
         }
         "report" => of(reports::REPORTS, bytes),
         "file" => texts::each(bytes, take),

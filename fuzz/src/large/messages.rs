@@ -41,7 +41,7 @@ pub(super) fn words() -> impl Iterator<Item = String> {
 }
 
 /// Different items, as many as fit.
-fn items<M: Message>(bytes: usize, item: impl Fn(String) -> M) -> Vec<u8> {
+pub(super) fn items<M: Message>(bytes: usize, item: impl Fn(String) -> M) -> Vec<u8> {
     let mut data = Vec::new();
     for word in words() {
         let next = field(1, &item(word).encode_to_vec());
@@ -65,7 +65,7 @@ fn holding(nodes: Option<Vec<u8>>, pods: Option<Vec<u8>>) -> Vec<u8> {
     holding_in(&Cluster::empty(0), nodes, pods)
 }
 
-fn holding_in(cluster: &Cluster, nodes: Option<Vec<u8>>, pods: Option<Vec<u8>>) -> Vec<u8> {
+pub(super) fn holding_in(cluster: &Cluster, nodes: Option<Vec<u8>>, pods: Option<Vec<u8>>) -> Vec<u8> {
     let mut request = cluster.request(1, Form::Inline);
     let snapshot = request.snapshot.as_mut().expect("a snapshot");
     if let Some(data) = nodes {
@@ -81,14 +81,14 @@ fn holding_in(cluster: &Cluster, nodes: Option<Vec<u8>>, pods: Option<Vec<u8>>) 
     request.encode_to_vec()
 }
 
-fn tiny_node(name: String) -> v1::Node {
+pub(super) fn tiny_node(name: String) -> v1::Node {
     v1::Node {
         name,
         ..Default::default()
     }
 }
 
-fn tiny_pod(name: String) -> v1::Pod {
+pub(super) fn tiny_pod(name: String) -> v1::Pod {
     v1::Pod {
         uid: name.clone(),
         node_name: name.clone(),

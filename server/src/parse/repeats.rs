@@ -8,7 +8,7 @@ use super::problems::Path;
 use crate::refusal::{Refusal, Violation};
 
 /// Bytes that may be repeated however little the pods say.
-const LEAST: usize = 512 << 10;
+const LEAST: usize = 96 << 10;
 /// Bytes that may be repeated for each of a pod. A real pod's uid and labels are longer than a third of any name and uid of
 /// its workload.
 const TIMES: usize = 3;

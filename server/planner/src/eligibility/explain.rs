@@ -53,9 +53,9 @@ struct Findings {
 }
 
 impl Findings {
-    fn fails(&mut self, constraint: Constraint, message: String) {
-        self.details.note(false, || message.clone());
-        self.decided.get_or_insert((constraint, message));
+    fn fails(&mut self, constraint: Constraint, message: impl Fn() -> String) {
+        self.details.note(false, &message);
+        self.decided.get_or_insert_with(|| (constraint, message()));
     }
 
     fn holds(&mut self, detail: String) {
@@ -131,7 +131,7 @@ impl Eligibility {
         let wanted = &self.node_name;
         if self.is_elsewhere(node) {
             let message = format!("the template's nodeName is {wanted}, not {}", node.name);
-            findings.fails(Constraint::NodeName, message);
+            findings.fails(Constraint::NodeName, || message.clone());
         } else if !wanted.is_empty() {
             findings.holds(format!("the template's nodeName is {wanted}"));
         }
@@ -143,13 +143,16 @@ impl Eligibility {
             let is_met = value == Some(wanted);
             let (name, wanted) = (word(key), word(wanted));
             if is_met {
-                findings.holds(format!("nodeSelector {name}={wanted} is met"));
+                findings
+                    .details
+                    .note(true, || format!("nodeSelector {name}={wanted} is met"));
             } else {
-                let message = format!(
-                    "nodeSelector asks for {name}={wanted}, and {}",
-                    has_label(node, key)
-                );
-                findings.fails(Constraint::NodeSelector, message);
+                findings.fails(Constraint::NodeSelector, || {
+                    format!(
+                        "nodeSelector asks for {name}={wanted}, and {}",
+                        has_label(node, key)
+                    )
+                });
             }
         }
     }
@@ -160,7 +163,7 @@ impl Eligibility {
         };
         if terms.is_empty() {
             let message = "the required node affinity has no terms, so that no node matches".to_owned();
-            return findings.fails(Constraint::NodeAffinity, message);
+            return findings.fails(Constraint::NodeAffinity, || message.clone());
         }
         let outcomes: Vec<Result<(), String>> = terms
             .iter()
