@@ -301,7 +301,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             workload: plan.workload.clone(),
             plan_id: plan.plan_id.clone(),
             state: Some(self.state.lock().holdings.get(key, uid)),
-            outcomes: applied.outcomes,
+            outcomes: applied.outcomes.into_iter().filter(is_telling).collect(),
             options: Some(self.options.clone()),
             requeue_after: plan.requeue_after,
             plan_error: plan.error.clone(),
@@ -335,6 +335,13 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             }
         }
     }
+}
+
+/// Nothing depends on what succeeded without a subject. A plan may adopt every pod of a large cluster, and a report of as
+/// many outcomes with next to nothing in them would be refused.
+#[must_use]
+pub fn is_telling(outcome: &v1::Outcome) -> bool {
+    outcome.result() != v1::Result::Succeeded || outcome.subject.is_some()
 }
 
 fn ending(after: Option<Duration>, failure: Option<String>) -> Ending {

@@ -340,6 +340,34 @@ async fn the_report_settles_what_failed() {
     assert_eq!(sent.map(|expectations| expectations.creates.len()), Some(2));
 }
 
+// Every pod of a large cluster may be adopted at once, and nothing depends on it.
+#[tokio::test]
+async fn adoptions_that_succeeded_are_not_told() {
+    let adopt = |name: &str| {
+        v1::action::Kind::AdoptPod(v1::AdoptPod {
+            pod: Some(v1::ObjectReference {
+                name: name.into(),
+                uid: name.into(),
+            }),
+            patch: "{}".into(),
+        })
+    };
+    let plan = with_actions(
+        v1::PhaseKind::Claims,
+        ["a", "b", "c"].map(adopt).into_iter().collect(),
+    );
+    let fixture = with(ScriptedService::default().then_plan(plan));
+    fixture.actuator.refuse("patch pods ns/b", Refusal::Other);
+    fixture.reconcile().await;
+    let reported = fixture.service.reported.lock().expect("no panic");
+    let told: Vec<_> = reported[0]
+        .outcomes
+        .iter()
+        .map(|outcome| (outcome.action_id, outcome.result()))
+        .collect();
+    assert_eq!(told, [(2, v1::Result::Failed)]);
+}
+
 // A lost report rides on the next plan, once, and is asked for soon.
 #[tokio::test]
 async fn a_lost_report_rides_on_the_next_plan() {
