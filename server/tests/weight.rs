@@ -4,9 +4,9 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use nodewise_executor::event as executor;
+use nodewise_executor::{event as executor, reconcile};
 use nodewise_proto::v1;
-use nodewise_server::{Config, Request, decode, never};
+use nodewise_server::{Config, Refusal, Request, decode, never};
 use prost::Message as _;
 use serde_json::{Value, json};
 use support::{Cluster, Form, Server, actions, engine};
@@ -147,6 +147,150 @@ fn real_clusters_are_taken_however_large() {
             assert_eq!(decoded.expect("a request"), request);
         }
     }
+}
+
+/// What a workload says is not repeated for each of many small nodes or pods, however often it would be.
+#[test]
+fn answers_are_in_proportion_to_their_questions() {
+    let words = |count: usize| (0..count).map(|number| format!("{number:030}"));
+    let selector: BTreeMap<_, _> = words(1_000).map(|word| (word, "v")).collect();
+    let values = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+        {"matchExpressions": [{"key": "k", "operator": "In", "values": words(10_000).collect::<Vec<_>>()}]}]}}});
+    let table = [
+        ("nodeSelector", json!(selector)),
+        ("nodeSelector", json!({"k": "v".repeat(100_000)})),
+        ("nodeName", json!("n".repeat(253))),
+        ("affinity", values),
+    ];
+    for (field, value) in table {
+        let mut cluster = Cluster::empty(0);
+        cluster.daemon_set["spec"]["template"]["spec"][field] = value;
+        cluster.nodes = (0..4_000)
+            .map(|number| v1::Node {
+                name: format!("{number:x}"),
+                ..Default::default()
+            })
+            .collect();
+        let bytes = cluster.request(1, Form::Inline).encode_to_vec();
+        let most = 2 * bytes.len() + (1 << 20);
+        let request = decode::<v1::ExplainRequest>(bytes.into()).expect("a request");
+        let answer = engine().explain(request, &never).expect("an answer");
+        assert_eq!(answer.nodes.len(), 4_000);
+        assert!(answer.nodes.iter().all(|node| !node.message.is_empty()));
+        assert!(!answer.nodes[0].details.is_empty(), "{field}");
+        assert!(
+            answer.encoded_len() < most,
+            "{field}: {} of {most}",
+            answer.encoded_len()
+        );
+    }
+}
+
+#[test]
+fn real_nodes_are_explained_in_full() {
+    let mut cluster = Cluster::empty(3_000);
+    cluster.daemon_set["spec"]["template"]["spec"]["nodeSelector"] =
+        json!({"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", "disk": "ssd"});
+    let request = cluster.request(1, Form::Inline);
+    let explain = |node_name: &str| {
+        let request = v1::ExplainRequest {
+            snapshot: request.snapshot.clone(),
+            options: request.options.clone(),
+            node_name: node_name.to_owned(),
+        };
+        engine().explain(request, &never).expect("an answer").nodes
+    };
+    let all = explain("");
+    assert_eq!(all.len(), 3_000);
+    for node in all.iter().step_by(500) {
+        assert_eq!(node.details.len(), 3);
+        assert_eq!(&explain(&node.node_name)[0], node);
+    }
+}
+
+/// A workload whose name, namespace and uid have so many bytes, and as many orphans as given that it selects.
+fn orphans(length: usize, pods: impl Iterator<Item = v1::Pod>) -> Result<v1::Plan, Refusal> {
+    let mut cluster = Cluster::empty(1);
+    for field in ["name", "namespace", "uid"] {
+        cluster.daemon_set["metadata"][field] = json!("n".repeat(length));
+    }
+    cluster.daemon_set["spec"]["selector"] =
+        json!({"matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]});
+    cluster.pods = pods.collect();
+    let request = cluster.request(1, Form::Inline).encode_to_vec();
+    let request = decode::<v1::PlanRequest>(request.into()).expect("a request");
+    Ok(engine().plan(request, &never)?.plan.expect("a plan"))
+}
+
+#[test]
+fn a_long_name_is_not_written_into_many_small_orphans() {
+    let tiny = || {
+        (0..5_000).map(|number| v1::Pod {
+            name: format!("{number:x}"),
+            uid: format!("{number:x}"),
+            ..Default::default()
+        })
+    };
+    let refused = orphans(200, tiny());
+    let Err(Refusal::TooLarge(violation)) = refused else {
+        panic!("expected a refusal, got {refused:?}")
+    };
+    assert_eq!(violation.field, "snapshot.workload", "{violation}");
+    assert!(
+        violation.description.contains("of 600 bytes") && violation.description.contains("each of 5000 pods"),
+        "{violation}"
+    );
+    let real = (0..20_000).map(|number| v1::Pod {
+        controller: None,
+        ..support::pod(number, "h")
+    });
+    for plan in [orphans(12, tiny()), orphans(100, real)] {
+        let plan = plan.expect("a plan");
+        let adopted =
+            actions(&plan).filter(|action| matches!(action.kind, Some(v1::action::Kind::AdoptPod(_))));
+        assert!(adopted.count() >= 5_000);
+    }
+}
+
+/// What the executor reports of a plan for a large cluster is taken.
+#[test]
+fn reports_of_large_plans_are_taken() {
+    let outcome = |number: u32| v1::Outcome {
+        action_id: number + 1,
+        result: v1::Result::Succeeded.into(),
+        ..Default::default()
+    };
+    let report = |outcomes| v1::ReportRequest {
+        workload: Some(v1::WorkloadReference::default()),
+        outcomes,
+        ..Default::default()
+    };
+    let creates = report(
+        (0..200_000)
+            .map(|number| v1::Outcome {
+                subject: Some(v1::outcome::Subject::CreatedPod(v1::ExpectedCreate {
+                    pod_name: format!("node-agent-bcdfg{number:05}"),
+                    node_name: support::node(number as usize).name,
+                })),
+                ..outcome(number)
+            })
+            .collect(),
+    );
+    let bytes = creates.encode_to_vec();
+    assert_eq!(
+        decode::<v1::ReportRequest>(bytes.into()).expect("a report"),
+        creates
+    );
+    let mut adoptions: Vec<_> = (0..100_000).map(outcome).collect();
+    assert_eq!(
+        refused::<v1::ReportRequest>(report(adoptions.clone()).encode_to_vec()),
+        "outcomes"
+    );
+    adoptions[70_000].result = v1::Result::Failed.into();
+    adoptions.retain(reconcile::is_telling);
+    let left = report(adoptions);
+    assert_eq!(left.outcomes.len(), 1);
+    decode::<v1::ReportRequest>(left.encode_to_vec().into()).expect("a report");
 }
 
 /// A DaemonSet whose container has these arguments and this environment.
