@@ -37,7 +37,7 @@ fn orphans_of(length: usize, phase: v1::PodPhase, node: Option<&str>, bytes: usi
     let orphan = |name: String| {
         let mut pod = tiny_pod(name);
         if let Some(node) = node {
-            pod.node_name = node.to_owned();
+            node.clone_into(&mut pod.node_name);
         }
         pod.phase = phase.into();
         pod
@@ -46,7 +46,7 @@ fn orphans_of(length: usize, phase: v1::PodPhase, node: Option<&str>, bytes: usi
     holding_in(&named(length), Some(nodes), Some(items(bytes / PODS, orphan)))
 }
 
-fn affinity(expressions: Value) -> Value {
+fn affinity(expressions: &Value) -> Value {
     json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
         "nodeSelectorTerms": [{"matchExpressions": expressions}]}}})
 }
@@ -67,18 +67,18 @@ pub(super) const REQUESTS: &[(&str, Make)] = &[
         let expression = |word: String| json!({"key": word.repeat(20), "operator": "Exists"});
         nodes_with(
             "affinity",
-            affinity(words().take(500).map(expression).collect()),
+            affinity(&words().take(500).map(expression).collect()),
             bytes,
         )
     }),
     ("values-x-nodes", |bytes| {
         let values: Vec<_> = words().take(16_000).collect();
         let expression = json!([{"key": "k", "operator": "In", "values": values}]);
-        nodes_with("affinity", affinity(expression), bytes)
+        nodes_with("affinity", affinity(&expression), bytes)
     }),
     ("no-value-x-nodes", |bytes| {
         let expression = json!([{"key": "k", "operator": "In", "values": ["!".repeat(bytes / 4)]}]);
-        nodes_with("affinity", affinity(expression), bytes)
+        nodes_with("affinity", affinity(&expression), bytes)
     }),
     ("node-name-x-nodes", |bytes| {
         nodes_with("nodeName", json!("n".repeat(253)), bytes)
