@@ -459,6 +459,51 @@ fn revisions_name_their_fields() {
     ]);
 }
 
+/// The apiserver keeps the data of a revision byte for byte: what cannot be read is another template. The rest of the
+/// request is planned, and the plan is that of data which can be read and is another template.
+#[test]
+fn data_that_cannot_be_read_is_another_template() {
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let plan = |data: &str, collided: bool| {
+        let mut cluster = Cluster::settled(2);
+        let mut other = cluster.revisions[0].clone();
+        (other["metadata"]["uid"], other["revision"]) = (json!("other"), json!(7));
+        if collided {
+            cluster.revisions.clear();
+        } else {
+            other["metadata"]["name"] = json!("by-hand");
+        }
+        other["data"] = json!("here");
+        let mut request = cluster.request(1, Form::Inline);
+        request
+            .snapshot
+            .as_mut()
+            .unwrap()
+            .revisions
+            .push(v1::ControllerRevision {
+                object: other.to_string().replace("\"here\"", data).into(),
+                read_after_name_collision: collided,
+            });
+        let answer = engine().plan(request, &never);
+        let mut plan = answer
+            .unwrap_or_else(|refusal| panic!("{refusal:?}"))
+            .plan
+            .unwrap();
+        // It names the bytes of the request.
+        plan.plan_id.clear();
+        plan
+    };
+    for collided in [false, true] {
+        let expected = plan("{}", collided);
+        for data in [r#"{"a":"\ud800"}"#, r#"{"\udfff":1}"#, r#"{"spec":1e999}"#, &deep] {
+            assert_eq!(plan(data, collided), expected, "{data:.40}");
+        }
+    }
+    let broken =
+        changed(|s| s.revisions[0].object = r#"{"metadata":{"name":"n","uid":"u"},"data":{"a":}"#.into());
+    check(vec![(broken, "snapshot.revisions[0].object: ")]);
+}
+
 /// A request in which every name and uid, and all else that the answer repeats, has so many bytes.
 fn named_with(bytes: usize) -> v1::PlanRequest {
     let name = |last: char| format!("{}{last}", "n".repeat(bytes - 1));

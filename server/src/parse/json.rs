@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use nodewise_planner::snapshot::ControllerRef;
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeOwned, SeqAccess, Visitor},
+    de::{SeqAccess, Visitor},
 };
 
 use super::problems::{Path, Problems, too_long};
@@ -70,7 +70,11 @@ impl<'de> Visitor<'de> for Owners {
 }
 
 /// Reads an object; what is wrong with it begins with the path inside the object.
-pub(super) fn read<T: DeserializeOwned>(json: &[u8], at: &Path<'_>, problems: &mut Problems) -> Option<T> {
+pub(super) fn read<'de, T: Deserialize<'de>>(
+    json: &'de [u8],
+    at: &Path<'_>,
+    problems: &mut Problems,
+) -> Option<T> {
     if json.is_empty() {
         problems.add(at, "is required");
         return None;

@@ -1,10 +1,16 @@
 //! ControllerRevisions.
+//!
+//! Their data is any JSON that a client wrote: the apiserver keeps its bytes and takes what cannot be read here, such as
+//! half of a surrogate pair, or a thousand objects within each other. A template holds
+//! nothing of that kind, since the apiserver wrote it; so such data is that of another template, and no reason to refuse
+//! the whole request.
 
 use std::collections::HashSet;
 
 use nodewise_planner::{HASH_LABEL, json::Json, snapshot::Revision};
 use nodewise_proto::v1;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::{
     Context,
@@ -15,14 +21,13 @@ use crate::{limits::Limits, refusal::Refusal};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Object {
+struct Object<'a> {
     api_version: Option<String>,
     kind: Option<String>,
     #[serde(default)]
     metadata: Meta,
-    /// What it says decides whether the revision is the current one (D-53).
-    #[serde(default)]
-    data: Json,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
     revision: Option<i64>,
 }
 
@@ -61,7 +66,7 @@ pub(super) fn all(
 
 fn one(message: &v1::ControllerRevision, at: &Path<'_>, problems: &mut Problems) -> Option<Revision> {
     let at = at.field("object");
-    let mut object: Object = json::read(&message.object, &at, problems)?;
+    let mut object: Object<'_> = json::read(&message.object, &at, problems)?;
     json::type_meta(
         object.api_version.as_deref(),
         object.kind.as_deref(),
@@ -83,7 +88,13 @@ fn one(message: &v1::ControllerRevision, at: &Path<'_>, problems: &mut Problems)
         deleting: object.metadata.deletion_timestamp.is_some(),
         labels: labels.into_iter().collect(),
         number: object.revision.unwrap_or_default(),
-        data: object.data,
+        data: object.data.map(data).unwrap_or_default(),
         read_after_name_collision: message.read_after_name_collision,
     })
+}
+
+/// What the data says decides whether the revision is the current one (D-53). What cannot be read is `null`, which no
+/// template is.
+fn data(text: &RawValue) -> Json {
+    serde_json::from_str(text.get()).unwrap_or_default()
 }
