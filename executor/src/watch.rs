@@ -22,6 +22,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::event::{ClusterEvent, DaemonSet, Delta, Node, Pod, Resource, Revision};
 use crate::http::Checks;
 use crate::metrics::Metrics;
+use crate::project::ProjectError;
 
 mod kinds;
 mod wire;
@@ -94,6 +95,9 @@ enum WatchError {
     /// The same would be served again: a new list is needed.
     #[error("reading what the watch of {0} shows")]
     Line(Resource, #[source] serde_json::Error),
+    /// Likewise.
+    #[error("reading {1} of the {0}")]
+    Object(Resource, String, #[source] ProjectError),
     #[error("the list of {0} has no resourceVersion")]
     NoVersion(Resource),
     /// What happened since the version is not known any more: a new list is needed.
@@ -205,7 +209,7 @@ impl<T: Watched> Follower<T> {
                     sleep(delay).await;
                 }
                 Err(error) => {
-                    if matches!(error, WatchError::Line(..)) {
+                    if matches!(error, WatchError::Line(..) | WatchError::Object(..)) {
                         self.version = None;
                     }
                     let (reason, delay) = (error.describe(), self.delays.next());
@@ -252,8 +256,9 @@ impl<T: Watched> Follower<T> {
             };
             let page: Page<'_> = serde_json::from_str(&text)
                 .map_err(|error| WatchError::List(T::RESOURCE, kube::Error::SerdeError(error)))?;
-            let items = page.items.into_iter().flatten();
-            objects.extend(items.filter_map(|item| self.read(item)).filter(T::matters));
+            for item in page.items.into_iter().flatten() {
+                objects.extend(self.read(item)?.filter(T::matters));
+            }
             if page.metadata.continue_token.is_empty() {
                 break page.metadata.resource_version;
             }
@@ -317,8 +322,8 @@ impl<T: Watched> Follower<T> {
         let version = Identity::of(object).resource_version;
         let event = match kind {
             LineKind::Bookmark => Some(ClusterEvent::Bookmark(T::RESOURCE, version.clone())),
-            LineKind::Deleted => self.read(object).map(|object| T::event(Delta::Deleted(object))),
-            _ => self.read(object).map(|object| T::event(Delta::Applied(object))),
+            LineKind::Deleted => self.read(object)?.map(|object| T::event(Delta::Deleted(object))),
+            _ => self.read(object)?.map(|object| T::event(Delta::Applied(object))),
         };
         if !version.is_empty() {
             self.version = Some(version);
@@ -329,15 +334,23 @@ impl<T: Watched> Follower<T> {
         }
     }
 
-    /// Reads an object. Of one that cannot be read its last state stays what is known.
-    fn read(&self, object: &RawValue) -> Option<T> {
-        T::read(object.get())
-            .inspect_err(|error| {
-                let Identity { namespace, name, .. } = Identity::of(object);
-                tracing::warn!(resource = %T::RESOURCE, namespace, name, "passed over, since it cannot be read: {error}");
-                self.metrics.unreadable(T::RESOURCE);
-            })
-            .ok()
+    /// Reads an object. Of one that may be missing and cannot be read its last state stays what is known.
+    fn read(&self, object: &RawValue) -> Result<Option<T>, WatchError> {
+        let error = match T::read(object.get()) {
+            Ok(object) => return Ok(Some(object)),
+            Err(error) => error,
+        };
+        let Identity { namespace, name, .. } = Identity::of(object);
+        self.metrics.unreadable(T::RESOURCE);
+        if !T::MAY_BE_MISSING {
+            return Err(WatchError::Object(
+                T::RESOURCE,
+                format!("{namespace}/{name}"),
+                error,
+            ));
+        }
+        tracing::warn!(resource = %T::RESOURCE, namespace, name, "passed over, since it cannot be read: {error}");
+        Ok(None)
     }
 }
 

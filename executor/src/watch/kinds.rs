@@ -18,6 +18,10 @@ pub(super) trait Watched: Sized + Send + 'static {
     /// Reads the JSON that the apiserver sent.
     fn read(json: &str) -> Result<Self, ProjectError>;
     fn event(delta: Delta<Self>) -> ClusterEvent;
+    /// Whether one of them may be passed over when it cannot be read. Not where others would be planned around it: a pod that is
+    /// not seen gets another beside it, and the pods of a node that is not seen are deleted.
+    const MAY_BE_MISSING: bool;
+
     /// Whether it is worth keeping in a list.
     fn matters(&self) -> bool {
         true
@@ -62,6 +66,7 @@ fn complete<'a>(json: &'a str, kind: &str) -> Cow<'a, str> {
 
 impl Watched for DaemonSet {
     const RESOURCE: Resource = Resource::DaemonSets;
+    const MAY_BE_MISSING: bool = true;
     const API: &'static str = "/apis/apps/v1";
 
     fn read(json: &str) -> Result<Self, ProjectError> {
@@ -74,6 +79,7 @@ impl Watched for DaemonSet {
 
 impl Watched for Revision {
     const RESOURCE: Resource = Resource::Revisions;
+    const MAY_BE_MISSING: bool = true;
     const API: &'static str = "/apis/apps/v1";
 
     fn read(json: &str) -> Result<Self, ProjectError> {
@@ -86,6 +92,7 @@ impl Watched for Revision {
 
 impl Watched for Pod {
     const RESOURCE: Resource = Resource::Pods;
+    const MAY_BE_MISSING: bool = false;
     const API: &'static str = "/api/v1";
 
     fn read(json: &str) -> Result<Self, ProjectError> {
@@ -104,6 +111,7 @@ impl Watched for Pod {
 
 impl Watched for Node {
     const RESOURCE: Resource = Resource::Nodes;
+    const MAY_BE_MISSING: bool = false;
     const API: &'static str = "/api/v1";
 
     fn read(json: &str) -> Result<Self, ProjectError> {

@@ -366,41 +366,49 @@ async fn bytes_that_are_no_utf8_are_replaced() {
     }
 }
 
-// One object whose own fields cannot be read is passed over and counted, in a list and in a watch, which goes on.
+// A revision whose own fields cannot be read is passed over and counted, in a list and in a watch, which goes on.
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_read_spoils_nothing_else() {
-    let mut odd = pod("odd", "8", "DaemonSet");
-    odd["metadata"]["creationTimestamp"] = json!("yesterday");
-    let items = json!([pod("a", "1", "DaemonSet"), odd, pod("b", "1", "DaemonSet")]);
-    let list = json!({"metadata": {"resourceVersion": "7"}, "items": items});
-    let (client, requests) = apiserver(vec![
-        answer(200, list.to_string()),
-        events(&[
-            ("MODIFIED", pod("a", "8", "DaemonSet")),
-            ("MODIFIED", odd_at(&odd, "9")),
-        ]),
-        events(&[("ADDED", pod("c", "10", "DaemonSet"))]),
-    ]);
-    let metrics = Metrics::new();
-    let (sender, receiver) = mpsc::channel(16);
-    let mut tasks = JoinSet::new();
-    tasks.spawn(Follower::<Pod>::new(&client, None, &sender, &Checks::new(), &metrics).run());
-    let stream = tokio_stream::wrappers::ReceiverStream::new(receiver);
-    let events: Vec<_> = stream.take(3).map(|event| describe(&event)).collect().await;
-    assert_eq!(events, ["listed a b at 7", "applied a@8", "applied c@10"]);
-    let requests = requests.lock().expect("no panic").clone();
-    assert!(
-        requests[2].contains("resourceVersion=9"),
-        "not shown again: {requests:?}"
-    );
-    let counted = "nodewise_unreadable_objects_total{group=\"\",resource=\"pods\"} 2";
-    assert!(metrics.encode().contains(counted), "{}", metrics.encode());
+async fn a_revision_that_cannot_be_read_spoils_nothing_else() {
+    let odd = revision("odd", "8", "{}").replace("\"uid\"", "\"labels\":7,\"uid\"");
+    let items = [revision("a", "1", "{}"), odd.clone(), revision("b", "1", "{}")].join(",");
+    let list = format!(r#"{{"metadata":{{"resourceVersion":"7"}},"items":[{items}]}}"#);
+    let line = |object: &str| format!("{{\"type\":\"MODIFIED\",\"object\":{object}}}\n");
+    let lines = line(&odd) + &line(&revision("c", "10", "{}"));
+    let (deltas, metrics) = revisions(vec![answer(200, list), answer(200, lines)], 2).await;
+    let [Delta::Listed { objects, .. }, Delta::Applied(changed)] = &deltas[..] else {
+        panic!("unexpected {deltas:?}")
+    };
+    let names: Vec<_> = objects
+        .iter()
+        .chain([changed])
+        .map(|object| &*object.name)
+        .collect();
+    assert_eq!(names, ["a", "b", "c"]);
+    let counted = "nodewise_unreadable_objects_total{group=\"apps\",resource=\"controllerrevisions\"} 2";
+    assert!(metrics.contains(counted), "{metrics}");
 }
 
-fn odd_at(object: &Value, version: &str) -> Value {
-    let mut object = object.clone();
-    object["metadata"]["resourceVersion"] = json!(version);
-    object
+// A pod that nobody sees would get another beside it: nothing goes on until all can be read.
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_cannot_be_read_is_waited_for() {
+    let mut odd = pod("odd", "8", "DaemonSet");
+    odd["metadata"]["creationTimestamp"] = json!("yesterday");
+    let list = json!({"metadata": {"resourceVersion": "7"}, "items": [pod("a", "1", "DaemonSet"), odd]});
+    let (client, requests) = apiserver(vec![
+        answer(200, list.to_string()),
+        page(&["a"], "8", ""),
+        events(&[("MODIFIED", odd.clone())]),
+        page(&["b"], "9", ""),
+    ]);
+    let (events, _) = follow(&client, None, 2).await;
+    assert_eq!(events, ["listed a at 8", "listed b at 9"]);
+    let requests = requests.lock().expect("no panic").clone();
+    let lists: Vec<_> = requests
+        .iter()
+        .take(4)
+        .map(|request| !request.contains("watch"))
+        .collect();
+    assert_eq!(lists, [true, true, false, true], "{requests:?}");
 }
 
 // A line that is no event would come again with every watch from there: a new list leads past it.
