@@ -57,3 +57,56 @@ fn says(node: &Node) -> usize {
     let labels = node.labels.iter().map(|(key, value)| key.len() + value.len());
     node.name.len() + taints.chain(labels).sum::<usize>()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{fixtures, snapshot::Snapshot};
+
+    fn explanation(message: &str, details: usize) -> NodeExplanation {
+        let snapshot = Snapshot {
+            nodes: vec![vec![fixtures::node("a", &[], &[])].into()],
+            ..fixtures::snapshot(fixtures::daemon_set(), vec![])
+        };
+        let mut explained = crate::explain(&snapshot, None).remove(0);
+        explained.message = message.to_owned();
+        explained.details = vec!["detail".to_owned(); details];
+        explained
+    }
+
+    #[test]
+    fn a_node_says_its_name_its_labels_and_its_taints() {
+        assert_eq!(says(&fixtures::node("name", &[], &[])), 4);
+        assert_eq!(says(&fixtures::node("name", &[("key", "value")], &[])), 4 + 3 + 5);
+        assert_eq!(
+            says(&fixtures::node("name", &[("key", "value")], &["k=v:NoSchedule"])),
+            4 + 3 + 5 + 1 + 1
+        );
+    }
+
+    #[test]
+    fn what_fits_stays_and_what_does_not_is_cut() {
+        let node = fixtures::node("name", &[], &[]);
+        // Twice the name is new room.
+        let taken = |room: usize, text: usize, details: usize| {
+            let mut room = Room(room);
+            let mut explained = explanation(&"x".repeat(text), details);
+            room.fit(Some(&node), &mut explained);
+            (explained.message.chars().count(), explained.details.len(), room.0)
+        };
+        let detail = "detail".len() + size_of::<String>();
+        assert_eq!(taken(1_000, 50, 2), (50, 2, 1_008 - 50 - 2 * detail));
+        assert_eq!(taken(142 - 8 + 2 * detail, 142, 2), (142, 2, 0));
+        assert_eq!(
+            taken(141 - 8 + 2 * detail, 142, 2),
+            (CUT + 1, 0, 141 + 2 * detail - CUT - 3)
+        );
+        assert_eq!(taken(0, CUT, 1), (CUT, 0, 0));
+        assert_eq!(taken(0, CUT + 1, 1), (CUT + 1, 0, 0));
+        let mut room = Room(0);
+        let mut missing = explanation("", 0);
+        missing.node_name = "gone".to_owned();
+        room.fit(None, &mut missing);
+        assert_eq!(room.0, 8);
+    }
+}
