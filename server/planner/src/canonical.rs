@@ -15,7 +15,7 @@ pub(crate) fn to_bytes(value: &Value) -> Vec<u8> {
 /// the shape that upstream writes: no `creationTimestamp: null`, and `metadata` and each container's `resources` are
 /// objects even when empty.
 pub(crate) fn revision_data(template: &Json) -> Json {
-    let mut out = String::with_capacity(template.as_str().len() + 128);
+    let mut out = String::with_capacity(template.as_str().len());
     out.push_str(r#"{"spec":{"template":"#);
     rewrite(
         &mut out,

@@ -41,7 +41,7 @@ pub(crate) fn template_generation(ds: &DaemonSet) -> Option<i64> {
 ///
 /// With derived names the executor sets `metadata.name`; without them the apiserver generates one (D-70).
 pub(crate) fn pod_manifest(ds: &DaemonSet, current_hash: &str, options: &Options) -> PodManifest {
-    let mut out = String::with_capacity(ds.template.as_str().len() + 2_048);
+    let mut out = String::with_capacity(ds.template.as_str().len());
     let mut pod = Object::begin(&mut out);
     pod.member("apiVersion").push_str(r#""v1""#);
     pod.member("kind").push_str(r#""Pod""#);

@@ -386,12 +386,7 @@ fn halt(snapshot: &Snapshot, name: &str) -> Halt {
 
 /// A new ControllerRevision (D-60). The annotations are the workload's of this moment.
 fn manifest(ds: &DaemonSet, name: &str, hash: &str, data: &Json, number: i64) -> Vec<u8> {
-    let annotations: usize = ds
-        .annotations
-        .iter()
-        .map(|(key, value)| key.len() + value.len())
-        .sum();
-    let mut out = String::with_capacity(data.as_str().len() + 2 * annotations + 2_048);
+    let mut out = String::new();
     let mut revision = Object::begin(&mut out);
     revision.member("apiVersion").push_str(r#""apps/v1""#);
     revision.member("data").push_str(data.as_str());

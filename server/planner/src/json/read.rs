@@ -150,7 +150,7 @@ fn sort(out: &mut String, begin: usize, begins: &[u32]) {
     };
     let member = |index: usize| &members[begins[index] as usize..end(index)];
     let key = |index: usize| plain(&member(index)[..length(member(index))]);
-    if (1..begins.len()).all(|index| key(index - 1) < key(index)) {
+    if (0..begins.len()).is_sorted_by(|a, b| key(*a) < key(*b)) {
         return;
     }
     let mut order: Vec<usize> = (0..begins.len()).collect();
