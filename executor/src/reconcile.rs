@@ -10,8 +10,9 @@ use nodewise_proto::v1;
 use tracing::{Instrument as _, field::Empty};
 
 use crate::actuator::{Actuator, ObjectKey};
+use crate::answer::Identity;
 use crate::apply::{self, Applied};
-use crate::event::{DaemonSet, Key, Resource};
+use crate::event::{DaemonSet, Key, Resource, Revision};
 use crate::gate::Behind;
 use crate::metrics::Metrics;
 use crate::project;
@@ -121,11 +122,12 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 ));
             }
             let mut applied = self.apply(&planned).await;
-            let colliding = std::mem::take(&mut applied.colliding_revisions);
+            let colliding = self.readable(&std::mem::take(&mut applied.colliding_revisions));
             let outdated = !applied.failed && applied.is_outdated();
             self.heed(&applied);
             if outdated {
-                live.append(&mut self.created_revisions(&planned.plan, &applied).await);
+                let created = self.created_revisions(&planned.plan, &applied).await;
+                live.append(&mut self.readable(&created));
                 tracing::info!(%key, "an orphan is gone, or a revision cannot be changed; planning again without it");
             } else if !colliding.is_empty() {
                 tracing::info!(%key, "the name of a new revision is taken; planning again with the object of that name");
@@ -170,6 +172,23 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         created
     }
 
+    /// Those of them that can be read; the others are passed over, as by the watch. What the name of a new revision collides
+    /// with is then not known to the next plan, so the workload fails and says that the name is taken.
+    fn readable(&self, objects: &[Bytes]) -> Vec<Revision> {
+        let read = objects.iter().filter_map(|object| {
+            let text = String::from_utf8_lossy(object);
+            let error = match Revision::from_text(&text) {
+                Ok(revision) => return Some(revision),
+                Err(error) => error,
+            };
+            self.metrics.unreadable(Resource::Revisions);
+            let Identity { namespace, name, .. } = Identity::of(&text);
+            tracing::warn!(resource = %Resource::Revisions, namespace, name, "passed over, since it cannot be read: {error}");
+            None
+        });
+        read.collect()
+    }
+
     /// The workload, if it exists and the caches show our last writes to it (D-71, steps 1 and 2).
     fn admit(&self, key: &Key) -> Result<Option<Arc<DaemonSet>>, Ending> {
         let mut state = self.state.lock();
@@ -188,7 +207,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         }
     }
 
-    async fn plan(&self, workload: &Arc<DaemonSet>, colliding: &[Bytes]) -> Result<Planned, Ending> {
+    async fn plan(&self, workload: &Arc<DaemonSet>, colliding: &[Revision]) -> Result<Planned, Ending> {
         let (key, uid) = (&workload.key, &workload.uid);
         let mut current = Arc::clone(workload);
         let mut sent = v1::ReconcileState::default();

@@ -1,6 +1,5 @@
 //! From what is known to the request: one workload's snapshot.
 
-use bytes::Bytes;
 use nodewise_proto::{Timestamp, v1};
 
 use crate::buckets;
@@ -10,12 +9,12 @@ use crate::store::Store;
 
 /// Takes the snapshot of a workload. Buckets of which `known` says that the receiver has them go by their digest alone.
 ///
-/// `colliding` are ControllerRevisions, as live JSON, whose names a plan found taken.
+/// `colliding` are ControllerRevisions, read live, whose names a plan found taken.
 pub fn take(
     store: &mut Store,
     workload: &DaemonSet,
     state: v1::ReconcileState,
-    colliding: &[Bytes],
+    colliding: &[Revision],
     now: Timestamp,
     known: &dyn Fn(&Digest) -> bool,
 ) -> v1::Snapshot {
@@ -45,14 +44,18 @@ pub fn take(
 }
 
 /// The cached revisions, and in the place of or besides them those that were read live.
-fn revisions(store: &Store, namespace: &str, uid: &str, colliding: &[Bytes]) -> Vec<v1::ControllerRevision> {
-    let live: Vec<_> = colliding.iter().map(live).collect();
+fn revisions(
+    store: &Store,
+    namespace: &str,
+    uid: &str,
+    colliding: &[Revision],
+) -> Vec<v1::ControllerRevision> {
     let cached = store
         .revisions(namespace, uid)
-        .filter(|revision| !live.iter().any(|(name, _)| *name == revision.name))
+        .filter(|revision| !colliding.iter().any(|live| live.name == revision.name))
         // What cannot be changed is used as it is or not at all, as what was read after a collision.
         .map(|revision| (revision.object.clone(), store.is_sealed(revision)));
-    let live = live.iter().map(|(_, object)| (object.clone(), true));
+    let live = colliding.iter().map(|live| (live.object.clone(), true));
     cached
         .chain(live)
         .map(|(object, read_after_name_collision)| v1::ControllerRevision {
@@ -62,21 +65,11 @@ fn revisions(store: &Store, namespace: &str, uid: &str, colliding: &[Bytes]) -> 
         .collect()
 }
 
-/// The name of a revision that was read live, and what is sent of it. What cannot be read is the service's to refuse.
-fn live(object: &Bytes) -> (String, Bytes) {
-    let revision = std::str::from_utf8(object)
-        .ok()
-        .and_then(|object| Revision::from_text(object).ok());
-    revision.map_or_else(
-        || (String::new(), object.clone()),
-        |revision| (revision.name, revision.object),
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::event::{ClusterEvent, Delta, Node, Pod, Resource};
+    use bytes::Bytes;
     use prost::Message as _;
     use serde_json::{Value, json};
 
@@ -148,7 +141,7 @@ mod tests {
         (store, daemon_set)
     }
 
-    fn snapshot(store: &mut Store, workload: &DaemonSet, colliding: &[Bytes]) -> v1::Snapshot {
+    fn snapshot(store: &mut Store, workload: &DaemonSet, colliding: &[Revision]) -> v1::Snapshot {
         let now = Timestamp { seconds: 7, nanos: 0 };
         take(
             store,
@@ -191,7 +184,7 @@ mod tests {
         let revisions: Vec<_> = snapshot
             .revisions
             .iter()
-            .map(|r| super::live(&r.object).0)
+            .map(|r| serde_json::from_slice::<Value>(&r.object).expect("JSON")["metadata"]["name"].clone())
             .collect();
         assert_eq!(revisions, ["r-mine", "r-orphan"]);
         assert_eq!(
@@ -209,8 +202,11 @@ mod tests {
         let alien = Bytes::from(revision("r-alien", Some("u9"), "x").to_string());
         let mut served = revision("r-alien", Some("u9"), "x");
         served["metadata"]["managedFields"] = json!([{"manager": "m", "fieldsV1": {"f:data": {}}}]);
-        let served = Bytes::from(served.to_string());
-        let snapshot = snapshot(&mut store, &workload, &[live.clone(), served]);
+        let read = [&live, &Bytes::from(served.to_string())].map(|object| {
+            let text = std::str::from_utf8(object).expect("UTF-8");
+            Revision::from_text(text).expect("a revision")
+        });
+        let snapshot = snapshot(&mut store, &workload, &read);
         let marked: Vec<_> = snapshot
             .revisions
             .iter()

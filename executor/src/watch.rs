@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::answer::{self, Identity};
 use crate::event::{ClusterEvent, DaemonSet, Delta, Node, Pod, Resource, Revision};
 use crate::http::Checks;
 use crate::metrics::Metrics;
@@ -28,7 +29,7 @@ mod kinds;
 mod wire;
 
 use kinds::Watched;
-use wire::{Identity, Line, LineKind, Page};
+use wire::{Line, LineKind, Page};
 
 /// Objects per page of a list.
 const PAGE_SIZE: u32 = 1_000;
@@ -245,7 +246,7 @@ impl<T: Watched> Follower<T> {
                 .list(&params)
                 .map_err(|error| WatchError::List(T::RESOURCE, kube::Error::BuildRequest(error)))?;
             let answer = self
-                .bounded(PAGE_TIMEOUT, wire::text(&self.client, request))
+                .bounded(PAGE_TIMEOUT, answer::text(&self.client, request))
                 .await?;
             let text = match answer {
                 Ok(text) => text,
@@ -319,7 +320,7 @@ impl<T: Watched> Follower<T> {
                 WatchError::Watch(T::RESOURCE, kube::Error::Api(Box::new(status)))
             });
         }
-        let version = Identity::of(object).resource_version;
+        let version = Identity::of(object.get()).resource_version;
         let event = match kind {
             LineKind::Bookmark => Some(ClusterEvent::Bookmark(T::RESOURCE, version.clone())),
             LineKind::Deleted => self.read(object)?.map(|object| T::event(Delta::Deleted(object))),
@@ -340,7 +341,7 @@ impl<T: Watched> Follower<T> {
             Ok(object) => return Ok(Some(object)),
             Err(error) => error,
         };
-        let Identity { namespace, name, .. } = Identity::of(object);
+        let Identity { namespace, name, .. } = Identity::of(object.get());
         self.metrics.unreadable(T::RESOURCE);
         if !T::MAY_BE_MISSING {
             return Err(WatchError::Object(

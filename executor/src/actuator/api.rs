@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use tracing::Instrument as _;
 
 use super::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WRITER, WorkloadEvent, Written};
-use crate::{event::Resource, events::EventRecorder, metrics::Metrics};
+use crate::{answer, event::Resource, events::EventRecorder, metrics::Metrics};
 
 /// Writes through a Kubernetes client: bodies go out as they are given, answers are read no further than their identity.
 #[derive(Clone)]
@@ -106,7 +106,7 @@ impl KubeActuator {
         let request = request
             .body(call.body.to_vec())
             .map_err(|error| ActuatorError::unclear(error.to_string()))?;
-        Ok(self.client.request_text(request).await?)
+        Ok(answer::text(&self.client, request).await?)
     }
 }
 

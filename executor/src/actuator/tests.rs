@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use kube::client::Body;
 use serde_json::{Value, json};
 
 use super::*;
@@ -155,6 +156,21 @@ async fn a_call_that_hangs_is_given_up() {
             .encode()
             .contains("{verb=\"create\",resource=\"pods\",code=\"0\"} 1")
     );
+}
+
+// An apiserver keeps the bytes of a revision's data: what it makes of them is read as the watch reads it.
+#[tokio::test]
+async fn bytes_that_are_no_utf8_are_replaced() {
+    let service = tower::service_fn(async |_: http::Request<Body>| {
+        let body = Body::from(b"{\"metadata\":{\"name\":\"r\"},\"data\":{\"a\":\"\xff\"}}".to_vec());
+        Ok::<_, std::convert::Infallible>(http::Response::new(body))
+    });
+    let (client, metrics) = (kube::Client::new(service, "default"), Metrics::new());
+    let (recorder, _sender) = EventRecorder::new(client.clone(), metrics.clone());
+    let actuator = KubeActuator::new(client, Duration::from_secs(5), metrics, recorder);
+    let read = actuator.read(&key(Resource::Revisions, "r")).await;
+    let expected = "{\"metadata\":{\"name\":\"r\"},\"data\":{\"a\":\"\u{fffd}\"}}";
+    assert_eq!(read, Ok(Bytes::from(expected)));
 }
 
 #[tokio::test]

@@ -540,6 +540,47 @@ fn own_revision(version: &str) -> crate::event::Revision {
     crate::event::Revision::from_json(&object).expect("a revision")
 }
 
+// The object that has the name is read as the watch reads it: one that cannot be is passed over, named and counted, and the
+// workload comes back with its back-off, since the name is taken.
+#[tokio::test]
+async fn a_revision_in_the_way_that_cannot_be_read_is_passed_over() {
+    let answer = v1::ReportResponse {
+        requeue: v1::Requeue::Backoff.into(),
+        ..Default::default()
+    };
+    let service = ScriptedService::default()
+        .then_plan(creating_revision())
+        .then_answer_report(Ok(answer));
+    let fixture = with(service);
+    let refused = ("create controllerrevisions foo-abc", Refusal::AlreadyExists);
+    fixture.actuator.refuse(refused.0, refused.1);
+    let live = json!({"metadata": {"namespace": "ns", "name": "foo-abc", "uid": "r1", "labels": 7}});
+    *fixture.actuator.live.lock().expect("no panic") = live.to_string().into();
+    assert!(is_failed(&fixture.reconcile().await, ""));
+    assert_eq!(fixture.service.plans_asked(), 1);
+    let counted = "nodewise_unreadable_objects_total{group=\"apps\",resource=\"controllerrevisions\"} 1";
+    let metrics = fixture.metrics.encode();
+    assert!(metrics.contains(counted), "{metrics}");
+}
+
+// Its data is not looked into, whatever it is.
+#[tokio::test]
+async fn odd_data_of_a_revision_in_the_way_goes_on_as_it_is() {
+    let fixture = with(ScriptedService::default().then_plan(creating_revision()));
+    let refused = ("create controllerrevisions foo-abc", Refusal::AlreadyExists);
+    fixture.actuator.refuse(refused.0, refused.1);
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let data = format!(r#"{{"half":"\ud800","large":1e999,"deep":{deep}}}"#);
+    let live = format!(r#"{{"metadata":{{"namespace":"ns","name":"foo-abc","uid":"r1"}},"data":{data}}}"#);
+    *fixture.actuator.live.lock().expect("no panic") = live.clone().into();
+    fixture.reconcile().await;
+    let marked = v1::ControllerRevision {
+        object: live.into(),
+        read_after_name_collision: true,
+    };
+    assert_eq!(fixture.service.snapshot(1).revisions, [marked]);
+}
+
 // What the apiserver lets nobody change is sent as what is used as it is or not at all, until it is another object.
 #[tokio::test]
 async fn a_sealed_revision_is_not_to_be_changed() {

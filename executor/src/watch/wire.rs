@@ -1,7 +1,7 @@
 //! What an apiserver sends: pages of a list and lines of a watch, of which each object stays the text that it is.
 //!
 //! An object may hold what cannot be read, in particular a ControllerRevision, whose data is what some client wrote, byte
-//! for byte. It must spoil itself only, so nothing here looks into objects, and bytes that are no UTF-8 are replaced.
+//! for byte. It must spoil itself only, so nothing here looks into objects.
 
 use std::{
     error::Error,
@@ -9,11 +9,13 @@ use std::{
     pin::Pin,
 };
 
-use futures::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _};
+use futures::io::{AsyncBufRead, AsyncBufReadExt as _};
 use http::{HeaderValue, Request, header};
 use kube::Client;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+
+use crate::answer::lossy;
 
 /// A page of a list.
 #[derive(Deserialize)]
@@ -50,34 +52,6 @@ pub(super) enum LineKind {
     Deleted,
     Bookmark,
     Error,
-}
-
-/// What says which object it is, as far as that can be read.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct Identity {
-    pub(super) namespace: String,
-    pub(super) name: String,
-    pub(super) resource_version: String,
-}
-
-impl Identity {
-    pub(super) fn of(object: &RawValue) -> Self {
-        #[derive(Deserialize)]
-        struct Object {
-            metadata: Identity,
-        }
-        serde_json::from_str(object.get()).map_or_else(|_| Self::default(), |object: Object| object.metadata)
-    }
-}
-
-/// An answer as a whole.
-pub(super) async fn text(client: &Client, request: Request<Vec<u8>>) -> Result<String, kube::Error> {
-    let mut body = std::pin::pin!(client.request_stream(request).await?);
-    let mut bytes = Vec::new();
-    let read = body.read_to_end(&mut bytes).await;
-    read.map_err(|error| kube::Error::Service(error.into()))?;
-    Ok(lossy(bytes))
 }
 
 /// An answer line by line.
@@ -132,8 +106,4 @@ fn is_cut(error: &io::Error) -> bool {
         };
     }
     false
-}
-
-fn lossy(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
