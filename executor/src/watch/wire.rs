@@ -107,3 +107,75 @@ fn is_cut(error: &io::Error) -> bool {
     }
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kube::Config;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    /// An error that only its source explains.
+    #[derive(Debug, thiserror::Error)]
+    #[error("reading a body")]
+    struct Body(#[source] Box<dyn Error + Send + Sync>);
+
+    #[test]
+    fn what_is_a_cut_and_what_a_failure() {
+        let plain = |kind: ErrorKind| io::Error::from(kind);
+        let within = |inner: io::Error| io::Error::other(inner);
+        let below = |inner: io::Error| io::Error::other(Body(inner.into()));
+        let chunk = "unexpected EOF during chunk size line";
+        for (error, cut) in [
+            (plain(ErrorKind::UnexpectedEof), true),
+            (plain(ErrorKind::TimedOut), true),
+            (within(plain(ErrorKind::UnexpectedEof)), true),
+            (within(within(plain(ErrorKind::TimedOut))), true),
+            (below(plain(ErrorKind::UnexpectedEof)), true),
+            (within(below(within(plain(ErrorKind::TimedOut)))), true),
+            (io::Error::other(chunk), true),
+            (within(io::Error::new(ErrorKind::InvalidData, chunk)), true),
+            (io::Error::other(Body(chunk.into())), true),
+            (plain(ErrorKind::ConnectionReset), false),
+            (plain(ErrorKind::InvalidData), false),
+            (within(plain(ErrorKind::InvalidData)), false),
+            (below(plain(ErrorKind::ConnectionReset)), false),
+            (io::Error::other("unexpected EOF"), false),
+            (io::Error::other(Body("invalid chunk size".into())), false),
+        ] {
+            assert_eq!(is_cut(&error), cut, "{error:?}");
+        }
+    }
+
+    // hyper's words are no promise: this is the connection of an apiserver that ends within a chunk, and within its length.
+    #[tokio::test]
+    async fn a_connection_that_breaks_ends_the_lines() {
+        for (framing, rest) in [
+            ("Transfer-Encoding: chunked\r\n\r\n4\r\nabc\n", "\r\n"),
+            ("Transfer-Encoding: chunked\r\n\r\n4\r\nabc\n\r\n", "99\r\nabc"),
+            ("Content-Length: 99\r\n\r\nabc\n", "abc"),
+        ] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+            let address = listener.local_addr().expect("an address");
+            let answer = format!("HTTP/1.1 200 OK\r\n{framing}{rest}");
+            let serving = tokio::spawn(async move {
+                let (mut stream, _) = listener.accept().await.expect("a client");
+                let mut asked = Vec::new();
+                while !asked.ends_with(b"\r\n\r\n") {
+                    stream.read_buf(&mut asked).await.expect("a request");
+                }
+                stream.write_all(answer.as_bytes()).await.expect("written");
+            });
+            let url = format!("http://{address}").parse().expect("a URL");
+            let client = Client::try_from(Config::new(url)).expect("a client");
+            let request = Request::get("/apis/apps/v1/controllerrevisions?watch=true");
+            let opened = lines(&client, request.body(Vec::new()).expect("a request")).await;
+            let mut lines = opened.unwrap_or_else(|error| panic!("{framing:?}: {error}"));
+            let line = lines.next().await.expect("a line");
+            assert_eq!(line.as_deref(), Some("abc\n"), "{framing:?}");
+            let end = lines.next().await;
+            assert!(matches!(end, Ok(None)), "{framing:?}: {end:?}");
+            serving.await.expect("no panic");
+        }
+    }
+}
