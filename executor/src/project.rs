@@ -139,17 +139,54 @@ impl LookedFor for OwnerReference {
     }
 }
 
-/// A time as the API writes it (RFC 3339).
+/// A time as the API writes it (RFC 3339), within the years that the protocol carries.
+///
+/// An apiserver takes any year with any time zone, and writes what comes of it in UTC: the last day of 9999, a year of five
+/// digits, `-0001-12-31T00:01:00Z`, and from a client that speaks Protobuf more than that. Whoever may write the status of one
+/// node or pod could stop the whole controller with a time that is refused. Taken for the first or the last moment it
+/// says the same: long ago, or not yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Time(jiff::Timestamp);
+
+/// 0001-01-01T00:00:00Z.
+const FIRST_SECOND: i64 = -62_135_596_800;
+/// 9999-12-30T00:00:00Z, the last moment that the service takes.
+const LAST_SECOND: i64 = 253_402_128_000;
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse()
-            .map(Self)
-            .map_err(|_| D::Error::custom(format!("not a time: {text:?}")))
+            .ok()
+            .or_else(|| beyond(&text))
+            .map(|time: jiff::Timestamp| Self(within_the_protocol(time)))
+            .ok_or_else(|| D::Error::custom(format!("not a time: {text:?}")))
     }
+}
+
+/// A time whose year has a sign or more than four digits, or which is so late that its date may be another one elsewhere.
+fn beyond(text: &str) -> Option<jiff::Timestamp> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let (year, rest) = digits.split_at_checked(digits.find('-')?)?;
+    let is_beyond = year.len() > 4 || year.len() == 4 && (negative || year == "9999");
+    if !is_beyond || !year.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    // The rest must be that of a time, in a year that has every day.
+    format!("2000{rest}").parse::<jiff::Timestamp>().ok()?;
+    Some(if negative {
+        jiff::Timestamp::MIN
+    } else {
+        jiff::Timestamp::MAX
+    })
+}
+
+fn within_the_protocol(time: jiff::Timestamp) -> jiff::Timestamp {
+    let at = |second| jiff::Timestamp::from_second(second).unwrap_or(time);
+    time.clamp(at(FIRST_SECOND), at(LAST_SECOND))
 }
 
 impl From<Time> for Timestamp {
@@ -535,6 +572,55 @@ mod tests {
         let object = json!({"metadata": {"name": "n", "labels": {"a": 1}}});
         let error = node(&object).expect_err("wrong").to_string();
         assert!(error.starts_with("metadata.labels.a: "), "{error}");
+    }
+
+    // What an apiserver serves of `0000-01-01T00:00:00+23:59`, of `9999-12-31T23:59:59-23:59`, and of larger numbers that came
+    // as Protobuf, and what it takes but the service does not.
+    #[test]
+    fn times_beyond_the_protocol_are_its_first_and_its_last() {
+        for (text, expected) in [
+            ("-0001-12-31T00:01:00Z", FIRST_SECOND),
+            ("-9223-02-29T00:01:00Z", FIRST_SECOND),
+            ("-292277022656-01-27T08:29:52Z", FIRST_SECOND),
+            ("0000-06-01T00:00:00Z", FIRST_SECOND),
+            ("0001-01-01T00:00:00Z", FIRST_SECOND),
+            ("0001-01-01T00:00:01Z", FIRST_SECOND + 1),
+            ("2026-01-02T03:04:05Z", 1_767_323_045),
+            ("9999-12-29T23:59:59Z", LAST_SECOND - 1),
+            ("9999-12-31T23:59:59Z", LAST_SECOND),
+            ("10000-01-01T23:58:59Z", LAST_SECOND),
+            ("292277026596-12-04T15:30:08Z", LAST_SECOND),
+        ] {
+            let ready = json!([{"type": "Ready", "status": "True", "lastTransitionTime": text}]);
+            let object = json!({"metadata": {"name": "p", "uid": "u", "creationTimestamp": text},
+                "status": {"conditions": ready}});
+            let pod = pod(&object).unwrap_or_else(|error| panic!("{error}"));
+            let expected = Some(Timestamp {
+                seconds: expected,
+                nanos: 0,
+            });
+            assert_eq!(
+                (pod.ready_transition_time, pod.creation_time),
+                (expected, expected),
+                "{text}"
+            );
+        }
+        for text in [
+            "",
+            "-",
+            "10000",
+            "-0001",
+            "10000-13-01T00:00:00Z",
+            "9999-02-30T00:00:00Z",
+            "2025-02-29T00:00:00Z",
+            "-0001-12-31",
+            "-001-12-31T00:01:00Z",
+            "1e400-01-01T00:00:00Z",
+            "soon-01-01T00:00:00Z",
+        ] {
+            let object = json!({"metadata": {"name": "p", "uid": "u", "creationTimestamp": text}});
+            assert!(pod(&object).is_err(), "{text:?}");
+        }
     }
 
     #[test]
