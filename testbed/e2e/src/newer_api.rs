@@ -1,6 +1,7 @@
 //! An apiserver of a later version, as far as an executor can tell: a proxy, over real HTTP, before the real apiserver. The
 //! templates of the DaemonSets that it serves have fields that today's API types do not know, and so has the data of the
-//! revisions that a controller of that version would have written.
+//! revisions that a controller of that version would have written. A test may have it serve something else that is not
+//! what today's apiserver makes.
 //!
 //! A real one would be better and cannot be had: k8s-openapi knows every field of the newest apiserver, alpha ones included.
 
@@ -18,7 +19,7 @@ use axum::{
     http::{Method, StatusCode, header},
     response::{IntoResponse as _, Response},
 };
-use futures::{AsyncBufReadExt as _, TryStreamExt as _};
+use futures::{AsyncBufReadExt as _, StreamExt as _, TryStreamExt as _};
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -39,6 +40,8 @@ pub struct NewerApi {
 #[derive(Clone)]
 struct Proxy {
     client: Client,
+    /// What it makes of each DaemonSet and revision that it serves.
+    change: fn(&mut Value),
     /// The bodies of all requests to create pods.
     asked: Arc<Mutex<Vec<Value>>>,
 }
@@ -71,9 +74,15 @@ pub fn add_later_fields(template: &mut Value) {
 impl NewerApi {
     /// Starts it before a rig's apiserver.
     pub async fn start(rig: &Rig) -> Result<Self> {
+        Self::serving(rig, modernize).await
+    }
+
+    /// Starts one that serves each DaemonSet and revision with this change.
+    pub async fn serving(rig: &Rig, change: fn(&mut Value)) -> Result<Self> {
         let asked = Arc::default();
         let proxy = Proxy {
             client: rig.plane.client_for(EXECUTOR_USER).await?,
+            change,
             asked: Arc::clone(&asked),
         };
         let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -167,33 +176,33 @@ impl Proxy {
         parts.headers.remove(header::TRANSFER_ENCODING);
         let body = match (newer, watch) {
             (false, _) => Body::new(body),
-            (true, true) => Body::from_stream(changes(Body::new(body))),
-            (true, false) => Body::from(whole(Body::new(body)).await?),
+            (true, true) => Body::from_stream(changes(Body::new(body), self.change)),
+            (true, false) => Body::from(whole(Body::new(body), self.change).await?),
         };
         Ok(Response::from_parts(parts, body))
     }
 }
 
 /// A watch: one change per line, each with an object.
-fn changes(body: Body) -> impl futures::Stream<Item = std::io::Result<String>> {
+fn changes(body: Body, make: fn(&mut Value)) -> impl futures::Stream<Item = std::io::Result<String>> {
     let lines = body
         .into_data_stream()
         .map_err(std::io::Error::other)
         .into_async_read()
         .lines();
-    lines.and_then(async |line| {
-        let mut change: Value = serde_json::from_str(&line)?;
-        modernize(&mut change["object"]);
+    lines.map(move |line| {
+        let mut change: Value = serde_json::from_str(&line?)?;
+        make(&mut change["object"]);
         Ok(format!("{change}\n"))
     })
 }
 
 /// An object or a list of them.
-async fn whole(body: Body) -> Result<String> {
+async fn whole(body: Body, change: fn(&mut Value)) -> Result<String> {
     let mut answer: Value = serde_json::from_slice(&to_bytes(body, LIMIT).await?)?;
     match answer.get_mut("items").and_then(Value::as_array_mut) {
-        Some(items) => items.iter_mut().for_each(modernize),
-        None => modernize(&mut answer),
+        Some(items) => items.iter_mut().for_each(change),
+        None => change(&mut answer),
     }
     Ok(answer.to_string())
 }
