@@ -131,6 +131,32 @@ fn objects_with_a_wrong_field() {
     }
 }
 
+/// A revision is read by the service, whose complaint is told with its place.
+#[test]
+fn revisions_with_a_wrong_field() {
+    for (field, value, expected) in [
+        (
+            "labels",
+            json!(7),
+            "labels: invalid type: integer `7`, expected a map",
+        ),
+        ("uid", json!([]), "uid: invalid type: sequence, expected a string"),
+        ("creationTimestamp", json!("soon"), "creationTimestamp: "),
+    ] {
+        let mut list: Value =
+            serde_json::from_str(&std::fs::read_to_string(data("rollout.json")).unwrap()).unwrap();
+        let items = list["items"].as_array_mut().unwrap();
+        let is_revision = |item: &Value| item["kind"] == "ControllerRevision";
+        let index = items.iter().position(is_revision).unwrap();
+        items[index]["metadata"][field] = value;
+        let ran = nodewise_with_input(&["plan", "-f", "-", "--now", NOW], &list.to_string());
+        assert_eq!((ran.code, &*ran.stdout), (Some(1), ""), "{ran:?}");
+        let expected = format!("error: standard input: items[{index}].metadata.{expected}");
+        assert!(ran.stderr.starts_with(&expected), "{ran:?}");
+        assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+    }
+}
+
 #[test]
 fn files_that_cannot_be_read() {
     refused(
@@ -148,12 +174,15 @@ fn files_that_cannot_be_read() {
         "standard input: is given twice",
     );
     let binary = folder.path().join("binary");
-    std::fs::write(&binary, [0x80, 0x81]).unwrap();
     let path = binary.display().to_string();
-    refused(
-        &nodewise(&["plan", "-f", &path]),
-        &format!("{path}: is not UTF-8 text"),
-    );
+    // YAML, and JSON in UTF-16.
+    for bytes in [&[0x80, 0x81][..], b"kind: \xff", b"\xff\xfe{\0}\0"] {
+        std::fs::write(&binary, bytes).unwrap();
+        refused(
+            &nodewise(&["plan", "-f", &path]),
+            &format!("{path}: is not UTF-8 text"),
+        );
+    }
 }
 
 /// An object may be in one file only, and documents of one file have numbers.

@@ -5,7 +5,7 @@ mod common;
 use std::process::Stdio;
 
 use common::{NOW, command, data, new_on, nodewise, nodewise_with_input};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn plan(file: &str) -> String {
     nodewise(&["plan", "-f", &data(file), "--now", NOW]).ok()
@@ -111,11 +111,7 @@ fn every_form_of_input_gives_the_same_plan() {
     for (number, part) in items.chunks(4).enumerate() {
         let path = folder.path().join(format!("{number}.json"));
         // The items of a typed list need not tell their kind.
-        std::fs::write(
-            &path,
-            serde_json::json!({"kind": "List", "items": part}).to_string(),
-        )
-        .unwrap();
+        std::fs::write(&path, json!({"kind": "List", "items": part}).to_string()).unwrap();
         args.push(path.display().to_string());
     }
     assert!(args.len() > 6, "several files");
@@ -138,13 +134,12 @@ fn typed_lists_and_other_kinds_are_fine() {
             node
         })
         .collect();
-    let service = serde_json::json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}});
-    let other_node =
-        serde_json::json!({"apiVersion": "example.com/v1", "kind": "Node", "metadata": {"name": "x"}});
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}});
+    let other_node = json!({"apiVersion": "example.com/v1", "kind": "Node", "metadata": {"name": "x"}});
     let input = format!(
         "{}{}",
-        serde_json::json!({"kind": "NodeList", "apiVersion": "v1", "items": nodes}),
-        serde_json::json!({"kind": "List", "items": [service, other_node, items[0]]}),
+        json!({"kind": "NodeList", "apiVersion": "v1", "items": nodes}),
+        json!({"kind": "List", "items": [service, other_node, items[0]]}),
     );
     assert_eq!(
         nodewise_with_input(&["plan", "-f", "-", "--now", NOW], &input).ok(),
@@ -156,7 +151,7 @@ fn typed_lists_and_other_kinds_are_fine() {
 fn a_namespace_can_be_chosen() {
     let all = plan_json("new.json", &["-A"]);
     assert_eq!(plan_json("new.json", &["-n", "monitoring"]), all);
-    assert_eq!(plan_json("new.json", &["-n", "default"]), serde_json::json!([]));
+    assert_eq!(plan_json("new.json", &["-n", "default"]), json!([]));
     let ran = nodewise(&["plan", "-f", &data("new.json"), "-n", "default"]);
     assert!(
         ran.stderr.starts_with("note: ") && ran.stderr.contains("no DaemonSet of namespace default"),
@@ -173,7 +168,7 @@ fn people_are_told_what_they_may_have_forgotten() {
         ("ControllerRevision", "no ControllerRevision;"),
     ] {
         let rest: Vec<&Value> = items.iter().filter(|item| item["kind"] != kind).collect();
-        let input = serde_json::json!({"kind": "List", "items": rest}).to_string();
+        let input = json!({"kind": "List", "items": rest}).to_string();
         let ran = nodewise_with_input(&["plan", "-f", "-", "--now", NOW], &input);
         assert!(ran.stderr.contains(expected), "{ran:?}");
         assert_eq!(ran.code, Some(0));
@@ -254,7 +249,7 @@ fn it_answers_to_kubectl_nodewise() {
 fn a_status_with_gaps() {
     let text = std::fs::read_to_string(data("mixed.json")).unwrap();
     let mut list: Value = serde_json::from_str(&text).unwrap();
-    list["items"][0]["status"] = serde_json::json!({
+    list["items"][0]["status"] = json!({
         "currentNumberScheduled": 3, "desiredNumberScheduled": 3, "updatedNumberScheduled": 3, "numberReady": 3,
         "numberAvailable": null, "observedGeneration": 1, "collisionCount": 0, "conditions": [],
     });
@@ -262,4 +257,45 @@ fn a_status_with_gaps() {
     let expected = "status: current 3 → 2, misscheduled 0 → 1, updated 3 → 2, ready 3 → 1, available 0 → 1, unavailable 0 → 2\n";
     let printed = ran.ok();
     assert!(printed.contains(expected), "{printed}");
+}
+
+/// What an apiserver keeps as the data of a revision is another template where it cannot be read, as it is for the executor.
+#[test]
+fn data_of_a_revision_that_cannot_be_read_is_another_template() {
+    let folder = tempfile::tempdir().unwrap();
+    let deep = [r#"{"a":"#.repeat(9_000), "1".into(), "}".repeat(9_000)].concat();
+    let told = |text: &[u8]| {
+        let mut list: Value =
+            serde_json::from_str(&std::fs::read_to_string(data("rollout.json")).unwrap()).unwrap();
+        let items = list["items"].as_array_mut().unwrap();
+        let revision = items
+            .iter()
+            .find(|item| item["kind"] == "ControllerRevision")
+            .unwrap();
+        let mut odd = revision.clone();
+        (odd["metadata"]["name"], odd["metadata"]["uid"]) = (json!("by-hand"), json!("by-hand"));
+        (odd["revision"], odd["data"]) = (json!(9), json!("here"));
+        items.push(odd);
+        let list = list.to_string();
+        let (before, after) = list.split_once("\"here\"").unwrap();
+        let file = folder.path().join("list.json");
+        std::fs::write(&file, [before.as_bytes(), text, after.as_bytes()].concat()).unwrap();
+        let file = file.display().to_string();
+        [&["plan"][..], &["explain", "daemonset", "agent"]].map(|command| {
+            let source = ["-f", &file, "--now", NOW];
+            nodewise(&[command, &source].concat()).ok()
+        })
+    };
+    let expected = told(b"{}");
+    assert!(expected[0].contains("revision"), "{}", expected[0]);
+    let odd: [&[u8]; 5] = [
+        b"{\"a\":\"\xff\"}",
+        br#"{"a":"\ud800"}"#,
+        br#"{"a":1e999}"#,
+        br#"{"a":1,"a":2}"#,
+        deep.as_bytes(),
+    ];
+    for data in odd {
+        assert_eq!(told(data), expected, "{:.20}", data.escape_ascii());
+    }
 }

@@ -9,7 +9,7 @@ use kube::Client;
 use serde::Deserialize;
 
 /// An answer as a whole.
-pub(crate) async fn text(client: &Client, request: Request<Vec<u8>>) -> Result<String, kube::Error> {
+pub async fn text(client: &Client, request: Request<Vec<u8>>) -> Result<String, kube::Error> {
     let mut body = std::pin::pin!(client.request_stream(request).await?);
     let mut bytes = Vec::new();
     let read = body.read_to_end(&mut bytes).await;

@@ -3,7 +3,7 @@
 //! It decides nothing about workloads; every decision comes from the service over `nodewise.v1`.
 
 pub mod actuator;
-mod answer;
+pub mod answer;
 pub mod apply;
 pub mod args;
 mod buckets;

@@ -62,20 +62,33 @@ fn contents(file: &Path, source: &str) -> Result<String, InputError> {
 }
 
 /// The text of a file, without a byte order mark.
+///
+/// The data of a revision is what some client wrote, byte for byte, and `kubectl get --raw` prints what an apiserver serves: in
+/// JSON bytes that are no UTF-8 are replaced, as the executor does it.
 pub(super) fn text(bytes: Vec<u8>, source: &str) -> Result<String, InputError> {
-    let text = String::from_utf8(bytes).map_err(|_| InputError::new(source, "is not UTF-8 text"))?;
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => Some(String::from_utf8_lossy(error.as_bytes()).into_owned())
+            .filter(|text| is_json(text.trim_start_matches('\u{feff}')))
+            .ok_or_else(|| InputError::new(source, "is not UTF-8 text"))?,
+    };
     Ok(match text.strip_prefix('\u{feff}') {
         Some(rest) => rest.to_owned(),
         None => text,
     })
 }
 
-/// One file's text. JSON starts with a bracket, everything else is read as YAML.
+/// JSON starts with a bracket, everything else is read as YAML.
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '['])
+}
+
+/// One file's text.
 pub(super) fn add_text(cluster: &mut Cluster, source: &Arc<str>, text: &str) -> Result<(), InputError> {
     if text.trim().is_empty() {
         return Err(InputError::new(source, format!("is empty; {EXPECTED}")));
     }
-    if text.trim_start().starts_with(['{', '[']) {
+    if is_json(text) {
         return add_json(cluster, source, text);
     }
     let documents = yaml::documents(text).map_err(|error| {

@@ -6,6 +6,7 @@ use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
+use nodewise_executor::answer;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -131,10 +132,10 @@ async fn list(
         let request = http::Request::get(format!("{path}?limit={PAGE}{token}"))
             .body(Vec::new())
             .map_err(|error| failed(error.to_string()))?;
-        let page: Page = client
-            .request(request)
+        let text = answer::text(client, request)
             .await
             .map_err(|error| failed(one_line(&error)))?;
+        let page: Page = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
         items.extend(page.items);
         match page.metadata.next.filter(|token| !token.is_empty()) {
             Some(token) => next = Some(token),
