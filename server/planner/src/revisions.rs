@@ -213,6 +213,12 @@ impl<'a> Resolution<'a> {
     }
 
     /// The revision of the present template must have the highest number (D-54).
+    ///
+    /// Its duplicates are gone by then, as upstream's are. Where the API refuses to have this one changed, because of how its
+    /// data is written, that loses no template: it stays as it is, and the next plan, which counts it out, creates a
+    /// revision of the template with this number. Upstream compares bytes and never takes it for a duplicate. To renumber
+    /// first would keep the one that is deleted, but end in another state than upstream's whenever a relabel or a delete is
+    /// refused.
     fn renumber(&mut self, ds: &DaemonSet, kept: &Revision, next: i64) {
         self.current_number = kept.number.max(next);
         if kept.number < next {

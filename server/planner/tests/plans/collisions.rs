@@ -7,7 +7,7 @@ use nodewise_planner::{
             self, ExcessPod, RolloutOldUnavailable, RolloutWithinBudget, SurgeNewAvailable, SurgeOldNotReady,
         },
     },
-    snapshot::{Deviation, Labels},
+    snapshot::{Deviation, Labels, Revision},
 };
 use serde_json::json;
 
@@ -157,4 +157,60 @@ fn d_34_q_3_where_the_revision_of_the_name_has_no_hash_pods_without_one_are_new_
         );
         assert_eq!(status(&plan).updated_number_scheduled, updated, "{pods:?}");
     }
+}
+
+// D-54, D-56: of two revisions of one template the one with the higher number is kept, and only its renumbering shows that
+// nothing can change it. The other one is gone by then; the next plan creates it again.
+#[test]
+fn d_56_no_template_is_lost_where_the_revision_that_was_kept_cannot_be_changed() {
+    let mut cluster = Cluster::new(1).with(&["a@node-0 new ready"]);
+    let good = cluster.revisions[0].clone();
+    let revision = |name: &str, number, data| Revision {
+        name: name.to_owned(),
+        uid: format!("uid-of-{name}"),
+        labels: [
+            ("app".to_owned(), "foo".to_owned()),
+            (HASH_LABEL.to_owned(), name.to_owned()),
+        ]
+        .into_iter()
+        .collect(),
+        number,
+        data,
+        ..good.clone()
+    };
+    cluster.revisions.push(revision("by-hand", 2, good.data.clone()));
+    cluster
+        .revisions
+        .push(revision("other", 3, json!({"other": true}).into()));
+    let written = actions(&cluster.plan(), PhaseKind::Revisions)
+        .into_iter()
+        .cloned()
+        .collect::<Vec<_>>();
+    let [relabel, delete, refused] = &written[..] else {
+        panic!("{written:?}")
+    };
+    assert!(
+        matches!(&delete.kind, ActionKind::DeleteRevision { revision, .. } if revision.name == good.name)
+    );
+    assert!(
+        matches!(&refused.kind, ActionKind::UpdateRevision { revision, .. } if revision.name == "by-hand")
+    );
+    for action in [relabel, delete] {
+        cluster.write(action);
+    }
+    // What the executor says of it from then on.
+    cluster.revisions[0].read_after_name_collision = true;
+    for action in actions(&cluster.plan(), PhaseKind::Revisions) {
+        cluster.write(action);
+    }
+    let history = cluster.revisions.iter().map(|revision| {
+        (
+            revision.name.as_str(),
+            revision.number,
+            revision.data == good.data,
+        )
+    });
+    let expected = [("by-hand", 2, true), ("other", 3, false), (&*good.name, 4, true)];
+    assert_eq!(history.collect::<Vec<_>>(), expected);
+    assert_eq!(cluster.plan().error, None);
 }
