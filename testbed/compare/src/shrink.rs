@@ -10,7 +10,8 @@ use crate::case::Case;
 /// How long to look for a smaller case.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Members without which an object is none that an apiserver would serve: what upstream makes of such is of no interest.
+/// Members without which an object is none that an apiserver would serve, wherever they are: what upstream makes of such is of
+/// no interest.
 const NEEDED: [&str; 17] = [
     "seed",
     "object",
@@ -31,6 +32,29 @@ const NEEDED: [&str; 17] = [
     "revisionHistoryLimit",
 ];
 
+/// Likewise, in a list or an object of this name only: elsewhere they are something else.
+const NEEDED_IN: [(&str, &[&str]); 14] = [
+    ("ownerReferences", &["apiVersion", "kind"]),
+    ("matchExpressions", &["key", "operator", "values"]),
+    ("matchFields", &["key", "operator", "values"]),
+    // What nobody wrote is `Equal`, which is another one, and needs a key.
+    ("tolerations", &["key", "operator"]),
+    ("taints", &["key", "effect"]),
+    ("conditions", &["status"]),
+    ("containers", &["image"]),
+    ("initContainers", &["image"]),
+    ("ports", &["containerPort"]),
+    ("volumeMounts", &["mountPath"]),
+    ("updateStrategy", &["rollingUpdate"]),
+    ("rollingUpdate", &["maxUnavailable", "maxSurge"]),
+    (
+        "preferredDuringSchedulingIgnoredDuringExecution",
+        &["preference", "weight"],
+    ),
+    // Of pod affinity.
+    ("requiredDuringSchedulingIgnoredDuringExecution", &["topologyKey"]),
+];
+
 /// The smallest case found for which `shows` is true, starting from one for which it is.
 pub fn shrink(case: &Case, mut shows: impl FnMut(&Case) -> bool) -> Case {
     let Ok(mut smallest) = serde_json::to_value(case) else {
@@ -48,7 +72,7 @@ pub fn shrink(case: &Case, mut shows: impl FnMut(&Case) -> bool) -> Case {
             for path in paths.iter().rev() {
                 let mut smaller = smallest.clone();
                 if Instant::now() < end
-                    && !matches!(path.last(), Some(Step::Member(name)) if NEEDED.contains(&name.as_str()))
+                    && !is_needed(path)
                     && remove(&mut smaller, path)
                     && serde_json::from_value(smaller.clone()).is_ok_and(|case| shows(&case))
                 {
@@ -60,6 +84,20 @@ pub fn shrink(case: &Case, mut shows: impl FnMut(&Case) -> bool) -> Case {
             return serde_json::from_value(smallest).unwrap_or_else(|_| case.clone());
         }
     }
+}
+
+/// Whether nothing that an apiserver would serve is without the member at `path`.
+fn is_needed(path: &[Step]) -> bool {
+    let mut names = path.iter().rev().filter_map(|step| match step {
+        Step::Member(name) => Some(name.as_str()),
+        Step::Item(_) => None,
+    });
+    let (Some(Step::Member(_)), Some(name)) = (path.last(), names.next()) else {
+        return false;
+    };
+    let holder = names.next().unwrap_or_default();
+    let of_holder = NEEDED_IN.iter().find(|(within, _)| *within == holder);
+    NEEDED.contains(&name) || of_holder.is_some_and(|(_, needed)| needed.contains(&name))
 }
 
 /// The path of every value so deep in `value`, as the steps that lead there.
@@ -140,5 +178,60 @@ mod tests {
         assert_eq!(small.nodes, [json!({"metadata": {"name": "n2"}})]);
         assert_eq!(small.daemon_sets, [] as [Value; 0]);
         assert_eq!(small.burst, 250, "what a case must have stays");
+    }
+
+    // What is left of each is what an apiserver would serve, and what elsewhere has the name of a needed member goes.
+    #[test]
+    fn keeps_what_an_object_needs_to_be_one() {
+        let owner = json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "a", "uid": "u",
+            "controller": true, "blockOwnerDeletion": true});
+        let expression = json!({"key": "zone", "operator": "In", "values": ["a", "b"]});
+        let toleration = json!({"key": "level", "operator": "Exists", "effect": "NoSchedule"});
+        let taint = json!({"key": "level", "value": "1", "effect": "NoSchedule"});
+        let condition = json!({"type": "Ready", "status": "True", "reason": "Kubelet", "message": "it is"});
+        let budget = json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}});
+        let case: Case = serde_json::from_value(json!({
+            "now": "2026-01-01T00:00:00Z",
+            "daemonSets": [{"kind": "DaemonSet", "status": {"numberReady": 1}, "metadata": {"name": "a"},
+                "spec": {"updateStrategy": budget.clone(), "tolerations": [toleration], "affinity": [expression.clone()],
+                    "matchExpressions": [expression], "containers": [{"name": "c", "image": "i", "args": ["x", "y"]}]}}],
+            "nodes": [{"kind": "Node", "metadata": {"name": "n", "labels": {"key": "a", "operator": "b", "image": "c"}},
+                "spec": {"taints": [taint]}, "status": {"conditions": [condition]}}],
+            "pods": [{"kind": "Pod", "metadata": {"name": "p", "ownerReferences": [owner]}}],
+            "burst": 1,
+            "echo": true,
+        }))
+        .expect("a case");
+        let small = shrink(&case, |case| {
+            let is_there = |objects: &[Value], pointer: &str| {
+                let found = objects.first().and_then(|object| object.pointer(pointer));
+                found.is_some_and(|found| !found.is_null())
+            };
+            is_there(&case.pods, "/metadata/ownerReferences/0")
+                && ["/spec/taints/0", "/status/conditions/0", "/metadata/labels/key"]
+                    .iter()
+                    .all(|pointer| is_there(&case.nodes, pointer))
+                && [
+                    "/spec/tolerations/0",
+                    "/spec/matchExpressions/0",
+                    "/spec/containers/0",
+                ]
+                .iter()
+                .all(|pointer| is_there(&case.daemon_sets, pointer))
+        });
+        let owner = json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "a", "uid": "u"});
+        assert_eq!(
+            small.pods,
+            [json!({"metadata": {"name": "p", "ownerReferences": [owner]}})]
+        );
+        let node = json!({"metadata": {"name": "n", "labels": {"key": "a"}},
+            "spec": {"taints": [{"key": "level", "effect": "NoSchedule"}]},
+            "status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+        assert_eq!(small.nodes, [node]);
+        let daemon_set = json!({"metadata": {"name": "a"}, "spec": {"updateStrategy": budget,
+            "tolerations": [{"key": "level", "operator": "Exists"}],
+            "matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}],
+            "containers": [{"name": "c", "image": "i"}]}});
+        assert_eq!(small.daemon_sets, [daemon_set]);
     }
 }
