@@ -45,7 +45,8 @@ impl<'a> Patching<'a> {
 }
 
 /// Whether a revision is refused for its data, which is in none of our patches: the apiserver spells `<`, `>` and `&` as escapes
-/// whenever it writes an object anew. Where a client stored them as they are it then finds the data changed, whatever is asked.
+/// whenever it writes an object anew, and leaves out blanks; for a strategic merge patch it spells numbers and strings
+/// its own way, too. Where a client stored them otherwise it then finds the data changed, whatever is asked.
 pub(super) fn is_sealed(resource: Resource, error: &ActuatorError) -> bool {
     let field = |error: &str| {
         error.starts_with("data: ") || error.starts_with("[data: ") || error.contains(", data: ")
