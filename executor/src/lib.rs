@@ -15,7 +15,6 @@ pub mod events;
 pub mod expectations;
 pub mod gate;
 pub mod handlers;
-pub mod http;
 pub mod lead;
 pub mod metrics;
 pub mod project;

@@ -7,6 +7,7 @@ use std::{
 };
 
 use kube::Client;
+use nodewise_telemetry::http::{self, Checks, Exposition, Health};
 use tokio::{net::TcpListener, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -17,8 +18,8 @@ use crate::{
     controller::{self, ControllerError},
     event::Resource,
     events::EventRecorder,
-    http::{self, Checks, Health},
     lead::{Elector, Fenced, KubeLeases},
+    metrics::Metrics,
     watch::Watches,
 };
 
@@ -48,13 +49,18 @@ pub async fn run(
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> Result<(), RunError> {
-    let health = Health::default();
+    let metrics = Metrics::new();
+    let shown = metrics.clone();
+    let health = Health {
+        metrics: Exposition::new(move || shown.encode()),
+        ..Health::default()
+    };
     let urls: Vec<_> = config.servers.iter().map(ToString::to_string).collect();
     let to_service = ClientConfig {
         timeout: config.plan_timeout,
         ..ClientConfig::default()
     };
-    let service = Arc::new(PlanClient::new(&urls, to_service, health.metrics.clone())?);
+    let service = Arc::new(PlanClient::new(&urls, to_service, metrics.clone())?);
     let asked = Arc::clone(&service);
     health.ready.add("plan-service", move || asked.health());
 
@@ -66,13 +72,13 @@ pub async fn run(
     let probed = Arc::clone(&service);
     helpers.spawn(async move { probed.probe().await });
 
-    let (recorder, sender) = EventRecorder::new(client.clone(), health.metrics.clone());
+    let (recorder, sender) = EventRecorder::new(client.clone(), metrics.clone());
     let mut events = JoinSet::new();
     events.spawn(sender);
     let actuator = KubeActuator::new(
         client.clone(),
         config.api_timeout,
-        health.metrics.clone(),
+        metrics.clone(),
         recorder.clone(),
     )
     .with_most_calls_per_second(config.calls_per_second);
@@ -80,6 +86,7 @@ pub async fn run(
         client,
         service,
         health,
+        metrics,
         recorder,
         shutdown,
     };
@@ -114,6 +121,7 @@ struct Parts {
     client: Client,
     service: Arc<PlanClient>,
     health: Health,
+    metrics: Metrics,
     recorder: EventRecorder,
     shutdown: CancellationToken,
 }
@@ -126,14 +134,8 @@ impl Parts {
         };
         let leases = KubeLeases::new(self.client.clone(), &election.namespace);
         let (identity, namespace) = (election.identity.clone(), election.namespace.clone());
-        let elector = Elector::new(
-            leases,
-            identity,
-            namespace,
-            election.timing,
-            self.health.metrics.clone(),
-        )
-        .with_events(self.recorder.clone());
+        let elector = Elector::new(leases, identity, namespace, election.timing, self.metrics.clone())
+            .with_events(self.recorder.clone());
         let (pulse, timing) = (elector.pulse(), election.timing);
         let actuator = Arc::new(Fenced::new(actuator, pulse.clone(), timing));
         self.health
@@ -163,7 +165,7 @@ impl Parts {
         stop: CancellationToken,
     ) -> Result<(), ControllerError> {
         let _checks = WatchChecks(self.health.ready.clone());
-        let Health { ready, metrics, .. } = &self.health;
+        let (ready, metrics) = (&self.health.ready, &self.metrics);
         let mut watches = Watches::start(&self.client, config.namespace.as_deref(), ready, metrics);
         let settings = controller::Config {
             workers: config.concurrent_syncs,
@@ -173,7 +175,7 @@ impl Parts {
             drain_timeout: config.drain_timeout,
             ..controller::Config::default()
         };
-        let (service, metrics) = (Arc::clone(&self.service), self.health.metrics.clone());
+        let (service, metrics) = (Arc::clone(&self.service), metrics.clone());
         let result = controller::run(&mut watches, actuator, service, settings, metrics, stop).await;
         watches.stop().await;
         result

@@ -14,6 +14,7 @@ use futures::Stream;
 use kube::Client;
 use kube::api::{ListParams, WatchParams};
 use kube::core::{Request, Status};
+use nodewise_telemetry::http::Checks;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -21,7 +22,6 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::answer::{self, Identity};
 use crate::event::{ClusterEvent, DaemonSet, Delta, Node, Pod, Resource, Revision};
-use crate::http::Checks;
 use crate::metrics::Metrics;
 use crate::project::ProjectError;
 

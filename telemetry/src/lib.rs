@@ -5,6 +5,7 @@
 //! [`grpc`] carries a trace from a caller to a server.
 
 pub mod grpc;
+pub mod http;
 mod logs;
 mod traces;
 

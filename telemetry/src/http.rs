@@ -1,4 +1,4 @@
-//! `/healthz`, `/readyz` and `/metrics` over HTTP. Served before leadership is obtained, so that standbys answer probes.
+//! `/healthz`, `/readyz` and `/metrics` over HTTP.
 
 use std::{
     collections::BTreeMap,
@@ -17,8 +17,6 @@ use axum::{
 };
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-
-use crate::metrics::Metrics;
 
 type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
@@ -131,10 +129,35 @@ impl fmt::Debug for Checks {
 pub struct Health {
     /// Checks of `/healthz`: fail them only where a restart helps.
     pub live: Checks,
-    /// Checks of `/readyz`: what keeps the executor from working, with the reason.
+    /// Checks of `/readyz`: what keeps the process from its work, with the reason.
     pub ready: Checks,
     /// What `/metrics` shows.
-    pub metrics: Metrics,
+    pub metrics: Exposition,
+}
+
+/// What a scrape gets: metrics in the text form of OpenMetrics 1.0. Clones share them.
+#[derive(Clone)]
+pub struct Exposition(Arc<dyn Fn() -> String + Send + Sync>);
+
+impl Exposition {
+    /// Asks `encode` at every scrape.
+    #[must_use]
+    pub fn new(encode: impl Fn() -> String + Send + Sync + 'static) -> Self {
+        Self(Arc::new(encode))
+    }
+}
+
+impl Default for Exposition {
+    /// No metrics.
+    fn default() -> Self {
+        Self::new(|| "# EOF\n".to_owned())
+    }
+}
+
+impl fmt::Debug for Exposition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exposition").finish_non_exhaustive()
+    }
 }
 
 /// Serves until `shutdown` is cancelled.
@@ -171,9 +194,9 @@ fn probe<S: Clone + Send + Sync + 'static>(endpoint: &'static str, checks: Check
         )
 }
 
-async fn metrics(State(metrics): State<Metrics>) -> impl IntoResponse {
+async fn metrics(State(metrics): State<Exposition>) -> impl IntoResponse {
     const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, OPEN_METRICS)], metrics.encode())
+    ([(header::CONTENT_TYPE, OPEN_METRICS)], (metrics.0)())
 }
 
 #[cfg(test)]
@@ -244,9 +267,15 @@ mod tests {
 
     #[tokio::test]
     async fn metrics_are_served() {
-        let (status, text) = ask(&Health::default(), "/metrics").await;
-        assert_eq!(status, 200);
-        assert!(text.ends_with("# EOF\n"));
+        assert_eq!(
+            ask(&Health::default(), "/metrics").await,
+            (200, "# EOF\n".to_owned())
+        );
+        let health = Health {
+            metrics: Exposition::new(|| "a 1\n# EOF\n".to_owned()),
+            ..Health::default()
+        };
+        assert_eq!(ask(&health, "/metrics").await, (200, "a 1\n# EOF\n".to_owned()));
     }
 
     #[tokio::test]
