@@ -21,6 +21,10 @@ pub struct Args {
     )]
     pub listen: SocketAddr,
 
+    /// Address of `/healthz`, `/readyz` and `/metrics`, over HTTP [default: not served]
+    #[arg(long, env = "NODEWISE_HTTP_LISTEN", value_name = "ADDRESS")]
+    pub http_listen: Option<SocketAddr>,
+
     /// Form of the log on standard error
     #[arg(long, env = "NODEWISE_LOG_FORMAT", value_enum, default_value_t = LogFormat::Human)]
     pub log_format: LogFormat,

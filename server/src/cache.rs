@@ -1,17 +1,22 @@
-//! Buckets that earlier calls decoded, so that a call may give them by digest and so that equal buckets are decoded once.
+//! What earlier calls left: decoded buckets, so that a call may give them by digest and so that equal buckets are decoded once,
+//! and what plans found out in them.
 //!
-//! A cache and nothing else: losing it costs the executor one more call. Everything in it was verified against its
-//! digest, so no request can plant a wrong bucket.
+//! A cache and nothing else: losing it costs the executor one more call, and the next plan some more time. Every bucket in it
+//! was verified against its digest, so no request can plant a wrong one; and what plans found out is used only where it is
+//! known to hold.
 
-use std::{mem::size_of, sync::Arc};
+use std::{
+    mem::size_of,
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicU64, atomic::Ordering::Relaxed},
+};
 
-use nodewise_planner::snapshot::{ControllerRef, Labels, Node, Pod, Target};
-use quick_cache::{OptionsBuilder, Weighter, sync};
+use nodewise_planner::{
+    memory::Memory,
+    snapshot::{ControllerRef, Digest, Labels, List, Node, Pod, Target},
+};
+use quick_cache::{Lifecycle, OptionsBuilder, Weighter, sync};
 
-use crate::size::ByteSize;
-
-/// A SHA-256 digest.
-pub(crate) type Digest = [u8; 32];
+use crate::{parse::Orphans, size::ByteSize};
 
 /// The bucket of which a decoded bucket is known to be a valid one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,47 +31,130 @@ pub(crate) struct Place {
 #[derive(Debug, Clone)]
 pub(crate) struct Decoded<T> {
     /// What it holds; each is valid in itself.
-    pub(crate) items: Arc<[T]>,
+    pub(crate) items: List<T>,
+    /// Pods without an owner among them.
+    pub(crate) orphans: Orphans,
     /// Where every item was seen to belong. The same bytes may come again for another place: an empty bucket does.
     pub(crate) place: Place,
 }
 
-/// What lies in the cache. Nodes and pods are kept apart by the key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Nodes(Digest),
+    Pods(Digest),
+    /// By the workload's uid.
+    Memory(Box<str>),
+}
+
+/// What lies in the cache, and the bytes of memory that it takes.
 #[derive(Debug, Clone)]
 enum Entry {
     Nodes(Decoded<Node>, u64),
     Pods(Decoded<Pod>, u64),
+    /// Empty while a plan has it.
+    Memory(Arc<Mutex<Option<Memory>>>, u64),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
+/// The kinds of what lies in the cache, as metrics name them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Decoded buckets of nodes.
     Nodes,
+    /// Decoded buckets of pods.
     Pods,
+    /// What plans found out, by workload.
+    Plans,
+}
+
+impl Kind {
+    /// All.
+    pub const ALL: [Self; 3] = [Self::Nodes, Self::Pods, Self::Plans];
+
+    /// The name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nodes => "nodes",
+            Self::Pods => "pods",
+            Self::Plans => "plans",
+        }
+    }
+}
+
+impl Key {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Nodes(_) => Kind::Nodes,
+            Self::Pods(_) => Kind::Pods,
+            Self::Memory(_) => Kind::Plans,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
 struct ByBytes;
 
-impl Weighter<(Kind, Digest), Entry> for ByBytes {
-    fn weight(&self, _: &(Kind, Digest), entry: &Entry) -> u64 {
-        let (Entry::Nodes(_, bytes) | Entry::Pods(_, bytes)) = entry;
+impl Weighter<Key, Entry> for ByBytes {
+    fn weight(&self, _: &Key, entry: &Entry) -> u64 {
+        let (Entry::Nodes(_, bytes) | Entry::Pods(_, bytes) | Entry::Memory(_, bytes)) = entry;
         *bytes
     }
 }
 
-/// Decoded buckets by what they hold and their digest, bounded in bytes of memory.
+/// What has happened to one kind since the start.
+#[derive(Debug, Default)]
+struct Counters {
+    hits: AtomicU64,
+    misses: AtomicU64,
+    evictions: AtomicU64,
+}
+
+/// How often something was there, was not there, and had to make room, since the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// It was there.
+    pub hits: u64,
+    /// It was not.
+    pub misses: u64,
+    /// It was removed for others.
+    pub evictions: u64,
+}
+
+/// Counts what is removed for others.
+#[derive(Debug, Clone, Default)]
+struct Counting(Arc<[Counters; 3]>);
+
+impl Counting {
+    fn of(&self, kind: Kind) -> &Counters {
+        &self.0[kind as usize]
+    }
+}
+
+impl Lifecycle<Key, Entry> for Counting {
+    /// What is being put in: its predecessor does not make room for another.
+    type RequestState = Option<Key>;
+
+    fn on_evict(&self, put: &mut Option<Key>, key: Key, _: Entry) {
+        if put.as_ref() != Some(&key) {
+            self.of(key.kind()).evictions.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+/// What earlier calls left, bounded in bytes of memory; what was not used for the longest time makes room.
 #[derive(Debug)]
 pub struct Cache {
-    entries: sync::Cache<(Kind, Digest), Entry, ByBytes>,
+    entries: sync::Cache<Key, Entry, ByBytes, quick_cache::DefaultHashBuilder, Counting>,
+    counting: Counting,
 }
 
 impl Cache {
     /// What a usual bucket takes; only a hint for the size of tables.
     const USUAL_BUCKET_BYTES: u64 = 64 << 10;
-    /// What an entry takes besides its items: key, links and pointers.
+    /// What an entry takes besides its content: key, links and pointers.
     const ENTRY_BYTES: u64 = 256;
 
-    /// A cache that holds buckets of at most so many bytes together. With 0 it holds none.
+    /// A cache that takes at most so many bytes. With 0 it holds nothing.
     ///
     /// # Panics
     /// Never: the options are complete.
@@ -81,25 +169,73 @@ impl Cache {
             )
             .build()
             .expect("both capacities are given");
+        let counting = Counting::default();
         let entries = sync::Cache::with_options(
             options,
             ByBytes,
             quick_cache::DefaultHashBuilder::default(),
-            sync::DefaultLifecycle::default(),
+            counting.clone(),
         );
-        Self { entries }
+        Self { entries, counting }
     }
 
-    /// Bytes of memory that the buckets in the cache take.
+    /// Bytes of memory that it takes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.entries.weight()
     }
 
-    /// Buckets in the cache.
+    /// How many buckets and workloads are in it.
     #[must_use]
-    pub fn buckets(&self) -> usize {
+    pub fn entries(&self) -> usize {
         self.entries.len()
+    }
+
+    /// What has happened to one kind since the start.
+    #[must_use]
+    pub fn usage(&self, kind: Kind) -> Usage {
+        let counters = self.counting.of(kind);
+        Usage {
+            hits: counters.hits.load(Relaxed),
+            misses: counters.misses.load(Relaxed),
+            evictions: counters.evictions.load(Relaxed),
+        }
+    }
+
+    fn get(&self, key: &Key) -> Option<Entry> {
+        let found = self.entries.get(key);
+        self.count(key.kind(), found.is_some());
+        found
+    }
+
+    fn put(&self, key: Key, entry: Entry) {
+        self.entries
+            .insert_with_lifecycle(key.clone(), entry, &mut Some(key));
+    }
+
+    fn count(&self, kind: Kind, hit: bool) {
+        let counters = self.counting.of(kind);
+        let counter = if hit { &counters.hits } else { &counters.misses };
+        counter.fetch_add(1, Relaxed);
+    }
+
+    /// What plans for this workload found out. Nobody else gets it until it is given back with [`Cache::remember`]; a call
+    /// that comes meanwhile finds nothing.
+    pub(crate) fn recall(&self, uid: &str) -> Memory {
+        let key = Key::Memory(uid.into());
+        let memory = match self.entries.get(&key) {
+            Some(Entry::Memory(slot, _)) => slot.lock().unwrap_or_else(PoisonError::into_inner).take(),
+            _ => None,
+        };
+        self.count(Kind::Plans, memory.is_some());
+        memory.unwrap_or_default()
+    }
+
+    /// Keeps what a plan found out, as far as there is room.
+    pub(crate) fn remember(&self, uid: &str, memory: Memory) {
+        let bytes = Self::ENTRY_BYTES + uid.len() as u64 + memory.bytes() as u64;
+        let slot = Arc::new(Mutex::new(Some(memory)));
+        self.put(Key::Memory(uid.into()), Entry::Memory(slot, bytes));
     }
 }
 
@@ -113,33 +249,29 @@ pub(crate) trait Cacheable: Sized {
 
 impl Cacheable for Node {
     fn get(cache: &Cache, digest: &Digest) -> Option<Decoded<Self>> {
-        match cache.entries.get(&(Kind::Nodes, *digest))? {
+        match cache.get(&Key::Nodes(*digest))? {
             Entry::Nodes(bucket, _) => Some(bucket),
-            Entry::Pods(..) => None,
+            _ => None,
         }
     }
 
     fn put(cache: &Cache, digest: Digest, bucket: &Decoded<Self>) {
         let bytes = Cache::ENTRY_BYTES + bucket.items.iter().map(node_bytes).sum::<u64>();
-        cache
-            .entries
-            .insert((Kind::Nodes, digest), Entry::Nodes(bucket.clone(), bytes));
+        cache.put(Key::Nodes(digest), Entry::Nodes(bucket.clone(), bytes));
     }
 }
 
 impl Cacheable for Pod {
     fn get(cache: &Cache, digest: &Digest) -> Option<Decoded<Self>> {
-        match cache.entries.get(&(Kind::Pods, *digest))? {
+        match cache.get(&Key::Pods(*digest))? {
             Entry::Pods(bucket, _) => Some(bucket),
-            Entry::Nodes(..) => None,
+            _ => None,
         }
     }
 
     fn put(cache: &Cache, digest: Digest, bucket: &Decoded<Self>) {
         let bytes = Cache::ENTRY_BYTES + bucket.items.iter().map(pod_bytes).sum::<u64>();
-        cache
-            .entries
-            .insert((Kind::Pods, digest), Entry::Pods(bucket.clone(), bytes));
+        cache.put(Key::Pods(digest), Entry::Pods(bucket.clone(), bytes));
     }
 }
 
@@ -185,6 +317,8 @@ fn pod_bytes(pod: &Pod) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use nodewise_planner::snapshot::Bucket;
+
     use super::*;
 
     fn bucket(nodes: usize) -> Decoded<Node> {
@@ -196,7 +330,8 @@ mod tests {
             ready: None,
         };
         Decoded {
-            items: (0..nodes).map(node).collect(),
+            items: List::new((0..nodes).map(node).collect()),
+            orphans: Orphans::default(),
             place: Place { count: 1, index: 0 },
         }
     }
@@ -208,6 +343,36 @@ mod tests {
         assert_eq!(Node::get(&cache, &[1; 32]).unwrap().items.len(), 3);
         assert!(Node::get(&cache, &[2; 32]).is_none());
         assert!(Pod::get(&cache, &[1; 32]).is_none());
+        let usage = |hits, misses| Usage {
+            hits,
+            misses,
+            evictions: 0,
+        };
+        assert_eq!(
+            Kind::ALL.map(|kind| cache.usage(kind)),
+            [usage(1, 1), usage(0, 1), usage(0, 0)]
+        );
+    }
+
+    #[test]
+    fn what_plans_found_out_is_had_by_one_at_a_time() {
+        let cache = Cache::new(ByteSize::mib(1));
+        let known = |memory: &Memory| memory.bytes() > Memory::default().bytes();
+        let mut memory = cache.recall("uid");
+        assert!(!known(&memory));
+        memory
+            .identify(&[Bucket::default()])
+            .expect("nothing is there twice");
+        assert!(known(&memory));
+        cache.remember("uid", memory);
+        let memory = cache.recall("uid");
+        assert!(known(&memory));
+        assert!(!known(&cache.recall("uid")), "another has it");
+        assert!(!known(&cache.recall("other")));
+        cache.remember("uid", memory);
+        assert!(known(&cache.recall("uid")));
+        let Usage { hits, misses, .. } = cache.usage(Kind::Plans);
+        assert_eq!((hits, misses), (2, 3));
     }
 
     #[test]
@@ -222,12 +387,17 @@ mod tests {
                 cache.bytes()
             );
         }
-        assert!(cache.buckets() > 1, "the cache keeps some");
-        assert!(cache.buckets() < 200, "the cache evicts");
+        assert!(cache.entries() > 1, "the cache keeps some");
+        assert!(cache.entries() < 200, "the cache evicts");
         Node::put(&cache, [255; 32], &bucket(100_000));
         assert!(
             Node::get(&cache, &[255; 32]).is_none(),
             "larger than the whole cache"
+        );
+        assert_eq!(
+            cache.usage(Kind::Nodes).evictions,
+            200 - cache.entries() as u64,
+            "one that is larger than the whole evicts nothing"
         );
         let none = Cache::new(ByteSize(0));
         Node::put(&none, [1; 32], &bucket(1));

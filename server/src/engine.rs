@@ -1,9 +1,12 @@
 //! The answers, in this process: parse, plan, render. The service calls this for every request, and a program that links this
 //! crate gets the same answers without a network.
 
-use std::sync::Arc;
+use std::sync::{Mutex, PoisonError};
 
-use nodewise_planner::report;
+use nodewise_planner::{
+    memory::{Memory, Tally},
+    report,
+};
 use nodewise_proto::v1;
 use tracing::debug_span;
 
@@ -16,11 +19,13 @@ use crate::{
     size::ByteSize,
 };
 
-/// Answers requests. It keeps decoded buckets and nothing else; the answers depend on the request alone.
+/// Answers requests. It keeps decoded buckets, and what plans found out in them, and nothing else; the answers depend on the
+/// request alone.
 #[derive(Debug)]
 pub struct Engine {
     cache: Cache,
     limits: Limits,
+    tally: Mutex<Tally>,
 }
 
 impl Engine {
@@ -30,6 +35,7 @@ impl Engine {
         Self {
             cache: Cache::new(cache_size),
             limits,
+            tally: Mutex::default(),
         }
     }
 
@@ -37,6 +43,12 @@ impl Engine {
     #[must_use]
     pub fn cache(&self) -> &Cache {
         &self.cache
+    }
+
+    /// How much of all plans since the start was remembered from earlier ones.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        *self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What a request may hold.
@@ -51,11 +63,25 @@ impl Engine {
         request: v1::PlanRequest,
         stop: &dyn Fn() -> bool,
     ) -> Result<v1::PlanResponse, Refusal> {
-        let snapshot = debug_span!("parse").in_scope(|| parse::request::plan(request, self.context(stop)))?;
-        let (nodes, pods) = (count(&snapshot.nodes), count(&snapshot.pods));
+        let by_digest = request.snapshot.as_ref().is_some_and(has_digests);
+        let recall = |uid: &str| {
+            if by_digest {
+                self.cache.recall(uid)
+            } else {
+                Memory::default()
+            }
+        };
+        let (snapshot, mut memory) =
+            debug_span!("parse").in_scope(|| parse::request::plan(request, self.context(stop), recall))?;
+        let nodes: usize = snapshot.buckets.iter().map(|bucket| bucket.nodes.len()).sum();
+        let pods: usize = snapshot.buckets.iter().map(|bucket| bucket.pods.len()).sum();
         let plan = debug_span!("decide", nodes, pods)
-            .in_scope(|| nodewise_planner::plan_until(&snapshot, stop))
+            .in_scope(|| nodewise_planner::plan_until(&snapshot, &mut memory, stop))
             .ok_or(Refusal::Stopped)?;
+        *self.tally.lock().unwrap_or_else(PoisonError::into_inner) += memory.tally();
+        if by_digest {
+            self.cache.remember(&snapshot.daemon_set.uid, memory);
+        }
         let plan = debug_span!("render").in_scope(|| render::plan(plan, &snapshot.daemon_set));
         Ok(v1::PlanResponse { plan: Some(plan) })
     }
@@ -90,8 +116,12 @@ impl Engine {
     }
 }
 
-fn count<T>(buckets: &[Arc<[T]>]) -> usize {
-    buckets.iter().map(|bucket| bucket.len()).sum()
+/// Whether what is found out in the buckets may be of use to a later call: without a digest no bucket is known again.
+fn has_digests(snapshot: &v1::Snapshot) -> bool {
+    snapshot
+        .pod_buckets
+        .iter()
+        .all(|bucket| !bucket.digest.is_empty())
 }
 
 /// For callers that wait however long it takes.

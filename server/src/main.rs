@@ -4,7 +4,7 @@ use std::{process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
 use clap::Parser as _;
-use nodewise_server::{args::Args, run};
+use nodewise_server::{Listeners, args::Args, run};
 use nodewise_telemetry::{Settings, Traces};
 use tokio::{
     net::TcpListener,
@@ -43,13 +43,22 @@ fn serve(args: &Args) -> anyhow::Result<()> {
         let listener = TcpListener::bind(args.listen)
             .await
             .with_context(|| format!("listening on {}", args.listen))?;
+        let http = match args.http_listen {
+            Some(address) => Some(
+                TcpListener::bind(address)
+                    .await
+                    .with_context(|| format!("listening on {address}"))?,
+            ),
+            None => None,
+        };
+        let listeners = Listeners { grpc: listener, http };
         let shutdown = async move {
             tokio::select! {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
             }
         };
-        run(args.config(), listener, shutdown)
+        run(args.config(), listeners, shutdown)
             .await
             .map_err(anyhow::Error::from)
     });

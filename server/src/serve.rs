@@ -1,15 +1,19 @@
 //! A server from its first connection to its last.
 
-use std::{future::Future, net::SocketAddr};
+use std::{future::Future, net::SocketAddr, sync::Arc};
 
 use nodewise_proto::v1::reconcile_service_server::SERVICE_NAME;
-use nodewise_telemetry::grpc::Traced;
+use nodewise_telemetry::{
+    grpc::Traced,
+    http::{self, Exposition, Health},
+};
 use tokio::net::TcpListener;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::transport::{Server, server::TcpIncoming};
 use tonic_health::ServingStatus;
 use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
 
-use crate::{config::Config, gate::Gate, methods, route::Router, service::Service};
+use crate::{config::Config, gate::Gate, methods, metrics, route::Router, service::Service};
 
 /// HTTP/2 flow-control window of a call. A usual snapshot fits, so that its sender never waits for an acknowledgement.
 const STREAM_WINDOW: u32 = 4 << 20;
@@ -39,15 +43,33 @@ pub enum Ended {
     CutOff,
 }
 
-/// Serves on `listener` until `shutdown` completes, then drains: accepts nothing more, answers UNAVAILABLE to new plans,
+/// Where a server is reached.
+#[derive(Debug)]
+pub struct Listeners {
+    /// gRPC.
+    pub grpc: TcpListener,
+    /// Health and metrics over HTTP, if they are to be served.
+    pub http: Option<TcpListener>,
+}
+
+impl From<TcpListener> for Listeners {
+    /// gRPC alone.
+    fn from(grpc: TcpListener) -> Self {
+        Self { grpc, http: None }
+    }
+}
+
+/// Serves on `listeners` until `shutdown` completes, then drains: accepts nothing more, answers UNAVAILABLE to new plans,
 /// reports NOT_SERVING, and finishes what is in work within [`Config::drain_timeout`].
 pub async fn run(
     config: Config,
-    listener: TcpListener,
+    listeners: impl Into<Listeners>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<Ended, Error> {
+    let Listeners { grpc: listener, http } = listeners.into();
     let address = listener.local_addr().map_err(Error::Address)?;
     let service = Service::new(&config);
+    let _http = http.map(|listener| serve_http(listener, &service)).transpose()?;
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_service_status("", ServingStatus::Serving).await;
     health
@@ -104,6 +126,33 @@ pub async fn run(
 /// The line that tells programs where the server listens: its form is stable.
 fn log_listening(address: SocketAddr) {
     tracing::info!(addr = %address, "listening on {address}");
+}
+
+/// Serves health and metrics until the answer is dropped: also while the server drains.
+fn serve_http(listener: TcpListener, service: &Service) -> Result<DropGuard, Error> {
+    let address = listener.local_addr().map_err(Error::Address)?;
+    tracing::info!(addr = %address, "health and metrics: listening on {address}");
+    let engine = Arc::clone(service.engine());
+    let health = Health {
+        metrics: Exposition::new(move || metrics::encode(&engine)),
+        ..Health::default()
+    };
+    let draining = service.draining().clone();
+    health.ready.add("draining", move || {
+        if draining.is_cancelled() {
+            Err("the server is about to end".to_owned())
+        } else {
+            Ok(())
+        }
+    });
+    let end = CancellationToken::new();
+    let served = http::serve(listener, health, end.clone());
+    tokio::spawn(async move {
+        if let Err(error) = served.await {
+            tracing::error!(%error, "health and metrics are served no more");
+        }
+    });
+    Ok(end.drop_guard())
 }
 
 fn reflection(config: &Config) -> Result<Option<ServerReflectionServer<impl ServerReflection>>, Error> {

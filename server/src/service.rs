@@ -50,6 +50,10 @@ impl Service {
         self.draining.cancel();
     }
 
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
     pub(crate) fn pool(&self) -> &Pool {
         &self.pool
     }

@@ -6,7 +6,9 @@ use nodewise_proto::{
     Duration,
     v1::{self, reconcile_service_server::ReconcileService as _},
 };
-use nodewise_server::{ByteSize, Config, Engine, Limits, MISSING_BUCKETS_TYPE_URL, Refusal, Service, never};
+use nodewise_server::{
+    ByteSize, Config, Engine, Kind, Limits, MISSING_BUCKETS_TYPE_URL, Refusal, Service, never,
+};
 use prost::Message as _;
 use serde_json::json;
 use support::{Cluster, Form, NOW, actions, created_nodes, engine, moment, node};
@@ -272,7 +274,7 @@ fn the_cache_is_bounded_and_what_was_evicted_is_asked_for_again() {
         .plan(cluster.request(64, Form::InlineWithDigest), &never)
         .unwrap();
     assert!(engine.cache().bytes() <= capacity.0);
-    let held = engine.cache().buckets();
+    let held = engine.cache().entries();
     assert!(held > 0, "some buckets fit");
     let Err(Refusal::MissingBuckets(missing)) = engine.plan(cluster.request(64, Form::DigestOnly), &never)
     else {
@@ -625,4 +627,62 @@ async fn refusals_are_statuses_for_programs() {
     service.drain();
     let request = Request::new(Cluster::empty(1).request(1, Form::Inline));
     assert_eq!(service.plan(request).await.unwrap_err().code(), Code::Unavailable);
+}
+
+#[test]
+fn what_a_replica_remembers_changes_no_byte_of_an_answer() {
+    let warm = engine();
+    let mut cluster = Cluster::settled(60);
+    let bytes = |engine: &Engine, request| engine.plan(request, &never).unwrap().encode_to_vec();
+    for turn in 0..40 {
+        let pod = &mut cluster.pods[turn * 7 % 60];
+        match turn % 5 {
+            0 => pod.ready = v1::ConditionStatus::False.into(),
+            1 => pod.deletion_time = moment(NOW),
+            2 => {
+                cluster.nodes[turn].taints = vec![v1::Taint {
+                    key: "dedicated".to_owned(),
+                    effect: "NoExecute".to_owned(),
+                    ..Default::default()
+                }];
+            }
+            3 => {
+                cluster.daemon_set["spec"]["template"]["spec"]["containers"][0]["image"] =
+                    format!("i:{turn}").into();
+            }
+            _ => pod.ready = v1::ConditionStatus::True.into(),
+        }
+        let request = cluster.request(8, Form::InlineWithDigest);
+        let fresh = bytes(&engine(), cluster.request(1, Form::Inline));
+        assert_eq!(bytes(&warm, request.clone()), fresh, "turn {turn}");
+        assert_eq!(bytes(&warm, request), fresh, "turn {turn}, again");
+    }
+    let usage = warm.cache().usage(Kind::Plans);
+    assert_eq!((usage.hits, usage.misses), (79, 1));
+    assert!(warm.tally().sketches_recalled > 8 * 40);
+}
+
+#[test]
+fn a_pod_that_is_there_twice_is_found_by_who_remembers_and_by_who_does_not() {
+    let warm = engine();
+    let mut cluster = Cluster::settled(60);
+    warm.plan(cluster.request(8, Form::InlineWithDigest), &never)
+        .unwrap();
+    cluster.pods[59].uid = cluster.pods[0].uid.clone();
+    let refusals = [&warm, &engine()].map(|engine| {
+        let request = cluster.request(8, Form::InlineWithDigest);
+        let Err(Refusal::Invalid { violations, .. }) = engine.plan(request, &never) else {
+            panic!("not refused")
+        };
+        violations
+    });
+    assert_eq!(refusals[0], refusals[1]);
+    let told = &refusals[0][0];
+    assert!(told.description.contains(&cluster.pods[0].uid), "{told:?}");
+    // The error cost what was remembered, and nothing else.
+    cluster.pods[59].uid.push('x');
+    assert!(
+        warm.plan(cluster.request(8, Form::InlineWithDigest), &never)
+            .is_ok()
+    );
 }

@@ -286,14 +286,15 @@ fn nodes_name_their_fields() {
 #[test]
 fn pods_name_their_fields() {
     let at = |rest: &str| format!("snapshot.pod_buckets[0].data.pods[1].{rest}");
+    let in_list = |rest: &str| format!("snapshot.pod_buckets[0].data.pods.{rest}");
     let table: Vec<(v1::PlanRequest, String)> = vec![
         (with_pod(|p| p.name = String::new()), at("name: is required")),
         (with_pod(|p| p.uid = String::new()), at("uid: is required")),
         (
             with_pod(|p| p.name = pod(0, "h").name),
-            at("name: `node-agent-00000` is there twice"),
+            in_list("name: `node-agent-00000` is there twice"),
         ),
-        (with_pod(|p| p.uid = pod(0, "h").uid), at("uid: `33333333-")),
+        (with_pod(|p| p.uid = pod(0, "h").uid), in_list("uid: `33333333-")),
         (with_pod(|p| p.phase = 9), at("phase: 9 is no PodPhase")),
         (with_pod(|p| p.ready = -1), at("ready: -1 is no ConditionStatus")),
         (

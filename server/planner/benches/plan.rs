@@ -5,11 +5,12 @@
 use divan::{Bencher, counter::ItemsCount};
 use jiff::Timestamp;
 use nodewise_planner::{
+    memory::Memory,
     plan::{ActionKind, PhaseKind, Plan, Verdict},
     snapshot::{
-        ControllerRef, DaemonSet, IntOrString, Labels, Node, NodeSelectorRequirement, NodeSelectorTerm,
-        Options, Pod, PodPhase, Revision, RollingUpdate, Scheduling, Selector, Snapshot, State, Status,
-        Taint, TaintEffect, Target, UpdateStrategy,
+        Bucket, ControllerRef, DaemonSet, IntOrString, Labels, List, Node, NodeSelectorRequirement,
+        NodeSelectorTerm, Options, Pod, PodPhase, Revision, RollingUpdate, Scheduling, Selector, Snapshot,
+        State, Status, Taint, TaintEffect, Target, UpdateStrategy,
     },
 };
 use serde_json::{Value, json};
@@ -43,7 +44,7 @@ fn all_pods_in_place_with_affinity(bencher: Bencher, nodes: usize) {
 #[divan::bench(args = NODES)]
 fn no_pod_yet(bencher: Bencher, nodes: usize) {
     let snapshot = Snapshot {
-        pods: vec![],
+        buckets: divided((0..nodes).map(node).collect(), vec![], 1),
         ..settled(nodes, 1, Scheduling::default())
     };
     measure(bencher, &snapshot, nodes);
@@ -55,6 +56,25 @@ fn rolling_update(bencher: Bencher, nodes: usize) {
     let mut snapshot = settled(nodes, 1, Scheduling::default());
     snapshot.daemon_set.template = template("img:2").into();
     measure(bencher, &snapshot, nodes);
+}
+
+/// One pod of a cluster at rest has changed since the last plan.
+#[divan::bench(args = NODES)]
+fn one_pod_changed(bencher: Bencher, nodes: usize) {
+    let before = settled(nodes, BUCKETS, Scheduling::default());
+    let mut after = before.clone();
+    let mut pods = before.buckets[0].pods.to_vec();
+    pods[0].ready = false;
+    after.buckets[0].pods = List::known_by(pods, [1; 32]);
+    let snapshots = [before, after];
+    let mut memory = Memory::default();
+    let mut turn = 0;
+    bencher.counter(ItemsCount::new(nodes)).bench_local(|| {
+        turn = 1 - turn;
+        let snapshot = divan::black_box(&snapshots[turn]);
+        memory.identify(&snapshot.buckets).expect("names are unique");
+        nodewise_planner::plan_until(snapshot, &mut memory, &|| false)
+    });
 }
 
 fn measure(bencher: Bencher, snapshot: &Snapshot, nodes: usize) {
@@ -69,8 +89,7 @@ fn settled(nodes: usize, buckets: usize, scheduling: Scheduling) -> Snapshot {
         now: Timestamp::UNIX_EPOCH,
         daemon_set: daemon_set(scheduling),
         revisions: vec![],
-        nodes: divided((0..nodes).map(node).collect(), buckets),
-        pods: vec![],
+        buckets: divided((0..nodes).map(node).collect(), vec![], buckets),
         state: State::default(),
         own_writes: vec![],
         options: Options {
@@ -85,7 +104,11 @@ fn settled(nodes: usize, buckets: usize, scheduling: Scheduling) -> Snapshot {
         .map(|rollout| rollout.current_hash.clone())
         .expect("a rollout is described");
     snapshot.revisions = created_revisions(&first);
-    snapshot.pods = divided(created_pods(&first, &hash), buckets);
+    snapshot.buckets = divided(
+        (0..nodes).map(node).collect(),
+        created_pods(&first, &hash),
+        buckets,
+    );
     snapshot.daemon_set.status = nodewise_planner::plan(&snapshot)
         .status
         .expect("nodes are counted");
@@ -97,12 +120,21 @@ fn settled(nodes: usize, buckets: usize, scheduling: Scheduling) -> Snapshot {
     snapshot
 }
 
-fn divided<T: Clone>(items: Vec<T>, buckets: usize) -> Vec<std::sync::Arc<[T]>> {
-    let mut divided = vec![Vec::new(); buckets];
-    for (index, item) in items.into_iter().enumerate() {
-        divided[index % buckets].push(item);
+/// Nodes and pods in buckets, each of which has a digest.
+fn divided(nodes: Vec<Node>, pods: Vec<Pod>, buckets: usize) -> Vec<Bucket> {
+    let number = |name: &str| {
+        name.bytes()
+            .filter(u8::is_ascii_digit)
+            .fold(0_usize, |number, digit| number * 10 + usize::from(digit - b'0'))
+    };
+    let mut divided = Bucket::divide(nodes, pods, buckets, |name| number(name) % buckets);
+    for (index, bucket) in divided.iter_mut().enumerate() {
+        let mut digest = [0; 32];
+        digest[..8].copy_from_slice(&index.to_be_bytes());
+        bucket.nodes = List::known_by(bucket.nodes.to_vec(), digest);
+        bucket.pods = List::known_by(bucket.pods.to_vec(), digest);
     }
-    divided.into_iter().map(Into::into).collect()
+    divided
 }
 
 fn created_revisions(plan: &Plan) -> Vec<Revision> {

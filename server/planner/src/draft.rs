@@ -4,7 +4,9 @@ use std::{collections::BTreeSet, time::Duration};
 
 use crate::{
     backoff::Backoffs,
-    batches, expectations, manifest,
+    batches, expectations,
+    identities::Identities,
+    manifest,
     moves::{self, Delete, Moves, Naming},
     placement,
     plan::{Batch, Phase, PhaseKind, Plan, PodManifest, Reason, Rollout, Verdict},
@@ -12,6 +14,7 @@ use crate::{
     requeue::Timers,
     revisions,
     rollout::{self, Step},
+    sketch::Quiet,
     snapshot::{Deviation, Snapshot, State, Status},
     status,
     sync::Survey,
@@ -21,6 +24,7 @@ use crate::{
 pub(crate) struct Draft<'d, 'a> {
     snapshot: &'a Snapshot,
     survey: &'d Survey<'a>,
+    identities: Option<&'d Identities>,
     step: Step<'a>,
     phases: Vec<Phase>,
     pod_manifest: Option<PodManifest>,
@@ -32,10 +36,15 @@ pub(crate) struct Draft<'d, 'a> {
 
 impl<'d, 'a> Draft<'d, 'a> {
     /// Starts with what comes first in every plan: revisions and claims.
-    pub(crate) fn new(snapshot: &'a Snapshot, survey: &'d Survey<'a>) -> Self {
+    pub(crate) fn new(
+        snapshot: &'a Snapshot,
+        survey: &'d Survey<'a>,
+        identities: Option<&'d Identities>,
+    ) -> Self {
         let mut draft = Self {
             snapshot,
             survey,
+            identities,
             step: rollout::step(&snapshot.daemon_set, &survey.picture, &snapshot.options),
             phases: Vec::new(),
             pod_manifest: None,
@@ -46,7 +55,7 @@ impl<'d, 'a> Draft<'d, 'a> {
         };
         let (mut revisions, mut claims) = (
             survey.resolution.batches.clone(),
-            survey.claims.batches(&snapshot.daemon_set),
+            survey.picture.claims.batches(&snapshot.daemon_set),
         );
         if let Some(at) = survey.resolution.claims_at {
             revisions.splice(at..at, claims.drain(..));
@@ -109,7 +118,7 @@ impl<'d, 'a> Draft<'d, 'a> {
             self.error = Some("unable to create pods, no labels".to_owned());
             moves.creates.clear();
         }
-        let mut naming = Naming::new(snapshot, hash);
+        let mut naming = Naming::new(snapshot, hash, self.identities);
         let creates = moves.create_actions(&self.survey.picture, &mut naming);
         let deletes = moves.delete_actions(options.deviates(Deviation::DeleteWithUid));
         for (deviation, used) in [
@@ -160,11 +169,12 @@ impl<'d, 'a> Draft<'d, 'a> {
         self.phase(PhaseKind::Events, batches::at_once(events));
     }
 
-    /// Holds collisions of names, but for nodes that have what they should have: no create is under way there.
+    /// Holds collisions of names, but for nodes that have what they should have: no create is under way there. Quiet places are
+    /// such nodes.
     fn keep_name_collisions(&mut self, mut collisions: Vec<(String, u32)>) {
         let picture = &self.survey.picture;
         collisions.retain(|(node, _)| {
-            let is_new = |pod: &OwnPod<'_>| pod.updated && pod.is_live();
+            let is_new = |pod: &OwnPod<'_>| pod.updated() && pod.is_live();
             let place = picture.places.binary_search_by(|place| place.name.cmp(node));
             place.is_ok_and(|index| {
                 let place = &picture.places[index];
@@ -177,7 +187,8 @@ impl<'d, 'a> Draft<'d, 'a> {
     /// Deletes revisions beyond the history limit, except those that pods still carry (D-63).
     fn clean_up(&mut self) {
         let resolution = &self.survey.resolution;
-        let mut hashes = BTreeSet::new();
+        let quiet = self.survey.picture.quiet != Quiet::default();
+        let mut hashes: BTreeSet<&str> = quiet.then_some(&*resolution.current_hash).into_iter().collect();
         let mut last = None;
         for pod in self.survey.picture.every_pod() {
             let hash = pod.hash(resolution);

@@ -37,7 +37,7 @@ impl Fit {
         run: false,
         keep: true,
     };
-    const NEITHER: Self = Self {
+    pub(crate) const NEITHER: Self = Self {
         run: false,
         keep: false,
     };

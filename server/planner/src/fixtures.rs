@@ -7,8 +7,8 @@ use crate::{
     json::Json,
     manifest::HASH_LABEL,
     snapshot::{
-        ControllerRef, DaemonSet, Labels, Node, Options, Pod, PodPhase, Revision, RollingUpdate, Scheduling,
-        Selector, Snapshot, State, Status, Taint, TaintEffect, Target, UpdateStrategy,
+        Bucket, ControllerRef, DaemonSet, Labels, Node, Options, Pod, PodPhase, Revision, RollingUpdate,
+        Scheduling, Selector, Snapshot, State, Status, Taint, TaintEffect, Target, UpdateStrategy,
     },
 };
 
@@ -106,12 +106,16 @@ pub(crate) fn snapshot(daemon_set: DaemonSet, revisions: Vec<Revision>) -> Snaps
         now: Timestamp::UNIX_EPOCH,
         daemon_set,
         revisions,
-        nodes: vec![],
-        pods: vec![],
+        buckets: vec![],
         state: State::default(),
         own_writes: vec![],
         options: Options::default(),
     }
+}
+
+/// One bucket with everything in it.
+pub(crate) fn bucket(nodes: Vec<Node>, pods: Vec<Pod>) -> Bucket {
+    Bucket::divide(nodes, pods, 1, |_| 0).remove(0)
 }
 
 /// A ready, running pod of a workload on a node. Its uid is its name with `-uid`.

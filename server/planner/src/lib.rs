@@ -15,11 +15,14 @@ pub mod explain;
 #[cfg(test)]
 mod fixtures;
 mod gate;
+pub mod identities;
 pub mod json;
 mod manifest;
+pub mod memory;
 mod moves;
 mod names;
 mod patience;
+mod picture;
 mod placement;
 pub mod plan;
 mod pods;
@@ -28,6 +31,7 @@ mod requeue;
 mod revisions;
 mod rollout;
 mod selector;
+mod sketch;
 pub mod snapshot;
 mod status;
 mod surge;
@@ -36,7 +40,7 @@ mod sync;
 pub use explain::{explain, explain_until};
 pub use manifest::HASH_LABEL;
 
-use crate::{patience::Patience, plan::Plan, snapshot::Snapshot};
+use crate::{memory::Memory, patience::Patience, plan::Plan, snapshot::Snapshot};
 
 /// Plans for one workload.
 ///
@@ -45,12 +49,12 @@ use crate::{patience::Patience, plan::Plan, snapshot::Snapshot};
 /// Never.
 #[must_use]
 pub fn plan(snapshot: &Snapshot) -> Plan {
-    plan_until(snapshot, &|| false).expect("nothing asks to stop")
+    plan_until(snapshot, &mut Memory::default(), &|| false).expect("nothing asks to stop")
 }
 
-/// As [`plan`], but gives up with `None` soon after `stop` turns true. It is asked every thousand nodes or pods and between
-/// the steps.
+/// As [`plan`], but does not find out again what `memory` holds of an earlier plan for the workload; and gives up with `None`
+/// soon after `stop` turns true. It is asked every thousand nodes or pods and between the steps.
 #[must_use]
-pub fn plan_until(snapshot: &Snapshot, stop: &dyn Fn() -> bool) -> Option<Plan> {
-    sync::plan(snapshot, Patience::new(stop))
+pub fn plan_until(snapshot: &Snapshot, memory: &mut Memory, stop: &dyn Fn() -> bool) -> Option<Plan> {
+    sync::plan(snapshot, memory, Patience::new(stop))
 }

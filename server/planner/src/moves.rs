@@ -1,11 +1,13 @@
 //! Pods to create and to delete: what the deciding chapters ask for, and how that becomes actions.
 
-use std::collections::{BTreeMap, HashSet};
+use std::{borrow::Cow, collections::BTreeMap};
 
 use crate::{
+    identities::Identities,
     manifest, names,
+    picture::{Picture, Place},
     plan::{Action, ActionKind, EventType, Reason},
-    pods::{self, OwnPod, Picture, Place},
+    pods::{self, OwnPod},
     snapshot::{DaemonSet, Deviation, ExpectedCreate, Pod, Snapshot},
 };
 
@@ -163,15 +165,15 @@ pub(crate) struct Naming<'a> {
     snapshot: &'a Snapshot,
     hash: &'a str,
     derived: bool,
-    /// The names of all pods of the snapshot, filled when first needed.
-    taken: Option<HashSet<&'a str>>,
+    /// The names of all pods of the snapshot, found out when first needed.
+    identities: Option<Cow<'a, Identities>>,
     /// How many names were found taken, by node.
     collisions: BTreeMap<&'a str, u32>,
 }
 
 impl<'a> Naming<'a> {
-    /// Names pods of the revision with this hash.
-    pub(crate) fn new(snapshot: &'a Snapshot, hash: &'a str) -> Self {
+    /// Names pods of the revision with this hash. `identities` are those of the snapshot, if they are known.
+    pub(crate) fn new(snapshot: &'a Snapshot, hash: &'a str, identities: Option<&'a Identities>) -> Self {
         let derived = snapshot.options.deviates(Deviation::IdempotentCreates);
         let collisions = snapshot.state.pod_name_collisions.iter();
         let collisions = collisions.map(|(node, count)| (node.as_str(), *count)).collect();
@@ -179,7 +181,7 @@ impl<'a> Naming<'a> {
             snapshot,
             hash,
             derived,
-            taken: None,
+            identities: identities.map(Cow::Borrowed),
             collisions,
         }
     }
@@ -190,14 +192,13 @@ impl<'a> Naming<'a> {
             return String::new();
         }
         let snapshot = self.snapshot;
-        let taken = self.taken.get_or_insert_with(|| {
-            let pods = snapshot.pods.iter().flat_map(|bucket| bucket.iter());
-            pods.map(|pod| pod.name.as_str()).collect()
-        });
+        let identities = self
+            .identities
+            .get_or_insert_with(|| Cow::Owned(Identities::of(&snapshot.buckets)));
         let mut salt = self.collisions.get(node).copied().unwrap_or(0);
         loop {
             let name = names::pod_name(&snapshot.daemon_set, node, self.hash, salt);
-            if !taken.contains(name.as_str()) {
+            if !identities.is_taken(&name, &snapshot.buckets) {
                 break name;
             }
             // Remembered: when the pod that has the name is gone, the next plan must not go back to it while the pod that

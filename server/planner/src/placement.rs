@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 use crate::{
     backoff::{Backoffs, Wait},
     moves::Moves,
+    picture::{Picture, Place},
     plan::Reason,
-    pods::{OwnPod, Picture, Place, is_adopted},
+    pods::{OwnPod, is_adopted},
     snapshot::{Deviation, Options, Pod, PodPhase, Target},
 };
 
@@ -127,11 +128,11 @@ impl<'a> Placement<'a> {
 
     /// Leaves at most one pod of the current hash and one other, and of the two only what is needed (D-34).
     fn thin_out(&mut self, place: &Place<'a>, live: &[&OwnPod<'a>]) {
-        let new = live.iter().position(|pod| pod.hash_new);
-        let old = live.iter().position(|pod| !pod.hash_new);
+        let new = live.iter().position(|pod| pod.hash_new());
+        let old = live.iter().position(|pod| !pod.hash_new());
         for (index, pod) in live.iter().enumerate() {
             if Some(index) != new && Some(index) != old {
-                let kept = if pod.hash_new { new } else { old };
+                let kept = if pod.hash_new() { new } else { old };
                 self.moves
                     .delete_beside(place, pod, Reason::ExcessPod, live[kept.unwrap_or(0)]);
             }

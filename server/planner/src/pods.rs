@@ -1,7 +1,5 @@
-//! The workload's pods, node by node (chapter 3, and the terms of chapter 0).
-//!
-//! Owns which pods count as the workload's in this plan, what is true of each (available, of the current template) and
-//! the map from nodes to pods. Decides nothing about them.
+//! The workload's pods one by one (chapter 3, and the terms of chapter 0): who is claimed, what is true of each, and which is
+//! kept first.
 
 use std::cmp::Ordering;
 
@@ -9,59 +7,27 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     claims::{self, Claim},
-    eligibility::{Eligibility, Fit},
     manifest::{self, GENERATION_LABEL, HASH_LABEL},
-    patience::Patience,
     plan::{Action, ActionKind, Batch, ObjectRef, Reason},
     revisions::Resolution,
-    snapshot::{DaemonSet, Node, Pod, Snapshot, Target},
+    snapshot::{DaemonSet, Listed as _, Pod, Snapshot, Target},
 };
 
-/// Who is claimed: decided once per plan (D-28).
-#[derive(Debug)]
+/// The pods whose owner changes (D-28).
+#[derive(Debug, Default)]
 pub(crate) struct Claims<'a> {
-    /// The workload's pods, adopted ones included and released ones not, by (target node, [`order`]); those without a
-    /// target come first.
-    pub(crate) owned: Vec<&'a Pod>,
-    /// Orphans that become the workload's, by name.
-    adopted: Vec<&'a Pod>,
-    /// Pods that are let go, by name.
-    released: Vec<&'a Pod>,
+    /// Orphans that become the workload's.
+    pub(crate) adopted: Vec<&'a Pod>,
+    /// Pods that are let go.
+    pub(crate) released: Vec<&'a Pod>,
 }
 
-impl<'a> Claims<'a> {
-    /// Claims the pods of a snapshot.
-    pub(crate) fn of(snapshot: &'a Snapshot, patience: Patience<'_>) -> Option<Self> {
-        let ds = &snapshot.daemon_set;
-        let size = snapshot.pods.iter().map(|bucket| bucket.len()).sum();
-        let (mut owned, mut adopted, mut released) = (Vec::with_capacity(size), Vec::new(), Vec::new());
-        for (index, pod) in snapshot.pods.iter().flat_map(|bucket| bucket.iter()).enumerate() {
-            patience.tick(index)?;
-            match claims::claim(ds, &pod.labels, pod.controller.as_ref(), pod.deleting) {
-                Claim::Owned => owned.push(pod),
-                Claim::Adopt => {
-                    owned.push(pod);
-                    adopted.push(pod);
-                }
-                Claim::Release => released.push(pod),
-                Claim::Ignore => {}
-            }
-        }
-        // Stable, because that sort merges the runs in which pods arrive.
-        owned.sort_by(|a, b| {
-            let target = a.target.node().cmp(&b.target.node());
-            target
-                .then_with(|| is_gone(a).cmp(&is_gone(b)))
-                .then_with(|| order(a, b))
-        });
-        for pods in [&mut adopted, &mut released] {
+impl Claims<'_> {
+    /// By name, whatever the buckets.
+    pub(crate) fn sort(&mut self) {
+        for pods in [&mut self.adopted, &mut self.released] {
             pods.sort_by(|a, b| a.name.cmp(&b.name));
         }
-        Some(Self {
-            owned,
-            adopted,
-            released,
-        })
     }
 
     /// The batches of phase Claims. All go out together, so that a claim which fails holds up no other (D-23.4).
@@ -93,6 +59,19 @@ impl<'a> Claims<'a> {
     }
 }
 
+/// What becomes of a pod.
+pub(crate) fn claim(ds: &DaemonSet, pod: &Pod) -> Claim {
+    claims::claim(ds, &pod.labels, pod.controller.as_ref(), pod.deleting)
+}
+
+/// All pods that are the workload's once they are claimed, by node, those without one first.
+pub(crate) fn owned(snapshot: &Snapshot) -> Vec<&Pod> {
+    let owned = |pod: &&Pod| matches!(claim(&snapshot.daemon_set, pod), Claim::Owned | Claim::Adopt);
+    let mut pods: Vec<_> = snapshot.pods().filter(owned).collect();
+    pods.sort_by(|a, b| Pod::order(a, b));
+    pods
+}
+
 /// A reference to a pod.
 pub(crate) fn reference(pod: &Pod) -> ObjectRef {
     ObjectRef {
@@ -106,20 +85,26 @@ pub(crate) fn is_adopted(pod: &Pod) -> bool {
     pod.controller.is_none()
 }
 
-/// The order in which pods of a node are kept (D-38): bound first, then older, then by name. The uid only makes the order
-/// total where names repeat.
-fn order(a: &Pod, b: &Pod) -> Ordering {
+/// The order in which pods of a node are kept (D-38): bound first, then older, then by name; last those that do not occupy
+/// the node any more. The uid only makes the order total where names repeat.
+pub(crate) fn order(a: &Pod, b: &Pod) -> Ordering {
     let unbound = |pod: &Pod| !matches!(pod.target, Target::Bound(_));
-    unbound(a)
-        .cmp(&unbound(b))
+    is_gone(a)
+        .cmp(&is_gone(b))
+        .then_with(|| unbound(a).cmp(&unbound(b)))
         .then_with(|| a.created.cmp(&b.created))
         .then_with(|| a.name.cmp(&b.name))
         .then_with(|| a.uid.cmp(&b.uid))
 }
 
 /// Finished and being deleted: such a pod does not occupy its node any more (D-26).
-fn is_gone(pod: &Pod) -> bool {
+pub(crate) fn is_gone(pod: &Pod) -> bool {
     pod.deleting && pod.phase.is_terminal()
+}
+
+/// Neither finished nor being deleted (D-30).
+pub(crate) fn is_live(pod: &Pod) -> bool {
+    !pod.deleting && !pod.phase.is_terminal()
 }
 
 /// A pod of the workload, and what is true of it in this plan.
@@ -127,10 +112,8 @@ fn is_gone(pod: &Pod) -> bool {
 pub(crate) struct OwnPod<'a> {
     /// The pod.
     pub(crate) pod: &'a Pod,
-    /// Carries the current hash: the narrow notion of D-34.
-    pub(crate) hash_new: bool,
-    /// Of the current template, by hash or by template generation: "new" everywhere else.
-    pub(crate) updated: bool,
+    /// What its labels say.
+    pub(crate) age: Age,
     /// Ready for minReadySeconds.
     pub(crate) available: bool,
 }
@@ -143,8 +126,27 @@ impl<'a> OwnPod<'a> {
 
     /// Neither finished nor being deleted (D-30).
     pub(crate) fn is_live(&self) -> bool {
-        !self.pod.deleting && !self.pod.phase.is_terminal()
+        is_live(self.pod)
     }
+
+    /// Carries the current hash: the narrow notion of D-34.
+    pub(crate) fn hash_new(&self) -> bool {
+        self.age.hash_new
+    }
+
+    /// Of the current template, by hash or by template generation: "new" everywhere else.
+    pub(crate) fn updated(&self) -> bool {
+        self.age.updated
+    }
+}
+
+/// Whether a pod is of the current template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Age {
+    /// Carries the current hash.
+    pub(crate) hash_new: bool,
+    /// Of the current template, by hash or by template generation.
+    pub(crate) updated: bool,
 }
 
 /// A pod's hash label, as it is after the plan's relabels (D-57).
@@ -156,7 +158,7 @@ fn hash<'a>(pod: &'a Pod, resolution: &'a Resolution<'_>) -> Option<&'a str> {
 }
 
 /// Judges single pods.
-struct Judge<'a> {
+pub(crate) struct Judge<'a> {
     now: Timestamp,
     min_ready: SignedDuration,
     generation: Option<String>,
@@ -164,7 +166,8 @@ struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    fn new(snapshot: &'a Snapshot, resolution: &'a Resolution<'a>) -> Self {
+    /// A judge of the pods of a snapshot.
+    pub(crate) fn new(snapshot: &'a Snapshot, resolution: &'a Resolution<'a>) -> Self {
         Self {
             now: snapshot.now,
             min_ready: SignedDuration::from_secs(snapshot.daemon_set.min_ready_seconds.into()),
@@ -173,151 +176,31 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn judge<'p>(&self, pod: &'p Pod) -> OwnPod<'p> {
+    /// Whether a pod is of the current template.
+    pub(crate) fn age(&self, pod: &Pod) -> Age {
         let current = self.resolution.current_hash.as_str();
         // Without a current hash, which a revision of that name that was found can be, the pods without one are new.
         let hash_new = hash(pod, self.resolution).unwrap_or_default() == current;
         let of_generation =
             || self.generation.is_some() && pod.labels.get(GENERATION_LABEL) == self.generation.as_deref();
-        OwnPod {
-            pod,
+        Age {
             hash_new,
             updated: (hash_new && !current.is_empty()) || of_generation(),
-            available: self.is_available(pod),
         }
     }
 
-    fn is_available(&self, pod: &Pod) -> bool {
-        let long_enough = |since: Timestamp| self.now.duration_since(since) >= self.min_ready;
-        pod.ready && (self.min_ready.is_zero() || pod.ready_since.is_some_and(long_enough))
-    }
-}
-
-/// A node that exists, or that pods are on or meant for.
-#[derive(Debug, Clone)]
-pub(crate) struct Place<'a> {
-    /// The node's name.
-    pub(crate) name: &'a str,
-    /// `None`: there is no such node.
-    pub(crate) node: Option<&'a Node>,
-    /// Neither may be, on a missing node.
-    pub(crate) fit: Fit,
-    /// Its pods in [`Picture::pods`]: first those of the map, then those that are gone.
-    start: usize,
-    gone: usize,
-    end: usize,
-}
-
-/// The map from nodes to pods.
-#[derive(Debug)]
-pub(crate) struct Picture<'a> {
-    /// By name.
-    pub(crate) places: Vec<Place<'a>>,
-    /// Nodes that should run a pod.
-    pub(crate) desired: usize,
-    pods: Vec<OwnPod<'a>>,
-}
-
-impl<'a> Picture<'a> {
-    /// Draws the map. Pods without a target are left out (D-25).
-    pub(crate) fn draw(
-        snapshot: &'a Snapshot,
-        claims: &Claims<'a>,
-        resolution: &Resolution<'a>,
-        eligibility: &Eligibility,
-        patience: Patience<'_>,
-    ) -> Option<Self> {
-        let judge = Judge::new(snapshot, resolution);
-        let nodes = sorted_nodes(snapshot);
-        let targeted = claims.owned.partition_point(|pod| pod.target.node().is_none());
-        let mut picture = Self {
-            places: Vec::with_capacity(nodes.len()),
-            desired: 0,
-            pods: Vec::with_capacity(claims.owned.len() - targeted),
-        };
-        let mut rest = &claims.owned[targeted..];
-        for (index, node) in nodes.into_iter().enumerate() {
-            patience.tick(index)?;
-            while let Some(name) = rest
-                .first()
-                .and_then(|pod| pod.target.node())
-                .filter(|name| **name < *node.name)
-            {
-                rest = picture.place(name, None, MUST_NOT, rest, &judge);
-            }
-            let fit = eligibility.evaluate(node);
-            picture.desired += usize::from(fit.run);
-            rest = picture.place(&node.name, Some(node), fit, rest, &judge);
-        }
-        while let Some(name) = rest.first().and_then(|pod| pod.target.node()) {
-            rest = picture.place(name, None, MUST_NOT, rest, &judge);
-        }
-        Some(picture)
+    /// Whether a pod is ready for long enough.
+    pub(crate) fn is_available(&self, pod: &Pod) -> bool {
+        pod.ready && (!self.waits() || pod.ready_since.is_some_and(|since| self.suffices(since)))
     }
 
-    /// Adds a place with the pods for it, which lead `pods`; returns the others.
-    fn place<'p>(
-        &mut self,
-        name: &'a str,
-        node: Option<&'a Node>,
-        fit: Fit,
-        pods: &'p [&'a Pod],
-        judge: &Judge<'_>,
-    ) -> &'p [&'a Pod] {
-        let count = pods
-            .iter()
-            .take_while(|pod| pod.target.node() == Some(name))
-            .count();
-        let (here, others) = pods.split_at(count);
-        let start = self.pods.len();
-        self.pods.extend(here.iter().map(|pod| judge.judge(pod)));
-        let end = self.pods.len();
-        let gone = end - here.iter().rev().take_while(|pod| is_gone(pod)).count();
-        self.places.push(Place {
-            name,
-            node,
-            fit,
-            start,
-            gone,
-            end,
-        });
-        others
+    /// Whether ready pods have to wait until they are available, so that time decides.
+    pub(crate) fn waits(&self) -> bool {
+        !self.min_ready.is_zero()
     }
 
-    /// The place's entry of the map (D-26), in the order of D-38.
-    pub(crate) fn pods(&self, place: &Place<'a>) -> &[OwnPod<'a>] {
-        &self.pods[place.start..place.gone]
+    /// Whether what is ready since then is ready for long enough.
+    pub(crate) fn suffices(&self, since: Timestamp) -> bool {
+        self.now.duration_since(since) >= self.min_ready
     }
-
-    /// The entry, and the pods that are finished and being deleted.
-    pub(crate) fn all_pods(&self, place: &Place<'a>) -> &[OwnPod<'a>] {
-        &self.pods[place.start..place.end]
-    }
-
-    /// Every pod with a target, those that are gone included.
-    pub(crate) fn every_pod(&self) -> &[OwnPod<'a>] {
-        &self.pods
-    }
-
-    /// The entries that a rolling update looks at: nodes with pods, and nodes that should have one (D-39).
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (usize, &Place<'a>, &[OwnPod<'a>])> {
-        let places = self.places.iter().enumerate();
-        places
-            .map(|(index, place)| (index, place, self.pods(place)))
-            .filter(|(_, place, pods)| place.fit.run || !pods.is_empty())
-    }
-}
-
-const MUST_NOT: Fit = Fit {
-    run: false,
-    keep: false,
-};
-
-fn sorted_nodes(snapshot: &Snapshot) -> Vec<&Node> {
-    let size = snapshot.nodes.iter().map(|bucket| bucket.len()).sum();
-    let mut nodes = Vec::with_capacity(size);
-    nodes.extend(snapshot.nodes.iter().flat_map(|bucket| bucket.iter()));
-    nodes.sort_by(|a, b| a.name.cmp(&b.name));
-    nodes.dedup_by(|a, b| a.name == b.name);
-    nodes
 }

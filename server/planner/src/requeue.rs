@@ -5,9 +5,9 @@ use std::{num::NonZero, time::Duration};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
+    picture::Picture,
     placement::Waiting,
     plan::RequeueAfter,
-    pods::Picture,
     snapshot::{DaemonSet, Status},
 };
 

@@ -11,7 +11,7 @@ use crate::{
     manifest::{self, HASH_LABEL},
     names,
     plan::{Action, ActionKind, Batch, Collision, ObjectRef, Reason},
-    pods::is_adopted,
+    pods::{self, is_adopted},
     snapshot::{DaemonSet, Deviation, Pod, Revision, Snapshot},
 };
 
@@ -49,8 +49,8 @@ pub(crate) struct Halt {
     pub(crate) error: String,
 }
 
-/// Resolves the revisions of a snapshot. `owned_pods` are the pods that are claimed, adopted ones included.
-pub(crate) fn resolve<'a>(snapshot: &'a Snapshot, owned_pods: &[&'a Pod]) -> Resolution<'a> {
+/// Resolves the revisions of a snapshot.
+pub(crate) fn resolve(snapshot: &Snapshot) -> Resolution<'_> {
     let ds = &snapshot.daemon_set;
     let data = canonical::revision_data(&ds.template);
     let mut resolution = Resolution {
@@ -76,7 +76,7 @@ pub(crate) fn resolve<'a>(snapshot: &'a Snapshot, owned_pods: &[&'a Pod]) -> Res
     match current.split_last() {
         Some((kept, duplicates)) => {
             effective_hash(kept).clone_into(&mut resolution.current_hash);
-            resolution.remove_duplicates(snapshot, duplicates, owned_pods);
+            resolution.remove_duplicates(snapshot, duplicates);
             resolution.renumber(ds, kept, next);
         }
         None => resolution.create(snapshot, &data, next),
@@ -170,7 +170,7 @@ impl<'a> Resolution<'a> {
     }
 
     /// One revision of the present template is enough (D-56).
-    fn remove_duplicates(&mut self, snapshot: &Snapshot, duplicates: &[&Revision], owned_pods: &[&'a Pod]) {
+    fn remove_duplicates(&mut self, snapshot: &'a Snapshot, duplicates: &[&Revision]) {
         if duplicates.is_empty() {
             return;
         }
@@ -186,7 +186,7 @@ impl<'a> Resolution<'a> {
         let only_theirs = snapshot.options.deviates(Deviation::RelabelDuplicatesOnly);
         let mut relabels = Vec::new();
         // Upstream has its own pods before those that it has adopted just now.
-        let mut pods: Vec<&Pod> = owned_pods.to_vec();
+        let mut pods = pods::owned(snapshot);
         pods.sort_by_key(|pod| is_adopted(pod));
         for pod in pods
             .into_iter()

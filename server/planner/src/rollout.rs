@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::{
     moves::Moves,
+    picture::{Picture, Place},
     plan::Reason,
-    pods::{OwnPod, Picture, Place},
+    pods::OwnPod,
     snapshot::{DaemonSet, Deviation, IntOrString, Options, RollingUpdate, UpdateStrategy},
     surge,
 };
@@ -144,7 +145,7 @@ impl<'p, 'a> Content<'p, 'a> {
     pub(crate) fn of(pods: &'p [OwnPod<'a>]) -> Self {
         let mut content = Self::Nothing;
         for pod in pods.iter().filter(|pod| !pod.pod.deleting) {
-            content = match (content, pod.updated) {
+            content = match (content, pod.updated()) {
                 (Self::Nothing, true) => Self::New(pod),
                 (Self::Nothing, false) => Self::Old(pod),
                 (Self::Old(old), true) => Self::Both { new: pod, old },
@@ -202,5 +203,5 @@ fn without_surge<'a>(picture: &Picture<'a>, limits: Limits) -> Step<'a> {
 
 /// Whether a node's pod is of an older template, for people who watch a rollout.
 pub(crate) fn is_outdated(pods: &[OwnPod<'_>]) -> bool {
-    pods.iter().any(|pod| !pod.pod.deleting && !pod.updated)
+    pods.iter().any(|pod| !pod.pod.deleting && !pod.updated())
 }

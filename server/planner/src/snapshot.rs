@@ -3,11 +3,16 @@
 //! These types cannot hold a wrong snapshot as far as types can tell; whoever builds one (the server's parser) upholds the
 //! rest: names and uids are unique, label lists are sorted.
 
-use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
+mod bucket;
+mod labels;
+
+use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
 
 use crate::json::Json;
+pub use bucket::{Bucket, Digest, List, Listed};
+pub use labels::Labels;
 
 /// Everything that a plan depends on.
 #[derive(Debug, Clone)]
@@ -18,16 +23,27 @@ pub struct Snapshot {
     pub daemon_set: DaemonSet,
     /// The revisions that the workload controls or that nobody controls, in any order.
     pub revisions: Vec<Revision>,
-    /// Every node of the cluster, in buckets, in any order.
-    pub nodes: Vec<Arc<[Node]>>,
-    /// The pods that the workload controls or that nobody controls, in buckets, in any order.
-    pub pods: Vec<Arc<[Pod]>>,
+    /// Every node of the cluster, and the pods that the workload controls or that nobody controls: each pod in the bucket of
+    /// the node that it is on or meant for.
+    pub buckets: Vec<Bucket>,
     /// What earlier plans left to be held.
     pub state: State,
     /// Own writes against caches.
     pub own_writes: Vec<OwnWrite>,
     /// How to plan.
     pub options: Options,
+}
+
+impl Snapshot {
+    /// Every node.
+    pub fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.buckets.iter().flat_map(|bucket| bucket.nodes.iter())
+    }
+
+    /// Every pod.
+    pub fn pods(&self) -> impl Iterator<Item = &Pod> {
+        self.buckets.iter().flat_map(|bucket| bucket.pods.iter())
+    }
 }
 
 /// How to plan.
@@ -326,102 +342,6 @@ pub struct Revision {
     pub read_after_name_collision: bool,
 }
 
-/// Labels, sorted by key; keys are unique.
-///
-/// All keys and values of an object are one text: there are thousands of objects with a handful of labels each, and an
-/// allocation for every key and value would cost more time and memory than everything else about them.
-#[derive(Clone, PartialEq, Eq, Default, Hash)]
-pub struct Labels {
-    /// Key, value, key, value, …
-    text: Box<str>,
-    /// Where in the text each key and its value end.
-    ends: Box<[(usize, usize)]>,
-}
-
-impl Labels {
-    /// Sorts; of entries with equal keys the last one stays.
-    #[must_use]
-    #[allow(
-        clippy::needless_pass_by_value,
-        reason = "who has a list of labels is done with it"
-    )]
-    pub fn new(entries: Vec<(String, String)>) -> Self {
-        let mut entries: Vec<_> = entries
-            .iter()
-            .map(|(key, value)| (key.as_str(), value.as_str()))
-            .collect();
-        Self::of(&mut entries)
-    }
-
-    /// As [`Labels::new`], of borrowed entries, which are sorted on the way.
-    #[must_use]
-    pub fn of(entries: &mut [(&str, &str)]) -> Self {
-        if !entries.is_sorted_by(|a, b| a.0 <= b.0) {
-            // Stable, so that the last of equal ones stays last.
-            entries.sort_by(|a, b| a.0.cmp(b.0));
-        }
-        let length = entries
-            .iter()
-            .flat_map(|(key, value)| [key.len(), value.len()])
-            .sum();
-        let (mut text, mut ends) = (String::with_capacity(length), Vec::with_capacity(entries.len()));
-        for (index, (key, value)) in entries.iter().enumerate() {
-            if entries.get(index + 1).is_some_and(|next| next.0 == *key) {
-                continue;
-            }
-            text.push_str(key);
-            let end_of_key = text.len();
-            text.push_str(value);
-            ends.push((end_of_key, text.len()));
-        }
-        Self {
-            text: text.into_boxed_str(),
-            ends: ends.into_boxed_slice(),
-        }
-    }
-
-    /// The value of a label.
-    #[must_use]
-    pub fn get(&self, key: &str) -> Option<&str> {
-        // Linear: an object has few labels, and most comparisons end at the length.
-        self.iter().find(|(k, _)| *k == key).map(|(_, value)| value)
-    }
-
-    /// All entries, ascending by key.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        let mut start = 0;
-        self.ends.iter().map(move |(end_of_key, end)| {
-            let entry = (&self.text[start..*end_of_key], &self.text[*end_of_key..*end]);
-            start = *end;
-            entry
-        })
-    }
-
-    /// How many there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// No labels at all.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-}
-
-impl fmt::Debug for Labels {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.iter()).finish()
-    }
-}
-
-impl FromIterator<(String, String)> for Labels {
-    fn from_iter<I: IntoIterator<Item = (String, String)>>(entries: I) -> Self {
-        Self::new(entries.into_iter().collect())
-    }
-}
-
 /// The owner reference with `controller: true`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControllerRef {
@@ -595,43 +515,4 @@ pub struct OwnWrite {
     pub written: String,
     /// Highest version that the cache reached.
     pub observed: String,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Labels;
-
-    fn of(entries: &[(&str, &str)]) -> Labels {
-        Labels::of(&mut entries.to_vec())
-    }
-
-    #[test]
-    fn labels_are_sorted_and_of_equal_keys_the_last_stays() {
-        let labels = of(&[
-            ("b", "1"),
-            ("a", ""),
-            ("b", "2"),
-            ("ab", "x"),
-            ("b", "3"),
-            ("a", "y"),
-        ]);
-        assert_eq!(
-            labels.iter().collect::<Vec<_>>(),
-            [("a", "y"), ("ab", "x"), ("b", "3")]
-        );
-        assert_eq!(
-            (labels.len(), labels.get("ab"), labels.get("x")),
-            (3, Some("x"), None)
-        );
-        assert_eq!(format!("{labels:?}"), r#"{"a": "y", "ab": "x", "b": "3"}"#);
-        assert!(of(&[]).is_empty() && !labels.is_empty());
-    }
-
-    #[test]
-    fn labels_are_equal_only_with_equal_entries() {
-        assert_eq!(of(&[("a", "b"), ("c", "d")]), of(&[("c", "d"), ("a", "b")]));
-        // One text, cut differently.
-        assert_ne!(of(&[("a", "bc")]), of(&[("ab", "c")]));
-        assert_ne!(of(&[("a", ""), ("b", "")]), of(&[("a", "b")]));
-    }
 }

@@ -1,21 +1,23 @@
 //! The status (chapter 12): counted over nodes, from the snapshot (D-93).
 
 use crate::{
+    picture::Picture,
     plan::{Action, ActionKind, Reason},
-    pods::Picture,
+    sketch::Quiet,
     snapshot::{DaemonSet, Deviation, Options, Status},
 };
 
 /// Counts. `observed_generation` is the caller's to choose (D-90).
 pub(crate) fn count(picture: &Picture<'_>, observed_generation: i64) -> Status {
-    let mut counts = [0_usize; 5];
+    let Quiet { running, keeping } = picture.quiet;
+    let mut counts = [running, keeping, running, running, running];
     let [current, misscheduled, ready, updated, available] = &mut counts;
     for place in picture.places.iter().filter(|place| place.node.is_some()) {
         match picture.pods(place).first() {
             Some(first) if place.fit.run => {
                 *current += 1;
                 *ready += usize::from(first.pod.ready);
-                *updated += usize::from(first.updated);
+                *updated += usize::from(first.updated());
                 *available += usize::from(first.available);
             }
             Some(_) => *misscheduled += 1,

@@ -1,8 +1,9 @@
 //! The rolling update with surge (chapter 7): the new pod comes before the old one goes.
 
 use crate::{
+    picture::{Picture, Place},
     plan::Reason,
-    pods::{OwnPod, Picture, Place},
+    pods::OwnPod,
     rollout::{Content, Limits, Step},
     snapshot::{Deviation, Options},
 };
@@ -14,6 +15,7 @@ pub(crate) fn step<'a>(picture: &Picture<'a>, limits: Limits, options: &Options)
             limits,
             ..Step::default()
         },
+        available: picture.quiet.running + picture.quiet.keeping,
         ..Survey::default()
     };
     for (index, place, pods) in picture.entries() {

@@ -7,16 +7,19 @@ use crate::{
     draft::Draft,
     eligibility::Eligibility,
     expectations, gate,
+    memory::Memory,
     patience::Patience,
+    picture::Picture,
     plan::{Action, ActionKind, EventType, Phase, PhaseKind, Plan, Reason, Verdict},
-    pods::{Claims, Picture},
+    pods::Judge,
     revisions::{self, Halt, Resolution},
     selector,
+    sketch::Detail,
     snapshot::{Deviation, Snapshot},
 };
 
 /// Plans, unless patience ends.
-pub(crate) fn plan(snapshot: &Snapshot, patience: Patience<'_>) -> Option<Plan> {
+pub(crate) fn plan(snapshot: &Snapshot, memory: &mut Memory, patience: Patience<'_>) -> Option<Plan> {
     if let Some(behind) = gate::stale(&snapshot.own_writes) {
         return Some(Plan {
             error: Some(behind),
@@ -28,11 +31,11 @@ pub(crate) fn plan(snapshot: &Snapshot, patience: Patience<'_>) -> Option<Plan> 
         Some(Inactive::Deleting) => return Some(nothing(snapshot, Verdict::Noop)),
         None => {}
     }
-    let survey = Survey::of(snapshot, patience)?;
+    let survey = Survey::of(snapshot, memory, Detail::Notable, patience)?;
     if let Some(halt) = &survey.resolution.halt {
         return Some(halted(snapshot, &survey.resolution, halt));
     }
-    let draft = Draft::new(snapshot, &survey);
+    let draft = Draft::new(snapshot, &survey, memory.identities.as_ref());
     let pending = expectations::pending(snapshot.state.expectations.as_ref(), snapshot.now);
     Some(match pending {
         Some(left) => draft.status_only(left),
@@ -64,8 +67,6 @@ pub(crate) fn inactive(snapshot: &Snapshot) -> Option<Inactive> {
 /// Everything that decisions about pods rest on.
 #[derive(Debug)]
 pub(crate) struct Survey<'a> {
-    /// Who is claimed.
-    pub(crate) claims: Claims<'a>,
     /// Which revision is current.
     pub(crate) resolution: Resolution<'a>,
     /// The template's constraints.
@@ -75,17 +76,29 @@ pub(crate) struct Survey<'a> {
 }
 
 impl<'a> Survey<'a> {
-    /// Looks at the whole snapshot.
-    pub(crate) fn of(snapshot: &'a Snapshot, patience: Patience<'_>) -> Option<Self> {
-        let claims = Claims::of(snapshot, patience)?;
-        let resolution = revisions::resolve(snapshot, &claims.owned);
+    /// Looks at the whole snapshot, at what is remembered of it only as far as that still holds.
+    pub(crate) fn of(
+        snapshot: &'a Snapshot,
+        memory: &mut Memory,
+        detail: Detail,
+        patience: Patience<'_>,
+    ) -> Option<Self> {
+        let resolution = revisions::resolve(snapshot);
         patience.check()?;
         let scheduling = &snapshot.daemon_set.scheduling;
         let eligibility = Eligibility::compile(scheduling, snapshot.options.toleration_comparison_operators);
-        let picture = Picture::draw(snapshot, &claims, &resolution, &eligibility, patience)?;
+        let judge = Judge::new(snapshot, &resolution);
+        let mut picture = Picture::default();
+        memory.sketches(
+            snapshot,
+            (&resolution, &eligibility, &judge),
+            detail,
+            patience,
+            |bucket, sketch| picture.add(bucket, sketch, &judge),
+        )?;
+        picture.sort();
         patience.check()?;
         Some(Self {
-            claims,
             resolution,
             eligibility,
             picture,

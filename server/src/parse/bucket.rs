@@ -1,17 +1,17 @@
 //! Buckets: by their bytes or by their digest.
 
-use std::sync::Arc;
-
+use nodewise_planner::snapshot::{Digest, List};
 use nodewise_proto::{bucket as placement, v1};
 use sha2::{Digest as _, Sha256};
 
 use super::{
     Context, Path,
     items::Item,
+    repeats::Orphans,
     wire::{self, Elements},
 };
 use crate::{
-    cache::{Decoded, Digest, Place},
+    cache::{Decoded, Place},
     limits::Limits,
     refusal::{Refusal, Violation},
 };
@@ -23,8 +23,10 @@ const BYTES_PER_LOOK: usize = 1 << 20;
 
 /// All buckets of a kind.
 pub(super) struct Buckets<T> {
-    /// The buckets, in order of their index.
-    pub(super) buckets: Vec<Arc<[T]>>,
+    /// What they hold, in order of their index.
+    pub(super) lists: Vec<List<T>>,
+    /// Pods without an owner in them.
+    pub(super) orphans: Orphans,
     /// Indices and digests of those that are not in the cache.
     pub(super) missing: Vec<(u32, Digest)>,
 }
@@ -32,7 +34,7 @@ pub(super) struct Buckets<T> {
 impl<T> Buckets<T> {
     /// Items in all buckets.
     pub(super) fn len(&self) -> usize {
-        self.buckets.iter().map(|bucket| bucket.len()).sum()
+        self.lists.iter().map(|list| list.len()).sum()
     }
 }
 
@@ -45,7 +47,8 @@ pub(super) fn all<T: Item>(
     context: &mut Context<'_>,
 ) -> Result<Buckets<T>, Refusal> {
     let mut parsed = Buckets {
-        buckets: Vec::with_capacity(messages.len()),
+        lists: Vec::with_capacity(messages.len()),
+        orphans: Orphans::default(),
         missing: Vec::new(),
     };
     if messages.len() != bucket_count as usize {
@@ -67,7 +70,8 @@ pub(super) fn all<T: Item>(
                 room = room
                     .checked_sub(bucket.items.len())
                     .ok_or_else(|| too_many(&at, T::LIST))?;
-                parsed.buckets.push(bucket.items);
+                parsed.orphans += bucket.orphans;
+                parsed.lists.push(bucket.items);
             }
             Found::Missing(digest) => parsed.missing.push((index, digest)),
             Found::Wrong => {}
@@ -128,7 +132,7 @@ fn one<T: Item>(
             (data, Some(digest))
         }
     };
-    let Some(bucket) = decode::<T>(&data, place, room, &at.field("data"), context)? else {
+    let Some(bucket) = decode::<T>(&data, digest, place, room, &at.field("data"), context)? else {
         return Ok(Found::Wrong);
     };
     if let Some(digest) = digest {
@@ -160,10 +164,7 @@ fn recheck<T: Item>(
     if !right {
         return Ok(Found::Wrong);
     }
-    let bucket = Decoded {
-        items: bucket.items,
-        place,
-    };
+    let bucket = Decoded { place, ..bucket };
     T::put(context.cache, digest, &bucket);
     Ok(Found::Here(bucket))
 }
@@ -171,6 +172,7 @@ fn recheck<T: Item>(
 /// Decodes a bucket item by item, so that a limit, a deadline and a wrong field are met at the item where they are.
 fn decode<T: Item>(
     data: &[u8],
+    digest: Option<Digest>,
     place: Place,
     room: usize,
     at: &Path<'_>,
@@ -223,9 +225,14 @@ fn decode<T: Item>(
             break;
         }
     }
+    right &= T::are_unique(&items, &at_list, context)?;
     // A bucket with a problem is not kept: the next call that brings it must hear of the problem too.
     Ok((right && context.problems.is_empty()).then(|| Decoded {
-        items: items.into(),
+        orphans: T::orphans(&items),
+        items: match digest {
+            Some(digest) => List::known_by(items, digest),
+            None => List::new(items),
+        },
         place,
     }))
 }

@@ -1,16 +1,22 @@
 //! One node, one pod.
 
-use nodewise_planner::snapshot::{ControllerRef, Labels, Node, Pod, PodPhase, Taint, TaintEffect, Target};
+use std::collections::HashSet;
+
+use nodewise_planner::snapshot::{
+    ControllerRef, Labels, Listed, Node, Pod, PodPhase, Taint, TaintEffect, Target,
+};
 use nodewise_proto::v1;
 
 use super::{
+    Context,
     problems::{Path, Problems},
+    repeats::Orphans,
     time,
 };
-use crate::{cache::Cacheable, limits::Limits};
+use crate::{cache::Cacheable, limits::Limits, refusal::Refusal};
 
 /// What a bucket holds: its strings are moved from its message, and its labels are copied once.
-pub(super) trait Item: Cacheable {
+pub(super) trait Item: Cacheable + Listed {
     /// The name of the bucket's list.
     const LIST: &'static str;
     /// The message.
@@ -26,6 +32,15 @@ pub(super) trait Item: Cacheable {
 
     /// The name whose hash says which bucket the item belongs to.
     fn bucket_name(&self) -> &str;
+
+    /// Those of the items that are pods without an owner.
+    fn orphans(_: &[Self]) -> Orphans {
+        Orphans::default()
+    }
+
+    /// Whether no two items of a bucket share what they must not, as far as that can be told from one bucket alone; `at` is the
+    /// bucket's list.
+    fn are_unique(items: &[Self], at: &Path<'_>, context: &mut Context<'_>) -> Result<bool, Refusal>;
 }
 
 impl Item for Node {
@@ -45,6 +60,24 @@ impl Item for Node {
 
     fn bucket_name(&self) -> &str {
         &self.name
+    }
+
+    /// Nodes of one name are in one bucket.
+    fn are_unique(items: &[Self], at: &Path<'_>, context: &mut Context<'_>) -> Result<bool, Refusal> {
+        context.look()?;
+        if items.is_sorted_by(|a, b| a.name < b.name) {
+            return Ok(true);
+        }
+        let mut names = HashSet::with_capacity(items.len());
+        let mut unique = true;
+        for (index, node) in items.iter().enumerate() {
+            if !names.insert(&node.name) {
+                let problem = format!("`{}` is there twice", node.name);
+                context.problems.add(&at.index(index).field("name"), problem);
+                unique = false;
+            }
+        }
+        Ok(unique)
     }
 }
 
@@ -88,6 +121,15 @@ impl Item for Pod {
 
     fn bucket_name(&self) -> &str {
         self.target.node().unwrap_or_default()
+    }
+
+    fn orphans(items: &[Self]) -> Orphans {
+        Orphans::of(items)
+    }
+
+    /// Pods of one name may be in two buckets, so all are looked at together, later.
+    fn are_unique(_: &[Self], _: &Path<'_>, _: &mut Context<'_>) -> Result<bool, Refusal> {
+        Ok(true)
     }
 }
 

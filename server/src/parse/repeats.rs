@@ -1,6 +1,6 @@
 //! What the answer repeats for every pod.
 
-use std::sync::Arc;
+use std::ops::AddAssign;
 
 use nodewise_planner::snapshot::{DaemonSet, Pod};
 
@@ -22,15 +22,47 @@ const LEAST: usize = 96 << 10;
 /// where the name is so long. Only pods that somebody made by hand, or for a DaemonSet of another name, say less.
 const TIMES: usize = 3;
 
+/// Pods without an owner: how many there are, and the bytes of theirs that count.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Orphans {
+    count: usize,
+    bytes: usize,
+}
+
+impl Orphans {
+    /// Those of a bucket.
+    pub(crate) fn of(pods: &[Pod]) -> Self {
+        Self::counted(pods.iter().filter(|pod| pod.controller.is_none()).map(says))
+    }
+
+    fn counted(orphans: impl Iterator<Item = usize>) -> Self {
+        orphans.fold(Self::default(), |Self { count, bytes }, one| Self {
+            count: count + 1,
+            bytes: bytes + one,
+        })
+    }
+
+    /// Whether `identity` bytes for each are too much beside the bytes of each.
+    fn too_many(self, identity: usize) -> bool {
+        identity * self.count > LEAST + TIMES * self.bytes
+    }
+}
+
+impl AddAssign for Orphans {
+    fn add_assign(&mut self, other: Self) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+    }
+}
+
 /// Refuses orphans with next to nothing in them, each of which would be adopted with a patch that names the workload, when
 /// that name is long. Pods that have an owner name it themselves.
-pub(super) fn check(workload: &DaemonSet, pods: &[Arc<[Pod]>], at: &Path<'_>) -> Result<(), Refusal> {
+pub(super) fn check(workload: &DaemonSet, orphans: Orphans, at: &Path<'_>) -> Result<(), Refusal> {
     let identity = workload.name.len() + workload.namespace.len() + workload.uid.len();
-    let pods = pods.iter().flat_map(|bucket| bucket.iter());
-    let orphans = pods.filter(|pod| pod.controller.is_none());
-    let Some(count) = too_many(identity, orphans.map(says)) else {
+    if !orphans.too_many(identity) {
         return Ok(());
-    };
+    }
+    let count = orphans.count;
     let description = format!(
         "with pods that say so little, metadata.name, metadata.namespace and metadata.uid of {identity} bytes are too long: the \
          answer may repeat them for each of {count} pods without an owner, more than those are themselves"
@@ -45,14 +77,6 @@ pub(super) fn check(workload: &DaemonSet, pods: &[Arc<[Pod]>], at: &Path<'_>) ->
 fn says(pod: &Pod) -> usize {
     let labels = pod.labels.iter().map(|(key, value)| key.len() + value.len());
     pod.name.len() + pod.uid.len() + labels.sum::<usize>()
-}
-
-/// How many orphans there are, when `identity` bytes for each are too much beside the bytes of each.
-fn too_many(identity: usize, orphans: impl Iterator<Item = usize>) -> Option<usize> {
-    let (count, said) = orphans.fold((0, LEAST), |(count, said), bytes| {
-        (count + 1, said + TIMES * bytes)
-    });
-    (identity * count > said).then_some(count)
 }
 
 #[cfg(test)]
@@ -73,20 +97,20 @@ mod tests {
         UID + (name + 1).min(58) + 5 + labels
     }
 
+    fn too_many(identity: usize, orphans: impl Iterator<Item = usize>) -> bool {
+        Orphans::counted(orphans).too_many(identity)
+    }
+
     #[test]
     fn pods_of_a_daemon_set_are_never_too_many() {
         for nodes in [1, 15_000, Limits::default().pods as usize] {
             for name in [1, 12, 56, 57, 58, 63, 177, 178, NAME] {
                 for namespace in [1, NAMESPACE] {
                     let identity = name + namespace + UID;
-                    assert_eq!(
-                        too_many(identity, repeat_n(abandoned(name), nodes)),
-                        None,
-                        "{name}"
-                    );
+                    assert!(!too_many(identity, repeat_n(abandoned(name), nodes)), "{name}");
                     // Those of the shortest name are enough for longer ones, too.
                     if name <= 177 {
-                        assert_eq!(too_many(identity, repeat_n(abandoned(1), nodes)), None, "{name}");
+                        assert!(!too_many(identity, repeat_n(abandoned(1), nodes)), "{name}");
                     }
                 }
             }
@@ -97,8 +121,8 @@ mod tests {
     fn a_handful_may_say_nothing() {
         let longest = 3 * Limits::NAME_BYTES;
         for (identity, most) in [(longest, 129), (NAME + NAMESPACE + UID, 279)] {
-            assert_eq!(too_many(identity, repeat_n(0, most)), None);
-            assert_eq!(too_many(identity, repeat_n(0, most + 1)), Some(most + 1));
+            assert!(!too_many(identity, repeat_n(0, most)));
+            assert!(too_many(identity, repeat_n(0, most + 1)));
         }
     }
 
@@ -107,8 +131,7 @@ mod tests {
     fn short_names_may_be_repeated_for_ever() {
         let most = Limits::default().pods as usize;
         for (identity, pods, refused) in [(111, most, false), (112, 98_304, false), (112, 98_305, true)] {
-            let count = too_many(identity, repeat_n(UID + 1, pods));
-            assert_eq!(count.is_some(), refused, "{identity}");
+            assert_eq!(too_many(identity, repeat_n(UID + 1, pods)), refused, "{identity}");
         }
     }
 }

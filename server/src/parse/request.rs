@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use nodewise_planner::{
+    memory::Memory,
     report::{self as planner, Outcome},
     snapshot::{Options, Snapshot, State},
 };
@@ -15,11 +16,16 @@ use crate::{limits::Limits, refusal::Refusal};
 const LONGEST_REQUEUE: Duration = Duration::from_hours(10 * 365 * 24);
 
 /// Reads a PlanRequest. Reports that could not be delivered are folded into the state.
-pub(crate) fn plan(request: v1::PlanRequest, mut context: Context<'_>) -> Result<Snapshot, Refusal> {
+/// Besides the snapshot what `recall` knows of its workload.
+pub(crate) fn plan(
+    request: v1::PlanRequest,
+    mut context: Context<'_>,
+    recall: impl FnOnce(&str) -> Memory,
+) -> Result<(Snapshot, Memory), Refusal> {
     let stop = context.stop;
     let options = options::options(request.options, &Path::root("options"), &mut context.problems);
     let reports = undelivered(request.undelivered_reports, &mut context)?;
-    let mut snapshot = snapshot::snapshot(request.snapshot, options, context)?;
+    let (mut snapshot, memory) = snapshot::snapshot(request.snapshot, options, context, recall)?;
     let mut problems = Problems::default();
     let at = Path::root("undelivered_reports");
     for (index, uid) in reports.workloads.iter().enumerate() {
@@ -34,7 +40,7 @@ pub(crate) fn plan(request: v1::PlanRequest, mut context: Context<'_>) -> Result
         snapshot.state = planner::fold_until(snapshot.state, &reports.outcomes, &snapshot.options, stop)
             .ok_or(Refusal::Stopped)?;
     }
-    Ok(snapshot)
+    Ok((snapshot, memory))
 }
 
 /// Reports that ride on a plan's request. What they settle does not depend on which report told it, so they are one.
@@ -69,7 +75,7 @@ pub(crate) fn explain(
     mut context: Context<'_>,
 ) -> Result<(Snapshot, Option<String>), Refusal> {
     let options = options::options(request.options, &Path::root("options"), &mut context.problems);
-    let snapshot = snapshot::snapshot(request.snapshot, options, context)?;
+    let (snapshot, _) = snapshot::snapshot(request.snapshot, options, context, |_| Memory::default())?;
     Ok((snapshot, Some(request.node_name).filter(|name| !name.is_empty())))
 }
 

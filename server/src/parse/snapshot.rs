@@ -1,24 +1,25 @@
 //! The snapshot as a whole.
 
-use std::{collections::HashSet, sync::Arc};
-
-use nodewise_planner::snapshot::{Node, Options, Pod, Snapshot};
+use nodewise_planner::{
+    identities::{Identity, Twice},
+    memory::Memory,
+    snapshot::{Bucket, Digest, Node, Options, Pod, Snapshot},
+};
 use nodewise_proto::v1;
 
-use super::{Context, Path, bucket, bucket::Buckets, repeats, revision, state, time, workload};
-use crate::{cache::Digest, refusal::Refusal};
+use super::{Context, Path, Problems, bucket, bucket::Buckets, repeats, revision, state, time, workload};
+use crate::refusal::Refusal;
 
 /// Most digests that an error names. Errors travel in a header, and some clients take no more than 8 KiB of headers.
 const MOST_DIGESTS: usize = 32;
-/// Pods looked at between two looks at the deadline.
-const PODS_PER_LOOK: usize = 4_096;
 
-/// Reads a snapshot.
+/// Reads a snapshot; besides it what earlier plans for its workload found out, if `recall` has it.
 pub(crate) fn snapshot(
     message: Option<v1::Snapshot>,
     options: Options,
     mut context: Context<'_>,
-) -> Result<Snapshot, Refusal> {
+    recall: impl FnOnce(&str) -> Memory,
+) -> Result<(Snapshot, Memory), Refusal> {
     let at = Path::root("snapshot");
     let Some(message) = message else {
         context.problems.add(&at, "is required");
@@ -44,8 +45,6 @@ pub(crate) fn snapshot(
         bucket::all(message.node_buckets, count, limits.nodes, &at_nodes, &mut context)?;
     let at_pods = at.field("pod_buckets");
     let pods: Buckets<Pod> = bucket::all(message.pod_buckets, count, limits.pods, &at_pods, &mut context)?;
-    unique_nodes(&nodes.buckets, &at_nodes, &mut context)?;
-    unique_pods(&pods.buckets, &at_pods, &mut context)?;
     let complete = nodes.missing.is_empty() && pods.missing.is_empty();
     if complete && !message.caches_synced {
         for (list, empty) in [("nodes", nodes.len() == 0), ("pods", pods.len() == 0)] {
@@ -56,6 +55,7 @@ pub(crate) fn snapshot(
             }
         }
     }
+    let stop = context.stop;
     context.problems.into_result()?;
     if !complete {
         return Err(missing(&nodes.missing, &pods.missing));
@@ -63,17 +63,24 @@ pub(crate) fn snapshot(
     let (Some(now), Some(daemon_set)) = (now, daemon_set) else {
         unreachable!("whatever is absent was noted as a problem");
     };
-    repeats::check(&daemon_set, &pods.buckets, &at.field("workload"))?;
-    Ok(Snapshot {
+    repeats::check(&daemon_set, pods.orphans, &at.field("workload"))?;
+    let lists = nodes.lists.into_iter().zip(pods.lists);
+    let buckets: Vec<_> = lists.map(|(nodes, pods)| Bucket { nodes, pods }).collect();
+    let mut memory = recall(&daemon_set.uid);
+    unique_pods(&buckets, &mut memory, &at_pods)?;
+    if stop() {
+        return Err(Refusal::Stopped);
+    }
+    let snapshot = Snapshot {
         now,
         daemon_set,
         revisions,
-        nodes: nodes.buckets,
-        pods: pods.buckets,
+        buckets,
         state,
         own_writes,
         options,
-    })
+    };
+    Ok((snapshot, memory))
 }
 
 /// Limits that can be checked before anything is read.
@@ -113,61 +120,24 @@ fn check_digest_function(message: &v1::Snapshot, at: &Path<'_>, context: &mut Co
     }
 }
 
-/// Nodes of one name are in one bucket, so it is enough to look at each bucket by itself.
-fn unique_nodes(buckets: &[Arc<[Node]>], at: &Path<'_>, context: &mut Context<'_>) -> Result<(), Refusal> {
-    for (bucket_index, bucket) in buckets.iter().enumerate() {
-        context.look()?;
-        if bucket.is_sorted_by(|a, b| a.name < b.name) {
-            continue;
-        }
-        let mut names = HashSet::with_capacity(bucket.len());
-        for (index, node) in bucket.iter().enumerate() {
-            if !names.insert(&node.name) {
-                let at = at.index(bucket_index);
-                let at = at.field("data");
-                let at = at.field("nodes");
-                let at = at.index(index);
-                context
-                    .problems
-                    .add(&at.field("name"), format!("`{}` is there twice", node.name));
-            }
-        }
+/// No two pods share a name or a uid.
+fn unique_pods(buckets: &[Bucket], memory: &mut Memory, at: &Path<'_>) -> Result<(), Refusal> {
+    let Err(twice) = memory.identify(buckets) else {
+        return Ok(());
+    };
+    let mut problems = Problems::default();
+    for Twice { bucket, pod, what } in twice {
+        let pod = &buckets[bucket].pods[pod];
+        let (field, value) = match what {
+            Identity::Name => ("name", &pod.name),
+            Identity::Uid => ("uid", &pod.uid),
+        };
+        let at = at.index(bucket);
+        let at = at.field("data");
+        let at = at.field("pods");
+        problems.add(&at.field(field), format!("`{value}` is there twice"));
     }
-    Ok(())
-}
-
-fn unique_pods(buckets: &[Arc<[Pod]>], at: &Path<'_>, context: &mut Context<'_>) -> Result<(), Refusal> {
-    let count = buckets.iter().map(|bucket| bucket.len()).sum();
-    let (mut names, mut uids) = (HashSet::with_capacity(count), HashSet::with_capacity(count));
-    let mut seen = 0_usize;
-    for (bucket_index, bucket) in buckets.iter().enumerate() {
-        for (index, pod) in bucket.iter().enumerate() {
-            if seen.is_multiple_of(PODS_PER_LOOK) {
-                context.look()?;
-            }
-            seen += 1;
-            let twice_name = !names.insert(pod.name.as_str());
-            let twice_uid = !uids.insert(pod.uid.as_str());
-            if !twice_name && !twice_uid {
-                continue;
-            }
-            let at = at.index(bucket_index);
-            let at = at.field("data");
-            let at = at.field("pods");
-            let at = at.index(index);
-            if twice_name {
-                context
-                    .problems
-                    .add(&at.field("name"), format!("`{}` is there twice", pod.name));
-            }
-            if twice_uid {
-                context
-                    .problems
-                    .add(&at.field("uid"), format!("`{}` is there twice", pod.uid));
-            }
-        }
-    }
-    Ok(())
+    problems.into_result()
 }
 
 fn missing(nodes: &[(u32, Digest)], pods: &[(u32, Digest)]) -> Refusal {

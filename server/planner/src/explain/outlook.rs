@@ -7,12 +7,15 @@ use crate::{
     backoff::Backoffs,
     eligibility::Decision,
     expectations,
+    memory::Memory,
     moves::{self, Moves},
     patience::Patience,
+    picture::Place,
     placement::{self, Waiting},
     plan::Reason,
-    pods::{OwnPod, Place},
+    pods::OwnPod,
     rollout::{self, Content, Step},
+    sketch::Detail,
     snapshot::{Snapshot, UpdateStrategy},
     sync::{self, Inactive, Survey},
 };
@@ -43,7 +46,7 @@ impl<'a> Outlook<'a> {
     /// Decides as a plan would, whatever stands in the way of acting on it.
     pub(super) fn of(snapshot: &'a Snapshot, patience: Patience<'_>) -> Option<Self> {
         let ds = &snapshot.daemon_set;
-        let survey = Survey::of(snapshot, patience)?;
+        let survey = Survey::of(snapshot, &mut Memory::default(), Detail::Everything, patience)?;
         let backoffs = Backoffs::of(snapshot);
         let surge = rollout::allows_surge(ds);
         let placement = placement::place(&survey.picture, &backoffs, surge, &snapshot.options);
@@ -344,7 +347,7 @@ fn inactive_workload(inactive: Inactive) -> Verdict {
 fn explain_pod(own: &OwnPod<'_>) -> PodExplanation {
     PodExplanation {
         pod_name: own.pod.name.clone(),
-        updated: own.updated,
+        updated: own.updated(),
         ready: own.pod.ready,
         available: own.available,
         deleting: own.pod.deleting,

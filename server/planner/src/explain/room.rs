@@ -65,7 +65,7 @@ mod tests {
 
     fn explanation(message: &str, details: usize) -> NodeExplanation {
         let snapshot = Snapshot {
-            nodes: vec![vec![fixtures::node("a", &[], &[])].into()],
+            buckets: vec![fixtures::bucket(vec![fixtures::node("a", &[], &[])], vec![])],
             ..fixtures::snapshot(fixtures::daemon_set(), vec![])
         };
         let mut explained = crate::explain(&snapshot, None).remove(0);

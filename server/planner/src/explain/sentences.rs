@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::{
+    picture::{Picture, Place},
     placement::Waiting,
-    pods::{OwnPod, Picture, Place},
+    pods::OwnPod,
     rollout::{Content, Limits},
     snapshot::{PodPhase, Snapshot},
 };

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    fixtures::{controller, daemon_set, edit, labels, pairs, pod, snapshot},
+    fixtures::{bucket, controller, daemon_set, edit, labels, pairs, pod, snapshot},
     snapshot::{ControllerRef, Options},
 };
 
@@ -79,7 +79,7 @@ fn d_54_d_60_s_102_the_first_sync_creates_revision_1() {
     let mut ds = daemon_set();
     ds.annotations = pairs(&[("note", "x"), ("other", "y")]);
     let snapshot = snapshot(ds, vec![]);
-    let resolution = resolve(&snapshot, &[]);
+    let resolution = resolve(&snapshot);
     assert_eq!((resolution.current_number, resolution.halt.is_none()), (1, true));
     let hash = &resolution.current_hash;
     assert_eq!(lines(&resolution), [format!("create foo-{hash}")]);
@@ -114,7 +114,7 @@ fn d_60_q_15_a_template_without_labels_still_gives_a_hash_label() {
     let mut ds = daemon_set();
     ds.template = json!({"spec": {}}).into();
     let snapshot = snapshot(ds, vec![]);
-    let resolution = resolve(&snapshot, &[]);
+    let resolution = resolve(&snapshot);
     let ActionKind::CreateRevision { manifest, .. } = &resolution.batches[0].actions[0].kind else {
         panic!()
     };
@@ -153,7 +153,7 @@ fn d_53_d_54_d_55_template_changes_and_returns() {
     ];
     for (requirement, image, revisions, hash, number, expected_old, actions) in table {
         let snapshot = snapshot(at(image), revisions);
-        let resolution = resolve(&snapshot, &[]);
+        let resolution = resolve(&snapshot);
         assert_eq!(resolution.current_number, number, "{requirement}");
         assert_eq!(old(&resolution), expected_old, "{requirement}");
         let name = format!("create foo-{}", resolution.current_hash);
@@ -185,7 +185,7 @@ fn d_59_a_served_revision_matches_whatever_its_member_order_and_escapes() {
                 ..revision("a", "", 1)
             }],
         );
-        let resolution = resolve(&snapshot, &[]);
+        let resolution = resolve(&snapshot);
         assert_eq!(
             (resolution.current_hash.as_str(), resolution.batches.len()),
             ("a-hash", 0),
@@ -201,7 +201,7 @@ fn d_65_a_revision_with_the_former_serialization_is_another() {
         data["spec"]["template"]["metadata"]["creationTimestamp"] = Value::Null;
     });
     let snapshot = snapshot(at("img:1"), vec![former]);
-    let resolution = resolve(&snapshot, &[]);
+    let resolution = resolve(&snapshot);
     assert_eq!((resolution.current_number, old(&resolution)), (5, vec!["a"]));
     assert_ne!(resolution.current_hash, "a-hash");
 }
@@ -240,7 +240,7 @@ fn d_51_s_111_s_112_revisions_are_claimed_by_the_rules_of_pods() {
             revision("current", "img:1", 5),
         ],
     );
-    let resolution = resolve(&snapshot, &[]);
+    let resolution = resolve(&snapshot);
     assert_eq!(lines(&resolution), ["release lost", "adopt orphan"]);
     let confirms: Vec<_> = resolution
         .batches
@@ -267,7 +267,7 @@ fn s_112_without_the_released_one_a_new_revision_is_created() {
         ..revision("lost", "img:1", 3)
     };
     let snapshot = snapshot(at("img:1"), vec![lost]);
-    let resolution = resolve(&snapshot, &[]);
+    let resolution = resolve(&snapshot);
     assert_eq!(
         lines(&resolution),
         [
@@ -292,7 +292,7 @@ fn d_52_s_109_a_revision_without_hash_label_is_given_its_name() {
         at("img:1"),
         vec![bare("a", "img:1", 5), bare("b", "img:2", 2), empty],
     );
-    let resolution = resolve(&snapshot, &[]);
+    let resolution = resolve(&snapshot);
     let update = |name: &str| {
         format!(r#"update {name} {{"metadata":{{"labels":{{"{HASH_LABEL}":"{name}"}},"uid":"{name}-uid"}}}}"#)
     };
@@ -326,7 +326,7 @@ fn duplicated(options: Options) -> Snapshot {
         pod(ds, "p2", "n2", "keep-hash"),
         pod(ds, "p3", "n3", "old-hash"),
     ];
-    snapshot.pods = vec![pods.into()];
+    snapshot.buckets = vec![bucket(vec![], pods.to_vec())];
     snapshot.options = options;
     snapshot
 }
@@ -355,8 +355,7 @@ fn d_56_s_103_of_equal_revisions_the_newest_is_kept() {
         (Options::default(), mended, vec!["p1-uid"], deviation),
     ] {
         let snapshot = duplicated(options);
-        let pods: Vec<&Pod> = snapshot.pods.iter().flat_map(|bucket| bucket.iter()).collect();
-        let resolution = resolve(&snapshot, &pods);
+        let resolution = resolve(&snapshot);
         assert_eq!(lines(&resolution), actions);
         assert_eq!(
             (resolution.current_hash.as_str(), resolution.current_number),
@@ -398,7 +397,7 @@ fn q_1_among_equal_numbers_the_younger_and_then_the_greater_name_is_kept() {
             let mut revisions = revisions.clone();
             revisions.rotate_left(rotation);
             let snapshot = snapshot(at("img:1"), revisions);
-            assert_eq!(resolve(&snapshot, &[]).current_hash, kept, "D-56");
+            assert_eq!(resolve(&snapshot).current_hash, kept, "D-56");
         }
     }
 }
@@ -409,9 +408,9 @@ fn s_105_a_hand_made_copy_with_a_higher_number_takes_over() {
         at("img:1"),
         vec![revision("ours", "img:1", 1), revision("copy", "img:1", 8)],
     );
-    snapshot.pods = vec![[pod(&snapshot.daemon_set, "p", "n", "ours-hash")].into()];
-    let pods: Vec<&Pod> = snapshot.pods[0].iter().collect();
-    let resolution = resolve(&snapshot, &pods);
+    let pods = vec![pod(&snapshot.daemon_set, "p", "n", "ours-hash")];
+    snapshot.buckets = vec![bucket(vec![], pods)];
+    let resolution = resolve(&snapshot);
     assert_eq!(
         (resolution.current_hash.as_str(), resolution.current_number),
         ("copy-hash", 8)
@@ -433,7 +432,7 @@ fn d_62_s_106_another_template_under_the_name_raises_the_collision_count() {
             ..at("img:1")
         };
         ds.status.number_ready = 3;
-        let wanted = resolve(&snapshot(ds.clone(), vec![]), &[]).current_hash;
+        let wanted = resolve(&snapshot(ds.clone(), vec![])).current_hash;
         let taken = Revision {
             read_after_name_collision: true,
             ..revision(&format!("foo-{wanted}"), "img:9", 1)
@@ -443,7 +442,7 @@ fn d_62_s_106_another_template_under_the_name_raises_the_collision_count() {
             ..revision("orphan", "img:0", 1)
         };
         let snapshot = snapshot(ds.clone(), vec![taken, orphan]);
-        let resolution = resolve(&snapshot, &[]);
+        let resolution = resolve(&snapshot);
         let halt = resolution.halt.expect("S-106: the sync fails once");
         // S-107: the executor compares the live count with the expected one.
         let collision = Some(Collision {
@@ -471,7 +470,7 @@ fn d_62_s_106_another_template_under_the_name_raises_the_collision_count() {
                 daemon_set: raised,
                 ..snapshot.clone()
             };
-            let resolution = resolve(&retried, &[]);
+            let resolution = resolve(&retried);
             assert_ne!(resolution.current_hash, wanted, "D-61");
             assert!(resolution.halt.is_none());
             assert_eq!(old(&resolution), ["orphan"]);
@@ -481,7 +480,7 @@ fn d_62_s_106_another_template_under_the_name_raises_the_collision_count() {
 
 #[test]
 fn d_62_s_108_the_same_template_under_the_name_is_used_as_it_is() {
-    let wanted = resolve(&snapshot(at("img:1"), vec![]), &[]).current_hash;
+    let wanted = resolve(&snapshot(at("img:1"), vec![])).current_hash;
     let found = |edit: fn(&mut Revision)| {
         let mut found = Revision {
             read_after_name_collision: true,
@@ -514,7 +513,7 @@ fn d_62_s_108_the_same_template_under_the_name_is_used_as_it_is() {
     ];
     for (what, found, hash) in table {
         let snapshot = snapshot(at("img:1"), vec![found, revision("old", "img:0", 7)]);
-        let resolution = resolve(&snapshot, &[]);
+        let resolution = resolve(&snapshot);
         assert_eq!(resolution.current_hash, hash, "{what}");
         assert_eq!(
             resolution.current_number, 2,
@@ -531,13 +530,13 @@ fn d_62_s_108_the_same_template_under_the_name_is_used_as_it_is() {
 
 #[test]
 fn d_62_a_claimed_current_revision_comes_before_one_that_was_read() {
-    let wanted = resolve(&snapshot(at("img:1"), vec![]), &[]).current_hash;
+    let wanted = resolve(&snapshot(at("img:1"), vec![])).current_hash;
     let read = Revision {
         read_after_name_collision: true,
         ..revision(&format!("foo-{wanted}"), "img:9", 1)
     };
     let snapshot = snapshot(at("img:1"), vec![read, revision("ours", "img:1", 1)]);
-    let resolution = resolve(&snapshot, &[]);
+    let resolution = resolve(&snapshot);
     assert_eq!(
         (resolution.current_hash.as_str(), resolution.halt.is_none()),
         ("ours-hash", true)
@@ -547,7 +546,7 @@ fn d_62_a_claimed_current_revision_comes_before_one_that_was_read() {
 
 #[test]
 fn d_62_only_a_live_read_tells_whether_a_name_is_taken() {
-    let wanted = resolve(&snapshot(at("img:1"), vec![]), &[]).current_hash;
+    let wanted = resolve(&snapshot(at("img:1"), vec![])).current_hash;
     // Not selected, and so not claimed.
     let cached = Revision {
         labels: labels(&[("app", "bar")]),
@@ -555,7 +554,7 @@ fn d_62_only_a_live_read_tells_whether_a_name_is_taken() {
         ..revision(&format!("foo-{wanted}"), "img:9", 1)
     };
     let snapshot = snapshot(at("img:1"), vec![cached]);
-    let resolution = resolve(&snapshot, &[]);
+    let resolution = resolve(&snapshot);
     assert_eq!(lines(&resolution), [format!("create foo-{wanted}")]);
     assert!(resolution.halt.is_none());
 }
@@ -578,7 +577,7 @@ fn q_14_a_name_that_does_not_fit_is_shortened_where_the_deviation_is_on() {
             options,
             ..snapshot(ds.clone(), vec![])
         };
-        let resolution = resolve(&snapshot, &[]);
+        let resolution = resolve(&snapshot);
         let ActionKind::CreateRevision { name, .. } = &resolution.batches[0].actions[0].kind else {
             panic!()
         };
@@ -604,7 +603,7 @@ fn d_63_d_64_clean_up_deletes_the_oldest_that_no_pod_needs() {
         at("img:9"),
         revisions.chain([revision("now", "img:9", 9)]).collect(),
     );
-    let resolution = resolve(&snapshot, &[]);
+    let resolution = resolve(&snapshot);
     #[rustfmt::skip] // one case, one line
     let table: &[Row] = &[
         ("D-63 at the limit", Some(5), &[], &[]),
@@ -632,7 +631,7 @@ fn d_63_d_64_clean_up_deletes_the_oldest_that_no_pod_needs() {
 fn q_15_without_a_limit_ten_old_revisions_stay() {
     let revisions = (1..=12).map(|number| revision(&format!("r{number}"), &format!("img:{number}"), number));
     let snapshot = snapshot(at("img:99"), revisions.collect());
-    let actions = cleanup(&resolve(&snapshot, &[]), &BTreeSet::new(), None);
+    let actions = cleanup(&resolve(&snapshot), &BTreeSet::new(), None);
     // D-63, D-120: a nil limit has a defined meaning.
     assert_eq!(
         actions.iter().map(line).collect::<Vec<_>>(),
@@ -659,11 +658,10 @@ fn the_order_of_revisions_does_not_matter() {
             },
         ]);
     }
-    let pods: Vec<&Pod> = snapshot.pods[0].iter().collect();
-    let expected = resolve(&snapshot, &pods);
+    let expected = resolve(&snapshot);
     for rotation in 1..snapshot.revisions.len() {
         let mut shuffled = snapshot.clone();
         shuffled.revisions.rotate_left(rotation);
-        assert_eq!(resolve(&shuffled, &pods), expected);
+        assert_eq!(resolve(&shuffled), expected);
     }
 }

@@ -1,15 +1,14 @@
 //! What holds for every snapshot and under every interleaving.
 
 mod interleavings;
+mod memory;
 mod world;
-
-use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use nodewise_planner::{
     explain::NodeState,
     snapshot::{
-        Deviation, Expectations, ExpectedCreate, FailedPodBackoff, Options, OwnWrite, Snapshot,
+        Bucket, Deviation, Expectations, ExpectedCreate, FailedPodBackoff, Options, OwnWrite, Snapshot,
         UpdateStrategy,
     },
 };
@@ -153,35 +152,21 @@ fn anything() -> impl Strategy<Value = Snapshot> {
 /// The same snapshot with its lists in another order and in other buckets.
 fn shuffled(snapshot: &Snapshot, seed: u64, buckets: usize) -> Snapshot {
     let mut other = snapshot.clone();
-    other.nodes = divided(
-        snapshot
-            .nodes
-            .iter()
-            .flat_map(|bucket| bucket.iter().cloned())
-            .collect(),
-        seed,
-        buckets,
-    );
-    other.pods = divided(
-        snapshot
-            .pods
-            .iter()
-            .flat_map(|bucket| bucket.iter().cloned())
-            .collect(),
-        seed,
-        buckets,
-    );
+    let mut nodes: Vec<_> = snapshot.nodes().cloned().collect();
+    let mut pods: Vec<_> = snapshot.pods().cloned().collect();
+    shuffle(&mut nodes, seed);
+    shuffle(&mut pods, seed);
+    other.buckets = Bucket::divide(nodes, pods, buckets, |name| place(name, seed) % buckets);
     shuffle(&mut other.revisions, seed);
     other
 }
 
-fn divided<T: Clone>(mut items: Vec<T>, seed: u64, buckets: usize) -> Vec<Arc<[T]>> {
-    shuffle(&mut items, seed);
-    let mut divided = vec![Vec::new(); buckets];
-    for (index, item) in items.into_iter().enumerate() {
-        divided[index % buckets].push(item);
-    }
-    divided.into_iter().map(Arc::from).collect()
+/// Some place for a node's name; another seed gives another.
+fn place(name: &str, seed: u64) -> usize {
+    let hash = name.bytes().fold(seed, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    });
+    usize::try_from(hash >> 33).expect("31 bits")
 }
 
 /// Fisher and Yates' shuffle with a small generator: the same seed gives the same order.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use nodewise_planner::{
+    memory::Memory,
     plan::{ActionKind, EventType, PhaseKind, Verdict},
     snapshot::{Expectations, ExpectedCreate, OwnWrite, Selector},
 };
@@ -439,9 +440,15 @@ fn d_5_nothing_but_the_snapshot_matters_and_stopping_gives_no_plan() {
         nodewise_planner::plan(&snapshot.clone()),
         "D-5"
     );
-    assert_eq!(nodewise_planner::plan_until(&snapshot, &|| true), None);
+    assert_eq!(
+        nodewise_planner::plan_until(&snapshot, &mut Memory::default(), &|| true),
+        None
+    );
     assert_eq!(nodewise_planner::explain_until(&snapshot, None, &|| true), None);
     let asked = std::cell::Cell::new(0);
     let later = || asked.replace(asked.get() + 1) > 2;
-    assert_eq!(nodewise_planner::plan_until(&snapshot, &later), None);
+    assert_eq!(
+        nodewise_planner::plan_until(&snapshot, &mut Memory::default(), &later),
+        None
+    );
 }

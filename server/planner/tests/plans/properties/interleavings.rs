@@ -102,13 +102,13 @@ struct Budget {
 impl Budget {
     fn of(snapshot: &Snapshot, hash: &str) -> Self {
         let mut entries: BTreeMap<&str, Vec<&Pod>> = BTreeMap::new();
-        for node in snapshot.nodes.iter().flat_map(|bucket| bucket.iter()) {
+        for node in snapshot.nodes() {
             if node.taints.iter().all(|taint| taint.effect == TaintEffect::Other) {
                 entries.insert(&node.name, vec![]);
             }
         }
         let desired = entries.len();
-        for pod in snapshot.pods.iter().flat_map(|bucket| bucket.iter()) {
+        for pod in snapshot.pods() {
             if !(pod.deleting && pod.phase.is_terminal()) {
                 entries
                     .entry(pod.target.node().expect("every pod has a node"))
@@ -179,12 +179,7 @@ fn holds_budgets(snapshot: &Snapshot, plan: &Plan) -> Result<(), TestCaseError> 
         "D-45: maxUnavailable plays no part"
     );
 
-    let pods: BTreeMap<&str, &Pod> = snapshot
-        .pods
-        .iter()
-        .flat_map(|bucket| bucket.iter())
-        .map(|pod| (pod.uid.as_str(), pod))
-        .collect();
+    let pods: BTreeMap<&str, &Pod> = snapshot.pods().map(|pod| (pod.uid.as_str(), pod)).collect();
     let deleted: Vec<&str> = actions(plan, PhaseKind::Deletes)
         .into_iter()
         .filter_map(|action| match &action.kind {

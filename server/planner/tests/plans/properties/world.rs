@@ -1,12 +1,12 @@
 //! A cluster whose caches lag, whose writes fail and whose pods come and go.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::collections::VecDeque;
 
 use jiff::SignedDuration;
 use nodewise_planner::{
     plan::{ActionKind, Plan},
     report::{OutcomeResult, fold},
-    snapshot::{OwnWrite, Pod, PodPhase, Snapshot, TaintEffect},
+    snapshot::{Bucket, OwnWrite, Pod, PodPhase, Snapshot, TaintEffect},
 };
 
 use crate::support::{Cluster, node, taint};
@@ -72,7 +72,7 @@ impl World {
     /// What the executor asks.
     pub(super) fn snapshot(&self) -> Snapshot {
         let mut snapshot = self.live.snapshot();
-        snapshot.pods = vec![Arc::from(self.cache.clone())];
+        snapshot.buckets = Bucket::divide(self.live.nodes.clone(), self.cache.clone(), 1, |_| 0);
         if self.gate && self.wrote {
             let (written, observed) = ("2".to_owned(), "1".to_owned());
             snapshot.own_writes.push(OwnWrite {

@@ -2,15 +2,13 @@
 
 pub(crate) mod apply;
 
-use std::sync::Arc;
-
 use jiff::{SignedDuration, Timestamp};
 use nodewise_planner::{
     json::Json,
     plan::{Action, ActionKind, PhaseKind, Plan, Reason},
     snapshot::{
-        ControllerRef, DaemonSet, IntOrString, Labels, Node, Options, Pod, PodPhase, Revision, RollingUpdate,
-        Scheduling, Selector, Snapshot, State, Status, Taint, TaintEffect, Target, Toleration,
+        Bucket, ControllerRef, DaemonSet, IntOrString, Labels, Node, Options, Pod, PodPhase, Revision,
+        RollingUpdate, Scheduling, Selector, Snapshot, State, Status, Taint, TaintEffect, Target, Toleration,
         UpdateStrategy,
     },
 };
@@ -233,8 +231,7 @@ impl Cluster {
             now: self.now,
             daemon_set: self.ds.clone(),
             revisions: self.revisions.clone(),
-            nodes: vec![Arc::from(self.nodes.clone())],
-            pods: vec![Arc::from(self.pods.clone())],
+            buckets: Bucket::divide(self.nodes.clone(), self.pods.clone(), 1, |_| 0),
             state: self.state.clone(),
             own_writes: vec![],
             options: self.options.clone(),

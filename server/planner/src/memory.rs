@@ -1,0 +1,219 @@
+//! What earlier plans found out, to be used again as far as it still holds.
+//!
+//! Nothing here is trusted by age or by name: each finding lies beside everything that it was derived from, and is used only
+//! where that is equal. So a plan with a memory, whatever it remembers, is the plan without one; it only costs what has
+//! changed.
+
+use std::{mem::size_of, ops::AddAssign};
+
+use crate::{
+    eligibility::{Eligibility, Fit},
+    identities::Identities,
+    manifest,
+    patience::Patience,
+    pods::Judge,
+    revisions::Resolution,
+    sketch::{Detail, Sketch},
+    snapshot::{Bucket, Digest, Scheduling, Selector, Snapshot},
+};
+
+/// What plans for one workload found out.
+#[derive(Debug, Default)]
+pub struct Memory {
+    /// The pods of the last snapshot, by name and by uid.
+    pub(crate) identities: Option<Identities>,
+    constraints: Option<Constraints>,
+    view: Option<View>,
+    buckets: Vec<Known>,
+    tally: Tally,
+}
+
+/// How much of a plan was remembered, in buckets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Buckets whose nodes were not evaluated.
+    pub fits_recalled: u64,
+    /// Buckets whose nodes were evaluated.
+    pub fits_made: u64,
+    /// Buckets that were not walked.
+    pub sketches_recalled: u64,
+    /// Buckets that were walked.
+    pub sketches_made: u64,
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.fits_recalled += other.fits_recalled;
+        self.fits_made += other.fits_made;
+        self.sketches_recalled += other.sketches_recalled;
+        self.sketches_made += other.sketches_made;
+    }
+}
+
+/// What decides which nodes a workload may run on.
+#[derive(Debug, PartialEq)]
+struct Constraints {
+    scheduling: Scheduling,
+    comparison_operators: bool,
+}
+
+/// What else a sketch depends on.
+#[derive(Debug, PartialEq)]
+struct View {
+    name: String,
+    uid: String,
+    deleting: bool,
+    selector: Option<Selector>,
+    current_hash: String,
+    generation: Option<i64>,
+    min_ready_seconds: i32,
+}
+
+impl View {
+    fn of(snapshot: &Snapshot, resolution: &Resolution<'_>) -> Self {
+        let ds = &snapshot.daemon_set;
+        Self {
+            name: ds.name.clone(),
+            uid: ds.uid.clone(),
+            deleting: ds.deleting,
+            selector: ds.selector.clone(),
+            current_hash: resolution.current_hash.clone(),
+            generation: manifest::template_generation(ds),
+            min_ready_seconds: ds.min_ready_seconds,
+        }
+    }
+}
+
+/// What is known of one bucket.
+#[derive(Debug, Default)]
+struct Known {
+    fits: Option<Remembered<Digest, Box<[Fit]>>>,
+    sketch: Option<Remembered<[Digest; 2], Sketch>>,
+}
+
+/// A finding, and the digests of what it was found in; without these it is found anew each time.
+#[derive(Debug)]
+struct Remembered<K, T> {
+    of: Option<K>,
+    finding: T,
+}
+
+impl Memory {
+    /// The names and uids of the pods of a snapshot, brought up to date. An error names pods that share one.
+    pub fn identify(&mut self, buckets: &[Bucket]) -> Result<(), Vec<crate::identities::Twice>> {
+        let identities = self.identities.get_or_insert_default();
+        if identities.take_up(buckets).is_ok() {
+            return Ok(());
+        }
+        // Which of two is the second depends on what was known before; told is what anybody would find.
+        let mut fresh = Identities::default();
+        let result = fresh.take_up(buckets);
+        self.identities = Some(fresh);
+        result
+    }
+
+    /// How much the last plan could use.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    /// Bytes of memory that it takes, about.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let buckets = self.buckets.iter().map(|known| {
+            let fits = known.fits.as_ref().map_or(0, |fits| size_of_val(&*fits.finding));
+            let sketch = known.sketch.as_ref().map_or(0, |sketch| sketch.finding.bytes());
+            size_of::<Known>() + fits + sketch
+        });
+        let identities = self.identities.as_ref().map_or(0, Identities::bytes);
+        size_of::<Self>() + buckets.sum::<usize>() + identities
+    }
+
+    /// Forgets what does not hold for this workload as it is now.
+    fn prepare(&mut self, snapshot: &Snapshot, resolution: &Resolution<'_>, detail: Detail) {
+        let constraints = Constraints {
+            scheduling: snapshot.daemon_set.scheduling.clone(),
+            comparison_operators: snapshot.options.toleration_comparison_operators,
+        };
+        self.tally = Tally::default();
+        self.buckets.resize_with(snapshot.buckets.len(), Known::default);
+        let same_fits = self.constraints.as_ref() == Some(&constraints);
+        // Relabels and what is noted beyond need are of one plan.
+        let repeatable = resolution.relabelled.is_empty() && detail == Detail::Notable;
+        let view = repeatable.then(|| View::of(snapshot, resolution));
+        let same_view = view.is_some() && self.view == view;
+        for known in &mut self.buckets {
+            if !same_fits {
+                known.fits = None;
+            }
+            if !(same_fits && same_view) {
+                known.sketch = None;
+            }
+        }
+        (self.constraints, self.view) = (Some(constraints), view);
+    }
+
+    /// Hands each bucket with its sketch to `use_it`.
+    pub(crate) fn sketches<'a>(
+        &mut self,
+        snapshot: &'a Snapshot,
+        (resolution, eligibility, judge): (&Resolution<'_>, &Eligibility, &Judge<'_>),
+        detail: Detail,
+        patience: Patience<'_>,
+        mut use_it: impl FnMut(&'a Bucket, &Sketch),
+    ) -> Option<()> {
+        self.prepare(snapshot, resolution, detail);
+        for (bucket, known) in snapshot.buckets.iter().zip(&mut self.buckets) {
+            let Known { fits, sketch } = known;
+            let of = bucket
+                .nodes
+                .digest()
+                .zip(bucket.pods.digest())
+                .map(|(nodes, pods)| [*nodes, *pods]);
+            if !is_of(sketch.as_ref(), of.as_ref())
+                || sketch.as_ref().is_some_and(|known| !known.finding.holds(judge))
+            {
+                let fits = known_fits(fits, bucket, eligibility, patience, &mut self.tally)?;
+                let ds = &snapshot.daemon_set;
+                let finding = Sketch::of(bucket, fits, ds, judge, detail, patience)?;
+                *sketch = Some(Remembered { of, finding });
+                self.tally.sketches_made += 1;
+            } else {
+                self.tally.sketches_recalled += 1;
+            }
+            if let Some(sketch) = sketch {
+                use_it(bucket, &sketch.finding);
+            }
+        }
+        Some(())
+    }
+}
+
+fn is_of<K: PartialEq, T>(known: Option<&Remembered<K, T>>, of: Option<&K>) -> bool {
+    of.is_some() && known.is_some_and(|known| known.of.as_ref() == of)
+}
+
+fn known_fits<'k>(
+    known: &'k mut Option<Remembered<Digest, Box<[Fit]>>>,
+    bucket: &Bucket,
+    eligibility: &Eligibility,
+    patience: Patience<'_>,
+    tally: &mut Tally,
+) -> Option<&'k [Fit]> {
+    let of = bucket.nodes.digest().copied();
+    if is_of(known.as_ref(), of.as_ref()) {
+        tally.fits_recalled += 1;
+    } else {
+        let nodes = bucket.nodes.iter().enumerate();
+        let finding = nodes
+            .map(|(index, node)| {
+                patience.tick(index)?;
+                Some(eligibility.evaluate(node))
+            })
+            .collect::<Option<_>>()?;
+        *known = Some(Remembered { of, finding });
+        tally.fits_made += 1;
+    }
+    known.as_ref().map(|known| &*known.finding)
+}
