@@ -1,5 +1,5 @@
 //! What the service told the executor to hold for each workload: creates and deletes that no watch has shown yet, failed-pod
-//! back-off and pod name collisions.
+//! back-off, pod name collisions and how far the slow start has come.
 //!
 //! The service decides what an outstanding expectation means; this only shrinks expectations as watches show what was
 //! expected. Everything lives in memory and starts empty (M-15).
@@ -149,6 +149,7 @@ struct Held {
     expectations: Expectations,
     failed_pod_backoffs: Vec<v1::FailedPodBackoff>,
     pod_name_collisions: Vec<v1::PodNameCollision>,
+    slow_start: Option<v1::SlowStart>,
 }
 
 /// How the pods of a workload look now, for expectations that are met already when they are set.
@@ -183,6 +184,7 @@ impl Holdings {
                 expectations: held.expectations.set_at.map(|_| (&held.expectations).into()),
                 failed_pod_backoffs: held.failed_pod_backoffs.clone(),
                 pod_name_collisions: held.pod_name_collisions.clone(),
+                slow_start: held.slow_start.clone(),
             })
     }
 
@@ -225,6 +227,7 @@ impl Holdings {
             expectations,
             failed_pod_backoffs: planned.failed_pod_backoffs,
             pod_name_collisions: planned.pod_name_collisions,
+            slow_start: planned.slow_start,
         };
         self.held.insert(key.clone(), held);
     }
@@ -245,6 +248,7 @@ impl Holdings {
             .retain(&settled.expectations.unwrap_or_default().into());
         held.failed_pod_backoffs = settled.failed_pod_backoffs;
         held.pod_name_collisions = settled.pod_name_collisions;
+        held.slow_start = settled.slow_start;
     }
 
     /// A watch showed a new pod of the workload.
@@ -338,6 +342,10 @@ mod tests {
             node_name: "n8".into(),
             count: 2,
         }];
+        planned.slow_start = Some(v1::SlowStart {
+            size: 8,
+            ..Default::default()
+        });
         let (mut holdings, key, _) = holding(DeletionRule::ByUid, planned.clone());
         assert_eq!(holdings.get(&key, "d1"), planned);
         assert_eq!(holdings.outstanding(&key), (3, 1));
@@ -447,8 +455,13 @@ mod tests {
             node_name: "n2".into(),
             count: 1,
         }];
+        settled.slow_start = Some(v1::SlowStart {
+            size: 16,
+            ..Default::default()
+        });
         holdings.settle(&key, &uid, settled.clone());
         let held = holdings.get(&key, "d1");
+        assert_eq!(held.slow_start, settled.slow_start);
         assert_eq!(held.expectations, state(&[("", "n3")], &["u2"]).expectations);
         assert_eq!(held.pod_name_collisions, settled.pod_name_collisions);
         holdings.settle(&key, &Arc::from("d2"), v1::ReconcileState::default());

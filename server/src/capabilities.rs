@@ -78,5 +78,8 @@ fn description(deviation: Deviation) -> &'static str {
             "No status write when nothing would change, also while expectations are pending (Q-21)."
         }
         Deviation::StatusWithUid => "A status is written only to the workload that was planned for.",
+        Deviation::SlowStartAcrossPlans => {
+            "The slow start of creates goes on from plan to plan, and creates are planned while earlier ones are not seen yet."
+        }
     }
 }

@@ -672,6 +672,36 @@ fn the_state_names_its_fields() {
 }
 
 #[test]
+fn a_slow_start_names_its_fields() {
+    let starting = |change: fn(&mut v1::SlowStart)| {
+        let mut slow_start = v1::SlowStart {
+            size: 1,
+            revision_hash: "h".to_owned(),
+            last: moment(NOW),
+        };
+        change(&mut slow_start);
+        with_state(v1::ReconcileState {
+            slow_start: Some(slow_start),
+            ..Default::default()
+        })
+    };
+    check(vec![
+        (
+            starting(|s| s.size = 0),
+            "snapshot.state.slow_start.size: is required; 1 is the beginning",
+        ),
+        (
+            starting(|s| s.last = None),
+            "snapshot.state.slow_start.last: is required",
+        ),
+        (
+            starting(|s| s.revision_hash = "h".repeat(254)),
+            "snapshot.state.slow_start.revision_hash: ",
+        ),
+    ]);
+}
+
+#[test]
 fn options_name_their_fields() {
     let burst = i32::from(v1::Deviation::DeleteWithUid);
     check(vec![

@@ -473,4 +473,15 @@ fn what_is_held_between_plans() {
     assert_ne!(named(&collided), named(&usual));
     let held = collided.state.unwrap().pod_name_collisions;
     assert_eq!(held.iter().map(|held| held.count).collect::<Vec<_>>(), [1]);
+
+    let mut begun = usual.state.clone().unwrap().slow_start.expect("pods are created");
+    assert_eq!((begun.size, begun.last), (1, moment(NOW)));
+    begun.size = 2;
+    let going_on = asked(&|snapshot| {
+        snapshot.state = Some(v1::ReconcileState {
+            slow_start: Some(begun.clone()),
+            ..Default::default()
+        });
+    });
+    assert_eq!(going_on.state.unwrap().slow_start, Some(begun));
 }

@@ -220,10 +220,14 @@ pub struct ReconcileState {
     /// Nodes for which derived pod names were found taken, in the snapshot or by a pod that is not the workload's.
     #[prost(message, repeated, tag = "3")]
     pub pod_name_collisions: ::prost::alloc::vec::Vec<PodNameCollision>,
+    /// How far the slow start of pod creates has come. Not set: at its beginning.
+    #[prost(message, optional, tag = "4")]
+    pub slow_start: ::core::option::Option<SlowStart>,
 }
 /// Expectations are the creates and deletes of one plan that the executor has not yet observed.
 ///
-/// While any is outstanding and younger than five minutes, the service plans status only. The executor removes a create
+/// While any is outstanding and younger than five minutes, the service plans status only, or, with the SLOW_START_ACROSS_PLANS
+/// deviation and when only creates of named pods are, creates for nodes that have no pod and are not among them. The executor removes a create
 /// when its watch shows that pod (or the call failed), and a delete when its watch shows that pod gone or being deleted
 /// (or the call failed).
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -248,6 +252,20 @@ pub struct ExpectedCreate {
     /// The node that the pod is for.
     #[prost(string, tag = "2")]
     pub node_name: ::prost::alloc::string::String,
+}
+/// SlowStart is how many creates may go out at once. It grows by each create that succeeded, begins again at 1 after one
+/// that failed, with another revision, and when there was no create for 30 seconds, and is never more than the burst.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SlowStart {
+    /// The size of the next batch of creates.
+    #[prost(uint32, tag = "1")]
+    pub size: u32,
+    /// The hash label of the revision whose pods were created.
+    #[prost(string, tag = "2")]
+    pub revision_hash: ::prost::alloc::string::String,
+    /// The clock of the last plan that created any.
+    #[prost(message, optional, tag = "3")]
+    pub last: ::core::option::Option<::pbjson_types::Timestamp>,
 }
 /// FailedPodBackoff delays the deletion of failed pods on one node.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -522,6 +540,8 @@ pub enum Deviation {
     SkipEqualStatusWrites = 15,
     /// A status is written only to the workload that was planned for, never to one that replaced it under its name.
     StatusWithUid = 16,
+    /// The slow start of creates goes on from plan to plan, and creates are planned while earlier ones are not seen yet.
+    SlowStartAcrossPlans = 17,
 }
 impl Deviation {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -551,6 +571,7 @@ impl Deviation {
             }
             Self::SkipEqualStatusWrites => "DEVIATION_SKIP_EQUAL_STATUS_WRITES",
             Self::StatusWithUid => "DEVIATION_STATUS_WITH_UID",
+            Self::SlowStartAcrossPlans => "DEVIATION_SLOW_START_ACROSS_PLANS",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -579,6 +600,7 @@ impl Deviation {
             }
             "DEVIATION_SKIP_EQUAL_STATUS_WRITES" => Some(Self::SkipEqualStatusWrites),
             "DEVIATION_STATUS_WITH_UID" => Some(Self::StatusWithUid),
+            "DEVIATION_SLOW_START_ACROSS_PLANS" => Some(Self::SlowStartAcrossPlans),
             _ => None,
         }
     }

@@ -2016,6 +2016,7 @@ impl serde::Serialize for Deviation {
             Self::LowerOnNamespaceTerminating => "DEVIATION_LOWER_ON_NAMESPACE_TERMINATING",
             Self::SkipEqualStatusWrites => "DEVIATION_SKIP_EQUAL_STATUS_WRITES",
             Self::StatusWithUid => "DEVIATION_STATUS_WITH_UID",
+            Self::SlowStartAcrossPlans => "DEVIATION_SLOW_START_ACROSS_PLANS",
         };
         serializer.serialize_str(variant)
     }
@@ -2044,6 +2045,7 @@ impl<'de> serde::Deserialize<'de> for Deviation {
             "DEVIATION_LOWER_ON_NAMESPACE_TERMINATING",
             "DEVIATION_SKIP_EQUAL_STATUS_WRITES",
             "DEVIATION_STATUS_WITH_UID",
+            "DEVIATION_SLOW_START_ACROSS_PLANS",
         ];
 
         struct GeneratedVisitor;
@@ -2101,6 +2103,7 @@ impl<'de> serde::Deserialize<'de> for Deviation {
                     "DEVIATION_LOWER_ON_NAMESPACE_TERMINATING" => Ok(Deviation::LowerOnNamespaceTerminating),
                     "DEVIATION_SKIP_EQUAL_STATUS_WRITES" => Ok(Deviation::SkipEqualStatusWrites),
                     "DEVIATION_STATUS_WITH_UID" => Ok(Deviation::StatusWithUid),
+                    "DEVIATION_SLOW_START_ACROSS_PLANS" => Ok(Deviation::SlowStartAcrossPlans),
                     _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
                 }
             }
@@ -6954,6 +6957,9 @@ impl serde::Serialize for ReconcileState {
         if !self.pod_name_collisions.is_empty() {
             len += 1;
         }
+        if self.slow_start.is_some() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.ReconcileState", len)?;
         if let Some(v) = self.expectations.as_ref() {
             struct_ser.serialize_field("expectations", v)?;
@@ -6963,6 +6969,9 @@ impl serde::Serialize for ReconcileState {
         }
         if !self.pod_name_collisions.is_empty() {
             struct_ser.serialize_field("podNameCollisions", &self.pod_name_collisions)?;
+        }
+        if let Some(v) = self.slow_start.as_ref() {
+            struct_ser.serialize_field("slowStart", v)?;
         }
         struct_ser.end()
     }
@@ -6979,6 +6988,8 @@ impl<'de> serde::Deserialize<'de> for ReconcileState {
             "failedPodBackoffs",
             "pod_name_collisions",
             "podNameCollisions",
+            "slow_start",
+            "slowStart",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -6986,6 +6997,7 @@ impl<'de> serde::Deserialize<'de> for ReconcileState {
             Expectations,
             FailedPodBackoffs,
             PodNameCollisions,
+            SlowStart,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -7010,6 +7022,7 @@ impl<'de> serde::Deserialize<'de> for ReconcileState {
                             "expectations" => Ok(GeneratedField::Expectations),
                             "failedPodBackoffs" | "failed_pod_backoffs" => Ok(GeneratedField::FailedPodBackoffs),
                             "podNameCollisions" | "pod_name_collisions" => Ok(GeneratedField::PodNameCollisions),
+                            "slowStart" | "slow_start" => Ok(GeneratedField::SlowStart),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -7032,6 +7045,7 @@ impl<'de> serde::Deserialize<'de> for ReconcileState {
                 let mut expectations__ = None;
                 let mut failed_pod_backoffs__ = None;
                 let mut pod_name_collisions__ = None;
+                let mut slow_start__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Expectations => {
@@ -7052,12 +7066,19 @@ impl<'de> serde::Deserialize<'de> for ReconcileState {
                             }
                             pod_name_collisions__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::SlowStart => {
+                            if slow_start__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("slowStart"));
+                            }
+                            slow_start__ = map_.next_value()?;
+                        }
                     }
                 }
                 Ok(ReconcileState {
                     expectations: expectations__,
                     failed_pod_backoffs: failed_pod_backoffs__.unwrap_or_default(),
                     pod_name_collisions: pod_name_collisions__.unwrap_or_default(),
+                    slow_start: slow_start__,
                 })
             }
         }
@@ -8263,6 +8284,134 @@ impl<'de> serde::Deserialize<'de> for Rule {
             }
         }
         deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for SlowStart {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.size != 0 {
+            len += 1;
+        }
+        if !self.revision_hash.is_empty() {
+            len += 1;
+        }
+        if self.last.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.SlowStart", len)?;
+        if self.size != 0 {
+            struct_ser.serialize_field("size", &self.size)?;
+        }
+        if !self.revision_hash.is_empty() {
+            struct_ser.serialize_field("revisionHash", &self.revision_hash)?;
+        }
+        if let Some(v) = self.last.as_ref() {
+            struct_ser.serialize_field("last", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for SlowStart {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "size",
+            "revision_hash",
+            "revisionHash",
+            "last",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Size,
+            RevisionHash,
+            Last,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "size" => Ok(GeneratedField::Size),
+                            "revisionHash" | "revision_hash" => Ok(GeneratedField::RevisionHash),
+                            "last" => Ok(GeneratedField::Last),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = SlowStart;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.SlowStart")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<SlowStart, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut size__ = None;
+                let mut revision_hash__ = None;
+                let mut last__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Size => {
+                            if size__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("size"));
+                            }
+                            size__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::RevisionHash => {
+                            if revision_hash__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("revisionHash"));
+                            }
+                            revision_hash__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Last => {
+                            if last__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("last"));
+                            }
+                            last__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(SlowStart {
+                    size: size__.unwrap_or_default(),
+                    revision_hash: revision_hash__.unwrap_or_default(),
+                    last: last__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.SlowStart", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for Snapshot {

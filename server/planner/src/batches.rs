@@ -2,10 +2,11 @@
 
 use crate::plan::{Action, Batch};
 
-/// Creates in batches of 1, 2, 4, …: what is wrong with one pod is wrong with all, and is better learned from one.
-pub(crate) fn slow_start(actions: Vec<Action>) -> Vec<Batch> {
+/// Creates in batches of 1, 2, 4, … from a first size on: what is wrong with one pod is wrong with all, and is better learned
+/// from few.
+pub(crate) fn slow_start(actions: Vec<Action>, first: u32) -> Vec<Batch> {
     let mut rest = actions.into_iter();
-    let mut size = 1_usize;
+    let mut size = usize::try_from(first).unwrap_or(usize::MAX);
     std::iter::from_fn(|| {
         let actions: Vec<_> = rest.by_ref().take(size).collect();
         size = size.saturating_mul(2);

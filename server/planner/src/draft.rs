@@ -9,8 +9,9 @@ use crate::{
     manifest,
     moves::{self, Delete, Moves, Naming},
     placement,
-    plan::{Batch, Phase, PhaseKind, Plan, PodManifest, Reason, Rollout, Verdict},
+    plan::{Action, Batch, Phase, PhaseKind, Plan, PodManifest, Reason, Rollout, Verdict},
     pods::OwnPod,
+    ramp,
     requeue::Timers,
     revisions,
     rollout::{self, Step},
@@ -69,8 +70,30 @@ impl<'d, 'a> Draft<'d, 'a> {
     pub(crate) fn status_only(mut self, left: Duration) -> Plan {
         self.timers.expectations(left);
         self.state.failed_pod_backoffs = Backoffs::of(self.snapshot).into_entries();
+        self.slow_start(Vec::new());
         let status = self.write_status(self.snapshot.daemon_set.status.observed_generation);
         self.finish(Verdict::StatusOnly, status)
+    }
+
+    /// Creates have not been seen, and these nodes are waiting for them, for so long at most: others may get their pods
+    /// meanwhile. Upstream would write the status only.
+    pub(crate) fn ahead(mut self, left: Duration, unseen: &BTreeSet<&str>) -> Plan {
+        let backoffs = Backoffs::of(self.snapshot);
+        let surge = rollout::allows_surge(&self.snapshot.daemon_set);
+        let placement = placement::place(&self.survey.picture, &backoffs, surge, &self.snapshot.options);
+        let moves = ramp::ahead(placement.moves, &self.survey.picture, unseen);
+        if moves.is_empty() {
+            return self.status_only(left);
+        }
+        self.timers.expectations(left);
+        self.deviations.insert(Deviation::SlowStartAcrossPlans);
+        let before = self.snapshot.state.expectations.clone();
+        self.carry_out(moves, backoffs);
+        if let (Some(expected), Some(before)) = (&mut self.state.expectations, before) {
+            expected.creates.extend(before.creates);
+        }
+        let status = self.write_status(self.snapshot.daemon_set.status.observed_generation);
+        self.finish(Verdict::Apply, status)
     }
 
     /// Steps 8 to 11 of D-71: placement, rolling update, clean-up, status.
@@ -139,8 +162,22 @@ impl<'d, 'a> Draft<'d, 'a> {
         if !creates.is_empty() {
             self.pod_manifest = Some(manifest::pod_manifest(&snapshot.daemon_set, hash, options));
         }
-        self.phase(PhaseKind::Creates, batches::slow_start(creates));
+        self.slow_start(creates);
         self.phase(PhaseKind::Deletes, batches::at_once(deletes));
+    }
+
+    /// Puts creates into batches, and holds how far that has come.
+    fn slow_start(&mut self, creates: Vec<Action>) {
+        let (snapshot, hash) = (self.snapshot, &self.survey.resolution.current_hash);
+        let first = (!creates.is_empty()).then(|| ramp::first_batch(snapshot, hash));
+        self.state.slow_start = ramp::held(snapshot, hash, first);
+        if creates.len() > 1 && first.is_some_and(|first| first > 1) {
+            self.deviations.insert(Deviation::SlowStartAcrossPlans);
+        }
+        self.phase(
+            PhaseKind::Creates,
+            batches::slow_start(creates, first.unwrap_or(1)),
+        );
     }
 
     /// Events and back-off of the failed and succeeded pods among the deletes. Upstream decides these before it cuts the

@@ -4,7 +4,7 @@
 
 use std::{
     hash::{BuildHasher as _, RandomState},
-    mem::size_of,
+    mem::size_of_val,
 };
 
 use hashbrown::{HashTable, hash_table::Entry as Slot};
@@ -152,19 +152,133 @@ impl Identities {
 
     /// Bytes of memory that it takes, about.
     pub(crate) fn bytes(&self) -> usize {
-        // A table has a byte of control for each place.
-        let tables = self
-            .tables
-            .iter()
-            .map(|table| table.capacity() * (size_of::<Entry>() + 1));
-        let hashes = self
-            .buckets
-            .iter()
-            .map(|known| known.hashes.capacity() * size_of::<[u64; 2]>());
-        tables.sum::<usize>() + hashes.sum::<usize>() + self.buckets.capacity() * size_of::<Known>()
+        let tables = self.tables.iter().map(HashTable::allocation_size);
+        let hashes = self.buckets.iter().map(|known| size_of_val(&*known.hashes));
+        tables.chain(hashes).chain([size_of_val(&*self.buckets)]).sum()
     }
 }
 
 fn at(buckets: &[Bucket], entry: Entry) -> &Pod {
     &buckets[entry.bucket as usize].pods[entry.pod as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        fixtures::{daemon_set, pod},
+        snapshot::List,
+    };
+
+    /// A bucket of pods of these names; `digest` 0 stands for none.
+    fn bucket(digest: u8, names: &[&str]) -> Bucket {
+        let pods = names
+            .iter()
+            .map(|name| pod(&daemon_set(), name, "n", "h"))
+            .collect();
+        Bucket {
+            pods: match digest {
+                0 => List::new(pods),
+                digest => List::known_by(pods, [digest; 32]),
+            },
+            ..Bucket::default()
+        }
+    }
+
+    fn taken(identities: &Identities, buckets: &[Bucket]) -> String {
+        let names = ["a", "b", "c", "d", "e"];
+        names
+            .into_iter()
+            .filter(|name| identities.is_taken(name, buckets))
+            .collect()
+    }
+
+    #[test]
+    fn follows_the_buckets_from_snapshot_to_snapshot() {
+        let mut identities = Identities::default();
+        // (what, buckets, names that are taken)
+        let table = [
+            (
+                "the first",
+                vec![bucket(1, &["a", "b"]), bucket(2, &["c"])],
+                "abc",
+            ),
+            (
+                "one changes",
+                vec![bucket(3, &["b", "d"]), bucket(2, &["c"])],
+                "bcd",
+            ),
+            (
+                "a pod moves",
+                vec![bucket(4, &["c"]), bucket(5, &["b", "d"])],
+                "bcd",
+            ),
+            ("and back", vec![bucket(3, &["b", "d"]), bucket(2, &["c"])], "bcd"),
+            (
+                "without a digest",
+                vec![bucket(0, &["e"]), bucket(2, &["c"])],
+                "ce",
+            ),
+            ("again without", vec![bucket(0, &["a"]), bucket(2, &["c"])], "ac"),
+            ("all in one", vec![bucket(2, &["c"])], "c"),
+            ("none", vec![], ""),
+        ];
+        for (what, buckets, names) in table {
+            assert_eq!(identities.take_up(&buckets), Ok(()), "{what}");
+            assert_eq!(taken(&identities, &buckets), names, "{what}");
+        }
+    }
+
+    #[test]
+    fn what_is_known_by_its_digest_is_not_looked_at_again() {
+        let mut identities = Identities::default();
+        assert_eq!(
+            identities.take_up(&[bucket(1, &["a"]), bucket(2, &["b"])]),
+            Ok(())
+        );
+        // A lie, to see who looks.
+        let other = [bucket(1, &["a"]), bucket(2, &["a"])];
+        assert_eq!(identities.take_up(&other), Ok(()));
+    }
+
+    #[test]
+    fn tells_who_shares_what() {
+        let named = |name: &str, uid: &str| Pod {
+            uid: uid.to_owned(),
+            ..pod(&daemon_set(), name, "n", "h")
+        };
+        let of = |pods: &[Pod]| Bucket {
+            pods: List::new(pods.to_vec()),
+            ..Bucket::default()
+        };
+        let twice = |bucket, pod, what| Twice { bucket, pod, what };
+        let table = [
+            (vec![of(&[named("a", "1")]), of(&[named("b", "2")])], vec![]),
+            (
+                vec![of(&[named("a", "1")]), of(&[named("0", "2"), named("a", "3")])],
+                vec![twice(1, 1, Identity::Name)],
+            ),
+            (
+                vec![of(&[named("a", "1"), named("b", "1")])],
+                vec![twice(0, 1, Identity::Uid)],
+            ),
+            (
+                vec![of(&[named("a", "1")]), of(&[named("a", "1")])],
+                vec![twice(1, 0, Identity::Name), twice(1, 0, Identity::Uid)],
+            ),
+        ];
+        for (buckets, expected) in table {
+            let result = Identities::default().take_up(&buckets);
+            assert_eq!(result.err().unwrap_or_default(), expected);
+        }
+    }
+
+    #[test]
+    fn takes_some_bytes_for_each_pod() {
+        let names: Vec<String> = (0..1_000).map(|index| format!("pod-{index}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let bytes = Identities::of(&[bucket(1, &names)]).bytes();
+        assert!((48_000..96_000).contains(&bytes), "{bytes}");
+        assert_eq!(Identities::default().bytes(), 0);
+    }
 }

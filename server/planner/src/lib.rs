@@ -26,6 +26,7 @@ mod picture;
 mod placement;
 pub mod plan;
 mod pods;
+mod ramp;
 pub mod report;
 mod requeue;
 mod revisions;

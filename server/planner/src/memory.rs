@@ -4,7 +4,7 @@
 //! where that is equal. So a plan with a memory, whatever it remembers, is the plan without one; it only costs what has
 //! changed.
 
-use std::{mem::size_of, ops::AddAssign};
+use std::{mem::size_of_val, ops::AddAssign};
 
 use crate::{
     eligibility::{Eligibility, Fit},
@@ -121,13 +121,15 @@ impl Memory {
     /// Bytes of memory that it takes, about.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let buckets = self.buckets.iter().map(|known| {
-            let fits = known.fits.as_ref().map_or(0, |fits| size_of_val(&*fits.finding));
-            let sketch = known.sketch.as_ref().map_or(0, |sketch| sketch.finding.bytes());
-            size_of::<Known>() + fits + sketch
-        });
-        let identities = self.identities.as_ref().map_or(0, Identities::bytes);
-        size_of::<Self>() + buckets.sum::<usize>() + identities
+        let fits = self.buckets.iter().flat_map(|known| &known.fits);
+        let sketches = self.buckets.iter().flat_map(|known| &known.sketch);
+        let identities = self.identities.iter().map(Identities::bytes);
+        [size_of_val(self), size_of_val(&*self.buckets)]
+            .into_iter()
+            .chain(fits.map(|fits| size_of_val(&*fits.finding)))
+            .chain(sketches.map(|sketch| sketch.finding.bytes()))
+            .chain(identities)
+            .sum()
     }
 
     /// Forgets what does not hold for this workload as it is now.
@@ -216,4 +218,22 @@ fn known_fits<'k>(
         tally.fits_made += 1;
     }
     known.as_ref().map(|known| &*known.finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tallies_add_up() {
+        let tally = |[fits_recalled, fits_made, sketches_recalled, sketches_made]: [u64; 4]| Tally {
+            fits_recalled,
+            fits_made,
+            sketches_recalled,
+            sketches_made,
+        };
+        let mut sum = tally([1, 2, 3, 4]);
+        sum += tally([10, 20, 30, 40]);
+        assert_eq!(sum, tally([11, 22, 33, 44]));
+    }
 }

@@ -5,8 +5,8 @@ use std::{
     time::Duration,
 };
 
-use crate::patience::Patience;
 use crate::snapshot::{Deviation, Expectations, ExpectedCreate, Options, State};
+use crate::{patience::Patience, ramp};
 
 /// What became of one action.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,6 +104,9 @@ pub fn fold_until(
     }
     patience.check()?;
     count_collisions(&mut state.pod_name_collisions, taken);
+    state.slow_start = state
+        .slow_start
+        .and_then(|known| ramp::grown(known, outcomes, options));
     state.expectations = state
         .expectations
         .and_then(|pair| without(pair, &creates, &deletes));

@@ -124,10 +124,15 @@ impl Sketch {
 
     /// Bytes of memory that it takes.
     pub(crate) fn bytes(&self) -> usize {
-        size_of_val(self)
-            + self.spots.capacity() * size_of::<Spot>()
-            + self.pods.capacity() * size_of::<Seen>()
-            + (self.adopted.capacity() + self.released.capacity()) * size_of::<usize>()
+        [
+            size_of_val(self),
+            size_of_val(&*self.spots),
+            size_of_val(&*self.pods),
+            size_of_val(&*self.adopted),
+            size_of_val(&*self.released),
+        ]
+        .into_iter()
+        .sum()
     }
 }
 

@@ -126,11 +126,13 @@ pub enum Deviation {
     SkipEqualStatusWrites,
     /// Executor: a status is written only to the workload that was planned for.
     StatusWithUid,
+    /// The slow start goes on from plan to plan, and creates are planned while earlier ones are not seen yet.
+    SlowStartAcrossPlans,
 }
 
 impl Deviation {
     /// All, in the order of the protocol.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::IdempotentCreates,
         Self::ClearReplacedOwnWrites,
         Self::RelabelDuplicatesOnly,
@@ -147,6 +149,7 @@ impl Deviation {
         Self::LowerOnNamespaceTerminating,
         Self::SkipEqualStatusWrites,
         Self::StatusWithUid,
+        Self::SlowStartAcrossPlans,
     ];
 
     /// Whether the default profile has it on.
@@ -471,6 +474,19 @@ pub struct State {
     pub failed_pod_backoffs: Vec<FailedPodBackoff>,
     /// Nodes whose derived pod name was taken, with how often.
     pub pod_name_collisions: Vec<(String, u32)>,
+    /// How far the slow start of creates has come; `None` at its beginning.
+    pub slow_start: Option<SlowStart>,
+}
+
+/// How many creates may go out at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlowStart {
+    /// The size of the next batch; at least 1.
+    pub size: u32,
+    /// The hash of the revision whose pods were created.
+    pub revision_hash: String,
+    /// The clock of the last plan that created any.
+    pub last: Timestamp,
 }
 
 /// Creates and deletes started and not yet seen.

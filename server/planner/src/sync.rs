@@ -12,6 +12,7 @@ use crate::{
     picture::Picture,
     plan::{Action, ActionKind, EventType, Phase, PhaseKind, Plan, Reason, Verdict},
     pods::Judge,
+    ramp,
     revisions::{self, Halt, Resolution},
     selector,
     sketch::Detail,
@@ -36,9 +37,12 @@ pub(crate) fn plan(snapshot: &Snapshot, memory: &mut Memory, patience: Patience<
         return Some(halted(snapshot, &survey.resolution, halt));
     }
     let draft = Draft::new(snapshot, &survey, memory.identities.as_ref());
-    let pending = expectations::pending(snapshot.state.expectations.as_ref(), snapshot.now);
-    Some(match pending {
-        Some(left) => draft.status_only(left),
+    let expected = snapshot.state.expectations.as_ref();
+    Some(match expectations::pending(expected, snapshot.now) {
+        Some(left) => match expected.and_then(|expected| ramp::unseen(expected, &snapshot.options)) {
+            Some(unseen) => draft.ahead(left, &unseen),
+            None => draft.status_only(left),
+        },
         None => draft.in_full(),
     })
 }

@@ -97,5 +97,6 @@ pub(crate) fn to_message(deviation: Deviation) -> v1::Deviation {
         Deviation::LowerOnNamespaceTerminating => v1::Deviation::LowerOnNamespaceTerminating,
         Deviation::SkipEqualStatusWrites => v1::Deviation::SkipEqualStatusWrites,
         Deviation::StatusWithUid => v1::Deviation::StatusWithUid,
+        Deviation::SlowStartAcrossPlans => v1::Deviation::SlowStartAcrossPlans,
     }
 }

@@ -2,7 +2,9 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use nodewise_planner::snapshot::{Expectations, ExpectedCreate, FailedPodBackoff, OwnWrite, State};
+use nodewise_planner::snapshot::{
+    Expectations, ExpectedCreate, FailedPodBackoff, OwnWrite, SlowStart, State,
+};
 use nodewise_proto::v1;
 
 use super::{
@@ -39,6 +41,9 @@ pub(super) fn state(
             &at.field("pod_name_collisions"),
             context,
         )?,
+        slow_start: message
+            .slow_start
+            .and_then(|message| slow_start(message, &at.field("slow_start"), &mut context.problems)),
     })
 }
 
@@ -84,6 +89,19 @@ pub(super) fn expected_create(
         pod_name: message.pod_name,
         node_name: message.node_name,
     }
+}
+
+fn slow_start(message: v1::SlowStart, at: &Path<'_>, problems: &mut Problems) -> Option<SlowStart> {
+    if message.size == 0 {
+        problems.add(&at.field("size"), "is required; 1 is the beginning");
+    }
+    problems.bound_name(&at.field("revision_hash"), &message.revision_hash);
+    let last = time::required(message.last, &at.field("last"), problems)?;
+    Some(SlowStart {
+        size: message.size,
+        revision_hash: message.revision_hash,
+        last,
+    })
 }
 
 fn backoffs(

@@ -1,7 +1,7 @@
 //! What the executor is to hold.
 
 use jiff::Timestamp;
-use nodewise_planner::snapshot::{Expectations, ExpectedCreate, FailedPodBackoff, State};
+use nodewise_planner::snapshot::{Expectations, ExpectedCreate, FailedPodBackoff, SlowStart, State};
 use nodewise_proto::v1;
 
 use super::duration;
@@ -16,6 +16,15 @@ pub(super) fn state(state: State) -> v1::ReconcileState {
             .into_iter()
             .map(|(node_name, count)| v1::PodNameCollision { node_name, count })
             .collect(),
+        slow_start: state.slow_start.map(slow_start),
+    }
+}
+
+fn slow_start(slow_start: SlowStart) -> v1::SlowStart {
+    v1::SlowStart {
+        size: slow_start.size,
+        revision_hash: slow_start.revision_hash,
+        last: Some(moment(slow_start.last)),
     }
 }
 

@@ -51,6 +51,14 @@ pub fn may_change(deviation: Deviation) -> &'static [Field] {
             &[Field::Status, Field::Requeue, Field::Error]
         }
         Deviation::LowerOnNamespaceTerminating | Deviation::DeletionsByUid => &[Field::Expectations],
+        // Of state that no case has: the ramp begins at 1, and what was expected decides whether more is created.
+        Deviation::SlowStartAcrossPlans => &[
+            Field::PodCreates,
+            Field::Events,
+            Field::Expectations,
+            Field::Requeue,
+            Field::Error,
+        ],
         // Names are levelled, preconditions are not looked at, and the others show only between syncs.
         Deviation::IdempotentCreates
         | Deviation::DeleteWithUid

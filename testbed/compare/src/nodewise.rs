@@ -316,6 +316,7 @@ fn held(case: &Case, now: Timestamp) -> Result<v1::ReconcileState> {
         expectations: expectations.transpose()?,
         failed_pod_backoffs: backoffs.collect::<Result<_>>()?,
         pod_name_collisions: Vec::new(),
+        slow_start: None,
     })
 }
 

@@ -14,6 +14,7 @@ use crate::{
     placement::{self, Waiting},
     plan::Reason,
     pods::OwnPod,
+    ramp,
     rollout::{self, Content, Step},
     sketch::Detail,
     snapshot::{Snapshot, UpdateStrategy},
@@ -34,6 +35,8 @@ pub(super) struct Outlook<'a> {
     moves: Moves<'a>,
     /// Rank in `moves.creates`, by place.
     creates: BTreeMap<usize, usize>,
+    /// While creates are not seen: rank among those that are made meanwhile, by place.
+    ahead: BTreeMap<usize, usize>,
     /// Rank in `moves.deletes` of the first delete on a node.
     deletes: BTreeMap<&'a str, usize>,
     waiting: BTreeMap<&'a str, Waiting<'a>>,
@@ -57,15 +60,14 @@ impl<'a> Outlook<'a> {
             placement.moves
         };
         let ranks = moves.deletes.iter().enumerate().rev();
+        let expected = snapshot.state.expectations.as_ref();
+        let unseen = expected.and_then(|expected| ramp::unseen(expected, &snapshot.options));
+        let ahead = unseen.map(|unseen| ramp::ahead(moves.clone(), &survey.picture, &unseen));
         Some(Self {
             inactive: sync::inactive(snapshot),
-            pending: expectations::pending(snapshot.state.expectations.as_ref(), snapshot.now),
-            creates: moves
-                .creates
-                .iter()
-                .enumerate()
-                .map(|(rank, create)| (create.place, rank))
-                .collect(),
+            pending: expectations::pending(expected, snapshot.now),
+            creates: by_place(&moves),
+            ahead: ahead.as_ref().map(by_place).unwrap_or_default(),
             deletes: ranks.map(|(rank, delete)| (delete.node, rank)).collect(),
             waiting: placement
                 .waiting
@@ -173,7 +175,7 @@ impl<'a> Outlook<'a> {
     }
 
     fn eligible_node(&self, index: usize, place: &Place<'a>) -> Verdict {
-        let Some((rule, message, beyond)) = self.change(index, place) else {
+        let Some((rule, message, mut beyond)) = self.change(index, place) else {
             return self.settled_node(place);
         };
         let missing = self.survey.picture.pods(place).is_empty();
@@ -182,12 +184,16 @@ impl<'a> Outlook<'a> {
         } else {
             NodeState::Waiting
         };
-        if let Some(left) = self.pending {
-            return (
-                waits,
-                Rule::Expectations,
-                sentences::expectations(place, self.snapshot, left, &message),
-            );
+        match (self.pending, self.ahead.get(&index)) {
+            (Some(left), None) => {
+                return (
+                    waits,
+                    Rule::Expectations,
+                    sentences::expectations(place, self.snapshot, left, &message),
+                );
+            }
+            (Some(_), Some(rank)) => beyond = *rank >= self.snapshot.options.burst,
+            (None, _) => {}
         }
         if beyond {
             let burst = self.snapshot.options.burst;
@@ -329,6 +335,12 @@ impl<'a> Outlook<'a> {
         };
         waiting(rule, &self.budget)
     }
+}
+
+/// The rank of each create, by place.
+fn by_place(moves: &Moves<'_>) -> BTreeMap<usize, usize> {
+    let creates = moves.creates.iter().enumerate();
+    creates.map(|(rank, create)| (create.place, rank)).collect()
 }
 
 fn inactive_workload(inactive: Inactive) -> Verdict {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use nodewise_planner::{
     explain::{NodeState, Rule},
-    snapshot::{Expectations, ExpectedCreate, FailedPodBackoff, Selector},
+    snapshot::{Deviation, Expectations, ExpectedCreate, FailedPodBackoff, Selector},
 };
 
 use crate::support::{Cluster, at};
@@ -174,6 +174,17 @@ fn what_waits() {
         }],
         delete_uids: vec![],
     });
+    insta::assert_snapshot!(told(&cluster), @r#"
+    node-0 Missing Expectations []: foo-x was created for node-0 and has not been seen yet
+    node-1 Waiting Expectations ["a", "b"]: node-1 has more pods than it should; a stays; waits for creates or deletes of an earlier plan to be seen, at most 300 s
+    node-2 Missing Eligible []: node-2 has no pod of this workload
+    "#);
+    cluster.options.burst = 0;
+    assert!(told(&cluster).contains("node-2 Missing Burst"));
+    cluster
+        .options
+        .deviations
+        .remove(&Deviation::SlowStartAcrossPlans);
     insta::assert_snapshot!(told(&cluster), @r#"
     node-0 Missing Expectations []: foo-x was created for node-0 and has not been seen yet
     node-1 Waiting Expectations ["a", "b"]: node-1 has more pods than it should; a stays; waits for creates or deletes of an earlier plan to be seen, at most 300 s

@@ -3,13 +3,15 @@
 use jiff::{SignedDuration, Timestamp};
 use nodewise_planner::{
     memory::Memory,
-    snapshot::{Bucket, Digest, List, Listed, Options, Snapshot},
+    snapshot::{Bucket, Options, Snapshot},
 };
 use proptest::prelude::*;
-use sha2::{Digest as _, Sha256};
 
-use super::{NODES, TAINTS, anything, options, pick, place, pod};
-use crate::support::{Cluster, edit, node, taint};
+use super::{NODES, TAINTS, anything, options, pick, pod};
+use crate::{
+    memory::in_buckets,
+    support::{Cluster, edit, node, taint},
+};
 
 /// What changes between two plans.
 #[derive(Debug, Clone)]
@@ -54,30 +56,6 @@ fn change() -> impl Strategy<Value = Change> {
         1 => any::<bool>().prop_map(Change::Selector),
         1 => (1..4_usize).prop_map(Change::Buckets),
     ]
-}
-
-/// The same snapshot in buckets that are known by their content.
-fn in_buckets(snapshot: &Snapshot, count: usize) -> Snapshot {
-    let (nodes, pods) = (
-        snapshot.nodes().cloned().collect(),
-        snapshot.pods().cloned().collect(),
-    );
-    let buckets = Bucket::divide(nodes, pods, count, |name| place(name, 7) % count);
-    Snapshot {
-        buckets: buckets
-            .into_iter()
-            .map(|bucket| Bucket {
-                nodes: known(&bucket.nodes),
-                pods: known(&bucket.pods),
-            })
-            .collect(),
-        ..snapshot.clone()
-    }
-}
-
-fn known<T: Listed + Clone + std::fmt::Debug>(items: &[T]) -> List<T> {
-    let digest: Digest = Sha256::digest(format!("{items:?}")).into();
-    List::known_by(items.to_vec(), digest)
 }
 
 /// A snapshot, after a change.
@@ -160,48 +138,4 @@ proptest! {
             prop_assert_eq!(format!("{remembered:?}"), format!("{fresh:?}"), "after {:?}", change);
         }
     }
-}
-
-#[test]
-fn of_a_cluster_at_rest_only_what_changed_is_looked_at() {
-    let mut cluster = Cluster::new(12);
-    for index in 0..12 {
-        cluster.pod(&format!("pod-{index}@node-{index} new ready"));
-    }
-    let mut memory = Memory::default();
-    let mut plan = |snapshot: &Snapshot| {
-        let snapshot = in_buckets(snapshot, 4);
-        let plan =
-            nodewise_planner::plan_until(&snapshot, &mut memory, &|| false).expect("nothing asks to stop");
-        assert_eq!(plan, nodewise_planner::plan(&snapshot));
-        let tally = memory.tally();
-        (
-            [tally.fits_made, tally.fits_recalled],
-            [tally.sketches_made, tally.sketches_recalled],
-        )
-    };
-    assert_eq!(plan(&cluster.snapshot()), ([4, 0], [4, 0]), "everything is new");
-    assert_eq!(plan(&cluster.snapshot()), ([0, 0], [0, 4]), "nothing is");
-    cluster.pods[0].ready = false;
-    assert_eq!(plan(&cluster.snapshot()), ([0, 1], [1, 3]), "a pod changed");
-    cluster.nodes[0].taints = vec![taint("a:NoSchedule")];
-    assert_eq!(plan(&cluster.snapshot()), ([1, 0], [1, 3]), "a node changed");
-    cluster.ds.annotations.push(("a".to_owned(), "b".to_owned()));
-    assert_eq!(
-        plan(&cluster.snapshot()),
-        ([0, 0], [0, 4]),
-        "what does not count changed"
-    );
-    cluster.ds.min_ready_seconds = 10;
-    assert_eq!(
-        plan(&cluster.snapshot()),
-        ([0, 4], [4, 0]),
-        "what pods are judged by changed"
-    );
-    cluster.ds.scheduling.node_name = "node-0".to_owned();
-    assert_eq!(
-        plan(&cluster.snapshot()),
-        ([4, 0], [4, 0]),
-        "what nodes are judged by changed"
-    );
 }
