@@ -2,11 +2,12 @@
 
 use nodewise_planner::{
     memory::Memory,
+    plan::PhaseKind,
     snapshot::{Bucket, Digest, List, Listed, Snapshot},
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::support::{Cluster, taint};
+use crate::support::{Cluster, actions, taint};
 
 /// The same snapshot in buckets that are known by their content.
 pub(crate) fn in_buckets(snapshot: &Snapshot, count: usize) -> Snapshot {
@@ -188,4 +189,27 @@ fn what_is_there_twice_is_told_as_anybody_would() {
     let told = memory.identify(&twice);
     assert!(told.is_err());
     assert_eq!(told, Memory::default().identify(&twice));
+}
+
+// D-63: also of pods of which nothing else is decided.
+#[test]
+fn a_revision_whose_hash_quiet_pods_carry_is_kept() {
+    let mut cluster = Cluster::new(2);
+    let present = cluster.revisions[0].clone();
+    cluster.revisions.push(nodewise_planner::snapshot::Revision {
+        name: "old".to_owned(),
+        uid: "old-uid".to_owned(),
+        number: 0,
+        data: serde_json::json!({"spec": {"template": {}}}).into(),
+        ..present
+    });
+    cluster.ds.revision_history_limit = Some(0);
+    let deleted = |cluster: &Cluster| actions(&cluster.plan(), PhaseKind::Cleanup).len();
+    assert_eq!(deleted(&cluster), 1, "there is no pod");
+    let quiet = cluster
+        .clone()
+        .with(&["a@node-0 new ready", "b@node-1 new ready"]);
+    assert_eq!(deleted(&quiet), 0, "its pods are quiet");
+    let notable = cluster.with(&["a@node-0 new", "b@node-1 new"]);
+    assert_eq!(deleted(&notable), 0, "its pods are not ready");
 }

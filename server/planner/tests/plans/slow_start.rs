@@ -159,6 +159,14 @@ fn is_told_as_a_deviation_where_it_made_a_difference() {
     assert!(told(&seen.plan()));
     seen.options.deviations.remove(&Deviation::SlowStartAcrossPlans);
     assert_eq!(batches(&seen.plan()), [1, 2, 4, 5]);
+    // One create is a batch of one on either profile.
+    let mut one = Cluster::new(1);
+    one.state.slow_start = Some(SlowStart {
+        size: 5,
+        revision_hash: one.current_hash(),
+        last: one.now,
+    });
+    assert!(!told(&one.plan()));
 }
 
 #[test]
