@@ -5,9 +5,9 @@ use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 use clap::{ArgAction, Parser, ValueEnum};
 use nodewise_proto::v1;
 use nodewise_telemetry::LogFormat;
-use tonic::transport::Uri;
 
 use crate::{
+    client::target::Target,
     config::{Config, ConfigError, Mode},
     lead::Timing,
 };
@@ -16,15 +16,16 @@ use crate::{
 #[derive(Debug, Clone, Parser)]
 #[command(name = "nodewise-executor", version)]
 pub struct Args {
-    /// A replica of the service, such as http://127.0.0.1:7443; repeat it, or separate with commas, for more
+    /// Where the service is: http://HOST:PORT, one replica; dns:///HOST:PORT, a replica at each address of the name; or
+    /// kubernetes:///SERVICE.NAMESPACE:PORT, a replica at each endpoint of a Service. Repeat it, or separate with commas, for more
     #[arg(
         long,
         env = "NODEWISE_SERVER",
         required = true,
         value_delimiter = ',',
-        value_name = "URL"
+        value_name = "TARGET"
     )]
-    pub server: Vec<Uri>,
+    pub server: Vec<Target>,
 
     /// Where the cluster is [default: KUBECONFIG, else the service account of the pod]
     #[arg(long, env = "NODEWISE_KUBECONFIG", value_name = "PATH")]
@@ -109,10 +110,14 @@ pub struct Args {
           value_parser = clap::value_parser!(u32).range(1..))]
     pub buckets: u32,
 
-    /// Longest wait for one plan
+    /// Longest wait for one plan; a replica that does not answer costs a third of it, then the next one is asked
     #[arg(long, env = "NODEWISE_PLAN_TIMEOUT", default_value = "30s", value_name = "DURATION",
           value_parser = humantime::parse_duration)]
     pub plan_timeout: Duration,
+
+    /// Ask a second replica, too, when a plan has not come after this time, and take the first answer [default: never]
+    #[arg(long, env = "NODEWISE_HEDGE_AFTER", value_name = "DURATION", value_parser = humantime::parse_duration)]
+    pub hedge_after: Option<Duration>,
 
     /// Longest wait for one answer of the apiserver
     #[arg(long, env = "NODEWISE_API_TIMEOUT", default_value = "30s", value_name = "DURATION",
@@ -194,6 +199,7 @@ impl Args {
             options: self.plan_options(),
             buckets: self.buckets,
             plan_timeout: self.plan_timeout,
+            hedge_after: self.hedge_after,
             api_timeout: self.api_timeout,
             drain_timeout: self.drain_timeout,
         };
@@ -311,12 +317,31 @@ mod tests {
         for flags in [
             ["--renew-deadline", "15s"],
             ["--retry-period", "9s"],
-            ["--server", "https://127.0.0.1:7443"],
-            ["--server", "127.0.0.1:7443"],
             ["--plan-timeout", "0s"],
+            ["--hedge-after", "0s"],
         ] {
             assert!(config(&flags).is_err(), "{flags:?}");
         }
+    }
+
+    #[test]
+    fn a_bad_target_is_named_with_what_is_wrong() {
+        for (target, reason) in [
+            (
+                "https://127.0.0.1:7443",
+                "must be http://HOST:PORT, dns:///HOST:PORT or",
+            ),
+            ("127.0.0.1:7443", "must be http://HOST:PORT"),
+            ("dns://8.8.8.8/planner:7443", "three slashes"),
+        ] {
+            let flags = ["nodewise-executor", "--mode=own", "--server", target];
+            let error = Args::try_parse_from(flags).expect_err(target).to_string();
+            assert!(error.contains(target) && error.contains(reason), "{error}");
+        }
+        let servers = config(&["--server", "dns:///planner:7443,kubernetes:///planner.tools:grpc"])
+            .expect("valid")
+            .servers;
+        assert_eq!(servers.len(), 3);
     }
 
     #[test]

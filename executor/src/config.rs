@@ -3,15 +3,17 @@
 use std::{num::NonZeroU64, time::Duration};
 
 use nodewise_proto::v1;
-use tonic::transport::Uri;
 
-use crate::lead::{Timing, TimingError};
+use crate::{
+    client::target::Target,
+    lead::{Timing, TimingError},
+};
 
 /// Settings of an executor.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Replicas of the service; at least one.
-    pub servers: Vec<Uri>,
+    pub servers: Vec<Target>,
     /// Whether to write.
     pub mode: Mode,
     /// How to take part in leader election; `None`: work at once.
@@ -30,6 +32,8 @@ pub struct Config {
     pub buckets: u32,
     /// Longest wait for one plan.
     pub plan_timeout: Duration,
+    /// When a second replica is asked for a plan that has not come; `None`: never.
+    pub hedge_after: Option<Duration>,
     /// Longest wait for one answer of the apiserver.
     pub api_timeout: Duration,
     /// Longest time from the request to stop to the end of the work under way.
@@ -62,9 +66,6 @@ pub enum ConfigError {
     /// There is nobody to ask.
     #[error("no server is given: name at least one with --server")]
     NoServer,
-    /// A server that cannot be reached by this build.
-    #[error("--server {0}: must be http://HOST:PORT")]
-    ServerUrl(Uri),
     /// A Lease is written, and who works must get it.
     #[error("--mode observe writes nothing, so it takes no lease: leave --leader-elect out")]
     ObserverElection,
@@ -82,10 +83,6 @@ impl Config {
         if self.servers.is_empty() {
             return Err(ConfigError::NoServer);
         }
-        let unusable = |url: &&Uri| url.scheme_str() != Some("http") || url.host().is_none();
-        if let Some(url) = self.servers.iter().find(unusable) {
-            return Err(ConfigError::ServerUrl(url.clone()));
-        }
         if let Some(election) = &self.election {
             if self.mode == Mode::Observe {
                 return Err(ConfigError::ObserverElection);
@@ -95,6 +92,7 @@ impl Config {
         for (name, timeout) in [
             ("--plan-timeout", self.plan_timeout),
             ("--api-timeout", self.api_timeout),
+            ("--hedge-after", self.hedge_after.unwrap_or(Duration::MAX)),
         ] {
             if timeout.is_zero() {
                 return Err(ConfigError::ZeroTimeout(name));

@@ -209,6 +209,7 @@ async fn work<A: Actuator, P: PlanService>(
         let timer = reconciler.metrics.work_started(waited);
         let span = tracing::info_span!("reconcile", %key);
         let ending = reconciler.reconcile(&key).instrument(span).await;
+        reconciler.metrics.reconciled(ending.name());
         match ending {
             Ending::Settled { after } => {
                 queue.forget(&key);

@@ -16,7 +16,7 @@ use crate::event::{DaemonSet, Key, Resource, Revision};
 use crate::gate::Behind;
 use crate::metrics::Metrics;
 use crate::project;
-use crate::service::{Digest, PlanService, ServiceError};
+use crate::service::{Answer, Digest, PlanService, ServiceError};
 use crate::snapshot;
 use crate::state::Shared;
 
@@ -52,6 +52,17 @@ pub enum Ending {
 }
 
 impl Ending {
+    /// What it is called in metrics.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Settled { .. } => "settled",
+            Self::Failed { .. } => "failed",
+            Self::Behind(_) => "behind",
+            Self::Unreachable { .. } => "unreachable",
+        }
+    }
+
     fn failed(reason: impl Into<String>) -> Self {
         Self::Failed {
             after: None,
@@ -210,7 +221,8 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
     async fn plan(&self, workload: &Arc<DaemonSet>, colliding: &[Revision]) -> Result<Planned, Ending> {
         let (key, uid) = (&workload.key, &workload.uid);
         let mut current = Arc::clone(workload);
-        let mut sent = v1::ReconcileState::default();
+        // What each request was made from: the plan need not answer the last one.
+        let mut origins = Vec::with_capacity(1);
         let mut build = |known: &dyn Fn(&Digest) -> bool| {
             let mut state = self.state.lock();
             let state = &mut *state;
@@ -218,13 +230,14 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             if let Some(newer) = state.store.daemon_set(key).filter(|newer| newer.uid == *uid) {
                 current = Arc::clone(newer);
             }
-            sent = state.holdings.get(key, uid);
+            let sent = state.holdings.get(key, uid);
+            origins.push((Arc::clone(&current), sent.clone()));
             let now = project::timestamp((self.clock)());
             v1::PlanRequest {
                 snapshot: Some(snapshot::take(
                     &mut state.store,
                     &current,
-                    sent.clone(),
+                    sent,
                     colliding,
                     now,
                     known,
@@ -233,25 +246,22 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 undelivered_reports: state.undelivered(key, uid),
             }
         };
-        let plan = self
-            .service
-            .plan(uid, &mut build)
-            .await
-            .map_err(|error| match error {
-                ServiceError::Unreachable(_) => Ending::Unreachable {
-                    reason: error.to_string(),
-                },
-                ServiceError::Refused(_) => {
-                    // Perhaps for the sake of an old report, and those are dispensable.
-                    self.state.lock().reports_delivered(key);
-                    Ending::failed(error.to_string())
-                }
-            })?;
-        Ok(Planned {
-            plan,
-            workload: current,
-            sent,
-        })
+        let Answer { plan, request } =
+            self.service
+                .plan(uid, &mut build)
+                .await
+                .map_err(|error| match error {
+                    ServiceError::Unreachable(_) => Ending::Unreachable {
+                        reason: error.to_string(),
+                    },
+                    ServiceError::Refused(_) => {
+                        // Perhaps for the sake of an old report, and those are dispensable.
+                        self.state.lock().reports_delivered(key);
+                        Ending::failed(error.to_string())
+                    }
+                })?;
+        let (workload, sent) = origins.swap_remove(request);
+        Ok(Planned { plan, workload, sent })
     }
 
     /// Holds what the plan says, before its first write.

@@ -55,12 +55,14 @@ pub async fn run(
         metrics: Exposition::new(move || shown.encode()),
         ..Health::default()
     };
-    let urls: Vec<_> = config.servers.iter().map(ToString::to_string).collect();
     let to_service = ClientConfig {
         timeout: config.plan_timeout,
+        hedge_after: config.hedge_after,
         ..ClientConfig::default()
     };
-    let service = Arc::new(PlanClient::new(&urls, to_service, metrics.clone())?);
+    let (servers, cluster) = (config.servers.clone(), Some(client.clone()));
+    let service = PlanClient::discovering(servers, cluster, to_service, metrics.clone())?;
+    let service = Arc::new(service);
     let asked = Arc::clone(&service);
     health.ready.add("plan-service", move || asked.health());
 
@@ -69,8 +71,8 @@ pub async fn run(
     let end = CancellationToken::new();
     let mut helpers = JoinSet::new();
     helpers.spawn(serve(listener, health.clone(), end.clone()));
-    let probed = Arc::clone(&service);
-    helpers.spawn(async move { probed.probe().await });
+    let tended = Arc::clone(&service);
+    helpers.spawn(async move { tended.tend().await });
 
     let (recorder, sender) = EventRecorder::new(client.clone(), metrics.clone());
     let mut events = JoinSet::new();

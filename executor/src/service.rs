@@ -20,14 +20,25 @@ pub enum ServiceError {
     Refused(String),
 }
 
+/// A plan, and the request that it answers.
+#[derive(Debug)]
+pub struct Answer {
+    /// What must happen next.
+    pub plan: v1::Plan,
+    /// Which of the requests that were built it answers, from 0: a plan is good only together with what it was made from,
+    /// and that need not be what was built last.
+    pub request: usize,
+}
+
 /// Somebody who plans.
 pub trait PlanService: Send + Sync + 'static {
-    /// Asks what must happen next for the workload of this uid. The request is built anew for each replica that is tried.
+    /// Asks what must happen next for the workload of this uid. The request is built anew for each replica that is tried, and
+    /// several may be asked at a time.
     fn plan(
         &self,
         uid: &str,
         build: &mut BuildRequest<'_>,
-    ) -> impl Future<Output = Result<v1::Plan, ServiceError>> + Send;
+    ) -> impl Future<Output = Result<Answer, ServiceError>> + Send;
 
     /// Says what became of a plan.
     fn report(

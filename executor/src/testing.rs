@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::actuator::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written};
 use crate::event::{ClusterEvent, DaemonSet, Delta, Key, Node, Pod, Resource, Revision};
-use crate::service::{BuildRequest, PlanService, ServiceError};
+use crate::service::{Answer, BuildRequest, PlanService, ServiceError};
 
 type Script<T> = Mutex<VecDeque<Result<T, ServiceError>>>;
 pub(crate) type Hook = Box<dyn FnMut() + Send>;
@@ -64,7 +64,7 @@ impl ScriptedService {
 }
 
 impl PlanService for ScriptedService {
-    async fn plan(&self, _: &str, build: &mut BuildRequest<'_>) -> Result<v1::Plan, ServiceError> {
+    async fn plan(&self, _: &str, build: &mut BuildRequest<'_>) -> Result<Answer, ServiceError> {
         let request = build(&|_| false);
         lock(&self.requests).push(request);
         let hook = lock(&self.meanwhile).take();
@@ -72,7 +72,8 @@ impl PlanService for ScriptedService {
             hook();
             *lock(&self.meanwhile) = Some(hook);
         }
-        lock(&self.plans).pop_front().unwrap_or_else(|| Ok(noop()))
+        let plan = lock(&self.plans).pop_front().unwrap_or_else(|| Ok(noop()))?;
+        Ok(Answer { plan, request: 0 })
     }
 
     async fn report(&self, report: v1::ReportRequest) -> Result<v1::ReportResponse, ServiceError> {

@@ -1,4 +1,4 @@
-//! One replica of the service: its connection, whether it answered lately, and which buckets it is believed to have.
+//! One replica of the service: its connection, how it stands, and which buckets it is believed to have.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,13 +6,17 @@ use std::time::Duration;
 
 use nodewise_proto::v1;
 use nodewise_proto::v1::reconcile_service_client::ReconcileServiceClient;
-use tokio::time::Instant;
-use tonic::transport::Channel;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tonic::transport::{Channel, Endpoint};
 
+use super::target::Address;
+use super::{CONNECT_TIMEOUT, ClientError};
 use crate::service::Digest;
 
-/// How long a replica is put last after a failure; doubles with each further one.
-const EVICTION: Duration = Duration::from_secs(1);
+/// How long a replica that failed a call is left alone before it is probed; doubles each time that it fails again before it
+/// has answered one.
+const EVICTION: Duration = Duration::from_millis(500);
 /// The longest of these.
 const MAX_EVICTION: Duration = Duration::from_secs(30);
 /// Digests remembered per replica (32 bytes each). When there are more, all are forgotten: that costs one larger request.
@@ -21,26 +25,86 @@ const MAX_KNOWN: usize = 1 << 16;
 /// A replica.
 #[derive(Debug)]
 pub(super) struct Replica {
+    address: Address,
     url: String,
+    channel: Channel,
     client: ReconcileServiceClient<Channel>,
     state: Mutex<State>,
+    call_failed: Notify,
+    gone: CancellationToken,
 }
 
 #[derive(Debug, Default)]
 struct State {
     known: HashSet<Digest>,
-    /// In a row.
-    failures: u32,
-    evicted_until: Option<Instant>,
+    standing: Standing,
+    /// How often it was evicted for a failed call since it last answered one.
+    evictions: u32,
+}
+
+impl State {
+    /// Whether it could be asked until now.
+    fn evict(&mut self, reason: &str) -> bool {
+        let before = std::mem::replace(&mut self.standing, Standing::Evicted(reason.to_owned()));
+        before.rank() == 0
+    }
+}
+
+/// How a replica stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Nobody asked it yet.
+    #[default]
+    Unknown,
+    /// It serves.
+    Ready,
+    /// It did not answer, for this reason.
+    Evicted(String),
+    /// It is about to end, and refuses new calls.
+    Draining,
+}
+
+impl Standing {
+    /// Who is asked first: the least. One that drains refuses for certain, one that is evicted perhaps.
+    pub(super) fn rank(&self) -> u8 {
+        match self {
+            Self::Unknown | Self::Ready => 0,
+            Self::Evicted(_) => 1,
+            Self::Draining => 2,
+        }
+    }
 }
 
 impl Replica {
-    pub(super) fn new(url: &str, client: ReconcileServiceClient<Channel>) -> Self {
-        Self {
-            url: url.to_owned(),
+    /// Connects when it is first used.
+    pub(super) fn new(address: Address, max_message_bytes: usize) -> Result<Self, ClientError> {
+        let url = format!("http://{address}");
+        let channel = Endpoint::from_shared(url.clone())
+            .map_err(|source| ClientError::Address {
+                address: address.clone(),
+                source,
+            })?
+            .connect_timeout(CONNECT_TIMEOUT)
+            .tcp_nodelay(true)
+            .http2_keep_alive_interval(Duration::from_secs(10))
+            .keep_alive_timeout(Duration::from_secs(5))
+            .connect_lazy();
+        let client = ReconcileServiceClient::new(channel.clone())
+            .max_decoding_message_size(max_message_bytes)
+            .max_encoding_message_size(usize::MAX);
+        Ok(Self {
+            address,
+            url,
+            channel,
             client,
             state: Mutex::default(),
-        }
+            call_failed: Notify::new(),
+            gone: CancellationToken::new(),
+        })
+    }
+
+    pub(super) fn address(&self) -> &Address {
+        &self.address
     }
 
     pub(super) fn url(&self) -> &str {
@@ -51,23 +115,76 @@ impl Replica {
         self.client.clone()
     }
 
-    pub(super) fn is_evicted(&self, now: Instant) -> bool {
-        self.state().evicted_until.is_some_and(|until| now < until)
+    pub(super) fn channel(&self) -> Channel {
+        self.channel.clone()
     }
 
-    pub(super) fn failed(&self, now: Instant) {
-        let mut state = self.state();
-        let eviction = EVICTION
-            .saturating_mul(1 << state.failures.min(16))
-            .min(MAX_EVICTION);
-        state.failures = state.failures.saturating_add(1);
-        state.evicted_until = Some(now + eviction);
+    pub(super) fn standing(&self) -> Standing {
+        self.state().standing.clone()
     }
 
+    /// Whether it may be asked before others have failed.
+    pub(super) fn is_eligible(&self) -> bool {
+        self.state().standing.rank() == 0
+    }
+
+    /// It answered a call. One that drains finishes what it has.
     pub(super) fn answered(&self) {
         let mut state = self.state();
-        state.failures = 0;
-        state.evicted_until = None;
+        state.evictions = 0;
+        if state.standing != Standing::Draining {
+            state.standing = Standing::Ready;
+        }
+    }
+
+    /// A call failed. Whether that evicts it just now.
+    pub(super) fn failed(&self, reason: &str) -> bool {
+        let mut state = self.state();
+        if state.standing == Standing::Draining {
+            return false;
+        }
+        let evicts = state.evict(reason);
+        if evicts {
+            state.evictions = state.evictions.saturating_add(1);
+            self.call_failed.notify_one();
+        }
+        evicts
+    }
+
+    /// A probe was answered.
+    pub(super) fn serves(&self) {
+        self.state().standing = Standing::Ready;
+    }
+
+    /// It said that it serves no longer. Whether it could be asked until now.
+    pub(super) fn drains(&self) -> bool {
+        let mut state = self.state();
+        std::mem::replace(&mut state.standing, Standing::Draining).rank() == 0
+    }
+
+    /// It cannot be reached. Whether it could be asked until now.
+    pub(super) fn evict(&self, reason: &str) -> bool {
+        self.state().evict(reason)
+    }
+
+    /// Waits until a call evicts it.
+    pub(super) async fn call_failed(&self) {
+        self.call_failed.notified().await;
+    }
+
+    /// How long it is to be left alone because of failed calls.
+    pub(super) fn rest(&self) -> Duration {
+        match self.state().evictions {
+            0 => Duration::ZERO,
+            evictions => EVICTION
+                .saturating_mul(1 << (evictions - 1).min(16))
+                .min(MAX_EVICTION),
+        }
+    }
+
+    /// Cancelled when it is a replica no more. Calls under way go on.
+    pub(super) fn gone(&self) -> &CancellationToken {
+        &self.gone
     }
 
     pub(super) fn knows(&self, digest: &Digest) -> bool {
@@ -105,5 +222,47 @@ impl Replica {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replica() -> Replica {
+        let address = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
+        Replica::new(address.into(), 1 << 20).expect("an address")
+    }
+
+    // A healthy answer to a probe is no answered call: who fails each call is left alone for longer each time.
+    #[tokio::test]
+    async fn calls_that_fail_again_and_again_evict_for_longer() {
+        let replica = replica();
+        let mut rests = Vec::new();
+        for _ in 0..9 {
+            assert!(replica.failed("no answer"));
+            assert!(
+                !replica.failed("no answer"),
+                "one failure evicts, others add nothing"
+            );
+            assert_eq!(replica.standing(), Standing::Evicted("no answer".into()));
+            rests.push(replica.rest().as_secs_f64());
+            replica.serves();
+        }
+        assert_eq!(rests, [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]);
+        replica.answered();
+        assert_eq!(replica.rest(), Duration::ZERO);
+    }
+
+    #[tokio::test]
+    async fn one_that_drains_finishes_its_calls_and_is_not_ready_for_that() {
+        let replica = replica();
+        assert!(replica.is_eligible(), "before it is known");
+        assert!(replica.drains() && !replica.drains());
+        replica.answered();
+        assert!(!replica.failed("refused"));
+        assert_eq!(replica.standing(), Standing::Draining);
+        replica.serves();
+        assert_eq!(replica.standing(), Standing::Ready);
     }
 }

@@ -1,29 +1,41 @@
 //! The client against scripted replicas over real gRPC on loopback.
 
-use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
 use nodewise_proto::v1::reconcile_service_server::{ReconcileService, ReconcileServiceServer};
+use prost::Message as _;
+use sha2::{Digest as _, Sha256};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_stream::wrappers::TcpListenerStream;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tonic::{Response, Streaming};
-use tonic_types::ErrorDetails;
+use tokio_util::task::AbortOnDropHandle;
+use tonic::{Code, Request, Response, Streaming};
+use tonic_health::server::HealthReporter;
+use tonic_types::{ErrorDetails, StatusExt as _};
 
+use super::replica::Standing;
 use super::*;
+use crate::service::Digest;
 
-type Answer = Box<dyn Fn() -> Result<v1::Plan, Status> + Send>;
+mod finding;
+mod hedging;
+mod standing;
+
+type Scripted = Box<dyn Fn() -> Result<v1::Plan, Status> + Send>;
 
 /// What a replica does and was asked.
 #[derive(Default)]
 struct Script {
     /// The next answers; when they are used up, NOOP.
-    answers: VecDeque<Answer>,
+    answers: VecDeque<Scripted>,
     /// Answer to nothing at all.
     hang: bool,
-    /// Say that it is draining when asked what it is.
-    down: bool,
+    /// Answer to everything so much later.
+    slow: Duration,
+    /// Calls that nobody waited for any more.
+    abandoned: usize,
     requests: Vec<v1::PlanRequest>,
     timeouts: Vec<String>,
     reports: usize,
@@ -54,10 +66,36 @@ impl Server {
     }
 }
 
+/// Counts a call that is dropped before its time.
+struct UnderWay(Option<Server>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        if let Some(server) = self.0.take() {
+            server.script().abandoned += 1;
+        }
+    }
+}
+
+impl Server {
+    async fn take_time(&self) {
+        let (hang, slow) = {
+            let script = self.script();
+            (script.hang, script.slow)
+        };
+        let mut under_way = UnderWay(Some(self.clone()));
+        if hang {
+            std::future::pending::<()>().await;
+        }
+        tokio::time::sleep(slow).await;
+        under_way.0 = None;
+    }
+}
+
 #[tonic::async_trait]
 impl ReconcileService for Server {
     async fn plan(&self, request: Request<v1::PlanRequest>) -> Result<Response<v1::PlanResponse>, Status> {
-        let hangs = {
+        {
             let mut script = self.script();
             let timeout = request
                 .metadata()
@@ -65,11 +103,8 @@ impl ReconcileService for Server {
                 .and_then(|value| value.to_str().ok());
             script.timeouts.push(timeout.unwrap_or_default().to_owned());
             script.requests.push(request.into_inner());
-            script.hang
-        };
-        if hangs {
-            std::future::pending::<()>().await;
         }
+        self.take_time().await;
         let answer = self.script().answers.pop_front();
         let plan = answer.map_or_else(|| Ok(v1::Plan::default()), |answer| answer())?;
         Ok(Response::new(v1::PlanResponse { plan: Some(plan) }))
@@ -86,6 +121,7 @@ impl ReconcileService for Server {
 
     async fn report(&self, _: Request<v1::ReportRequest>) -> Result<Response<v1::ReportResponse>, Status> {
         self.script().reports += 1;
+        self.take_time().await;
         Ok(Response::new(v1::ReportResponse::default()))
     }
 
@@ -93,12 +129,6 @@ impl ReconcileService for Server {
         &self,
         _: Request<v1::GetCapabilitiesRequest>,
     ) -> Result<Response<v1::GetCapabilitiesResponse>, Status> {
-        if self.script().hang {
-            std::future::pending::<()>().await;
-        }
-        if self.script().down {
-            return Err(Status::unavailable("draining"));
-        }
         Ok(Response::new(v1::GetCapabilitiesResponse::default()))
     }
 
@@ -107,20 +137,66 @@ impl ReconcileService for Server {
     }
 }
 
-/// Serves until the guard is dropped.
-fn serve_on(listener: TcpListener, server: &Server) -> DropGuard {
+/// A replica that serves until it is dropped.
+struct Serving {
+    server: Server,
+    url: String,
+    health: HealthReporter,
+    _stop: DropGuard,
+}
+
+impl std::ops::Deref for Serving {
+    type Target = Server;
+
+    fn deref(&self) -> &Server {
+        &self.server
+    }
+}
+
+impl Serving {
+    async fn serves(&self, serves: bool) {
+        let status = if serves {
+            tonic_health::ServingStatus::Serving
+        } else {
+            tonic_health::ServingStatus::NotServing
+        };
+        self.health.set_service_status(SERVICE_NAME, status).await;
+    }
+
+    fn target(&self) -> Target {
+        self.url.parse().expect("a URL")
+    }
+
+    fn address(&self) -> Address {
+        match self.target() {
+            Target::Fixed(address) => address,
+            other => panic!("{other} is fixed"),
+        }
+    }
+}
+
+async fn serve_on(listener: TcpListener) -> Serving {
+    let (health, health_service) = tonic_health::server::health_reporter();
+    let server = Server::default();
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
     let stop = CancellationToken::new();
     let serving = tonic::transport::Server::builder()
         .add_service(ReconcileServiceServer::new(server.clone()))
+        .add_service(health_service)
         .serve_with_incoming_shutdown(TcpListenerStream::new(listener), stop.clone().cancelled_owned());
     tokio::spawn(serving);
-    stop.drop_guard()
+    let serving = Serving {
+        server,
+        url,
+        health,
+        _stop: stop.drop_guard(),
+    };
+    serving.serves(true).await;
+    serving
 }
 
-async fn serve(server: &Server) -> (String, DropGuard) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let url = format!("http://{}", listener.local_addr().expect("an address"));
-    (url, serve_on(listener, server))
+async fn serve() -> Serving {
+    serve_on(TcpListener::bind("127.0.0.1:0").await.expect("a free port")).await
 }
 
 /// An address where nobody listens, reserved as long as the socket is held.
@@ -146,6 +222,52 @@ fn client(urls: &[String], config: ClientConfig) -> PlanClient {
     PlanClient::new(urls, config, Metrics::new()).expect("good URLs")
 }
 
+fn client_of(replicas: &[&Serving], config: ClientConfig) -> Arc<PlanClient> {
+    let urls: Vec<_> = replicas.iter().map(|replica| replica.url.clone()).collect();
+    Arc::new(client(&urls, config))
+}
+
+/// Looks after the replicas until it is dropped.
+fn tended(client: &Arc<PlanClient>) -> AbortOnDropHandle<()> {
+    let client = Arc::clone(client);
+    AbortOnDropHandle::new(tokio::spawn(async move { client.tend().await }))
+}
+
+/// A workload that belongs to this replica.
+fn workload_of(client: &PlanClient, replica: &Serving) -> String {
+    let members = client.replicas.members();
+    let is = |member: &&Arc<Replica>| *member.address() == replica.address();
+    let home = members.iter().find(is).expect("a replica");
+    let mut uids = (0..).map(|index| format!("uid-{index}"));
+    uids.find(|uid| client.replicas.is_home(uid, home))
+        .expect("endless")
+}
+
+fn standing_of(client: &PlanClient, replica: &Serving) -> Standing {
+    let members = client.replicas.members();
+    let is = |member: &&Arc<Replica>| *member.address() == replica.address();
+    members.iter().find(is).expect("a replica").standing()
+}
+
+/// Waits for what must happen soon.
+async fn until(what: &str, mut is: impl FnMut() -> bool) {
+    let waited = tokio::time::timeout(Duration::from_secs(30), async {
+        while !is() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    assert!(waited.await.is_ok(), "never happened: {what}");
+}
+
+/// The value of a metric, of which the line begins like this.
+fn count(client: &PlanClient, line: &str) -> u64 {
+    let text = client.metrics.encode();
+    let value = text
+        .lines()
+        .find_map(|found| found.strip_prefix(line)?.trim().parse().ok());
+    value.unwrap_or(0)
+}
+
 fn bucket(content: &'static str, known: &dyn Fn(&Digest) -> bool) -> v1::Bucket {
     let digest: Digest = Sha256::digest(content).into();
     v1::Bucket {
@@ -166,8 +288,12 @@ fn request(known: &dyn Fn(&Digest) -> bool) -> v1::PlanRequest {
     }
 }
 
-async fn plan(client: &PlanClient) -> Result<v1::Plan, ServiceError> {
+async fn plan(client: &PlanClient) -> Result<Answer, ServiceError> {
     client.plan("uid", &mut request).await
+}
+
+async fn plan_for(client: &PlanClient, uid: &str) -> Result<Answer, ServiceError> {
+    client.plan(uid, &mut request).await
 }
 
 fn lacking(nodes: &[u32], pods: &[u32]) -> Status {
@@ -193,8 +319,8 @@ fn lacking(nodes: &[u32], pods: &[u32]) -> Status {
 // Rule 9 of the protocol: what a replica has goes by digest, what it turns out to lack comes inline at once.
 #[tokio::test]
 async fn buckets_go_by_digest_until_the_replica_lacks_them() {
-    let server = Server::default();
-    let (url, _guard) = serve(&server).await;
+    let server = serve().await;
+    let url = server.url.clone();
     let client = client(&[url], quick());
     plan(&client).await.expect("a plan");
     plan(&client).await.expect("a plan");
@@ -209,8 +335,8 @@ async fn buckets_go_by_digest_until_the_replica_lacks_them() {
 
 #[tokio::test]
 async fn a_replica_that_forgets_all_the_time_gets_everything_inline() {
-    let server = Server::default();
-    let (url, _guard) = serve(&server).await;
+    let server = serve().await;
+    let url = server.url.clone();
     let client = client(&[url], quick());
     plan(&client).await.expect("a plan");
     for _ in 0..3 {
@@ -218,52 +344,6 @@ async fn a_replica_that_forgets_all_the_time_gets_everything_inline() {
     }
     plan(&client).await.expect("a plan");
     assert_eq!(server.inline(4), [vec![true, true], vec![true, true]]);
-}
-
-// A replica that is not there costs nothing but a moment; it is asked last until it has answered again.
-#[tokio::test]
-async fn the_next_replica_answers_for_one_that_is_gone() {
-    let server = Server::default();
-    let (url, _guard) = serve(&server).await;
-    // Whichever comes first for this workload: half of these orders start with the dead one.
-    for _ in 0..4 {
-        let (dead, _socket) = dead();
-        let client = client(&[dead, url.clone()], quick());
-        plan(&client).await.expect("a plan");
-        let order: Vec<_> = client.order("uid").into_iter().map(Replica::url).collect();
-        if client.replicas[0].is_evicted(Instant::now()) {
-            assert_eq!(order, [url.as_str(), client.replicas[0].url()], "evicted: last");
-        }
-        assert_eq!(client.health(), Ok(()));
-    }
-    assert_eq!(server.asked(), 4);
-}
-
-// Fail static: an absent service is told apart from one that refuses, is unhealthy, and recovers by itself.
-#[tokio::test]
-async fn an_absent_service_is_noticed_and_so_is_its_return() {
-    let (dead, _socket) = dead();
-    let gone = client(std::slice::from_ref(&dead), quick());
-    let reason = gone
-        .health()
-        .expect_err("not ready before it is known that somebody answers");
-    assert!(reason.contains("not asked yet"), "{reason}");
-    let error = plan(&gone).await.expect_err("nobody there");
-    assert!(matches!(error, ServiceError::Unreachable(_)), "{error}");
-    let reason = gone.health().expect_err("unreachable");
-    assert!(reason.contains(&dead), "{reason}");
-
-    let server = Server::default();
-    let (url, _guard) = serve(&server).await;
-    let client = client(&[url], quick());
-    server.script().down = true;
-    client.probe_once().await;
-    let reason = client.health().expect_err("down");
-    assert!(reason.contains("draining"), "{reason}");
-    server.script().down = false;
-    client.probe_once().await;
-    assert_eq!(client.health(), Ok(()));
-    plan(&client).await.expect("a plan");
 }
 
 #[tokio::test]
@@ -281,7 +361,7 @@ async fn only_what_may_pass_is_tried_again() {
     for (case, answer, attempts) in [
         (
             "draining",
-            Box::new(|| Err(Status::unavailable("draining"))) as Answer,
+            Box::new(|| Err(Status::unavailable("draining"))) as Scripted,
             2,
         ),
         ("saturated", Box::new(retry(Duration::from_millis(5))), 2),
@@ -301,8 +381,8 @@ async fn only_what_may_pass_is_tried_again() {
             1,
         ),
     ] {
-        let server = Server::default();
-        let (url, _guard) = serve(&server).await;
+        let server = serve().await;
+        let url = server.url.clone();
         server.script().answers.push_back(answer);
         let client = client(&[url], quick());
         let answer = plan(&client).await;
@@ -315,36 +395,39 @@ async fn only_what_may_pass_is_tried_again() {
     }
 }
 
-// The service is told the deadline, and a replica that hangs does not hold up the workload for longer.
+// The service is told the deadline of an attempt, and a replica that hangs does not hold up the workload for longer.
 #[tokio::test]
 async fn calls_are_bounded() {
-    let server = Server::default();
+    let server = serve().await;
     server.script().hang = true;
-    let (url, _guard) = serve(&server).await;
     let config = ClientConfig {
-        timeout: Duration::from_secs(1),
-        min_attempts: 1,
+        timeout: Duration::from_millis(900),
         ..quick()
     };
-    let client = client(&[url], config);
-    client.probe_once().await;
-    let reason = client.health().expect_err("a probe is bounded, too");
-    assert!(reason.contains("no replica"), "{reason}");
+    let client = client_of(&[&server], config);
     let started = std::time::Instant::now();
     let error = plan(&client).await.expect_err("it hangs");
     assert!(matches!(error, ServiceError::Unreachable(_)), "{error}");
     assert!(started.elapsed() < Duration::from_secs(15));
     let timeouts = server.script().timeouts.clone();
+    let told = |timeout: &String| {
+        timeout
+            .trim_end_matches('u')
+            .parse::<u64>()
+            .expect("microseconds")
+    };
     assert!(
-        matches!(&timeouts[..], [told] if !told.is_empty()),
+        !timeouts.is_empty() && told(&timeouts[0]) <= 300_000,
         "{timeouts:?}"
     );
+    let reason = client.health().expect_err("nobody answers");
+    assert!(reason.contains("no answer within"), "{reason}");
 }
 
 #[tokio::test]
 async fn a_report_goes_to_whoever_is_there() {
-    let server = Server::default();
-    let (url, _guard) = serve(&server).await;
+    let server = serve().await;
+    let url = server.url.clone();
     let ((before, _reserved), (after, _too)) = (dead(), dead());
     let client = client(&[before, url, after], quick());
     client
@@ -354,36 +437,16 @@ async fn a_report_goes_to_whoever_is_there() {
     assert_eq!(server.script().reports, 1);
 }
 
-// Rendezvous hashing: every replica has its share, and one that goes moves only its own workloads.
 #[tokio::test]
-async fn workloads_stick_to_their_replica() {
-    let urls: Vec<String> = (0..5)
-        .map(|index| format!("http://replica-{index}:7443"))
-        .collect();
-    let uids: Vec<String> = (0..500).map(|index| format!("uid-{index}")).collect();
-    let first = |client: &PlanClient, uid: &str| client.order(uid)[0].url().to_owned();
-    let all = client(&urls, quick());
-    let without_last = client(&urls[..4], quick());
-    let mut shares = std::collections::BTreeMap::<String, usize>::new();
-    for uid in &uids {
-        let chosen = first(&all, uid);
-        if chosen != urls[4] {
-            assert_eq!(first(&without_last, uid), chosen, "{uid} moved without need");
-        }
-        let order: BTreeSet<_> = all.order(uid).into_iter().map(Replica::url).collect();
-        assert_eq!(order.len(), 5, "every replica is a fallback");
-        *shares.entry(chosen).or_default() += 1;
-    }
-    assert!(
-        shares.len() == 5 && shares.values().all(|share| (60..=140).contains(share)),
-        "{shares:?}"
-    );
-}
-
-#[test]
-fn addresses_are_checked() {
+async fn addresses_are_checked() {
     let error = PlanClient::new(&[], quick(), Metrics::new()).expect_err("nobody to ask");
     assert!(matches!(error, ClientError::NoServer));
     let error = PlanClient::new(&["not a url".into()], quick(), Metrics::new()).expect_err("no URL");
     assert!(error.to_string().contains("not a url"), "{error}");
+    let service = ["kubernetes:///planner.tools:grpc".to_owned()];
+    let error = PlanClient::new(&service, quick(), Metrics::new()).expect_err("no cluster");
+    assert!(
+        error.to_string().contains("kubernetes:///planner.tools:grpc"),
+        "{error}"
+    );
 }

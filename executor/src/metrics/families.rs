@@ -17,7 +17,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::QUEUE_NAME;
+use super::{QUEUE_NAME, service::Service};
 use crate::{actuator::WRITER, event::Resource};
 
 type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
@@ -41,6 +41,8 @@ pub(super) struct Families {
     pub(super) rollouts: Family<OfWorkload, Gauge>,
     pub(super) events: Family<Fate, Counter>,
     pub(super) unreadable: Family<GroupResource, Counter>,
+    pub(super) reconciles: Family<Outcome, Counter>,
+    pub(super) service: Service,
 }
 
 /// The metrics of the work queue.
@@ -84,6 +86,11 @@ pub(super) struct Verdict {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct Code {
     pub(super) code: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Outcome {
+    pub(super) outcome: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -171,6 +178,8 @@ impl Default for Families {
             rollouts: Family::default(),
             events: Family::default(),
             unreadable: Family::default(),
+            reconciles: Family::default(),
+            service: Service::default(),
         }
     }
 }
@@ -240,6 +249,12 @@ impl Families {
             "Objects passed over since what the apiserver served cannot be read",
             self.unreadable.clone(),
         );
+        own.register(
+            "reconciles",
+            "Reconciles, by how they ended",
+            self.reconciles.clone(),
+        );
+        self.service.register(own);
         registry
     }
 }

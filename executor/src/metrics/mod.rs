@@ -19,12 +19,15 @@ use crate::{
 };
 
 mod families;
+mod service;
 #[cfg(test)]
 mod tests;
 
 use families::{
-    ActionLabels, ApiCall, Code, ELECTION, Families, Fate, GroupResource, OfWorkload, QUEUE, Verdict,
+    ActionLabels, ApiCall, Code, ELECTION, Families, GroupResource, OfWorkload, Outcome, QUEUE, Verdict,
 };
+use service::{Call, Cause, HedgeOutcome};
+pub use service::{Evicted, Fate, Hedge, Method, ReplicaCounts};
 
 /// The queue's name in the `workqueue_*` metrics.
 pub const QUEUE_NAME: &str = "daemonset";
@@ -245,9 +248,46 @@ impl Metrics {
         }
     }
 
+    /// A reconcile ended: `settled`, `failed`, `behind` or `unreachable`.
+    pub fn reconciled(&self, outcome: &'static str) {
+        let reconciles = &self.families().reconciles;
+        reconciles.get_or_create(&Outcome { outcome }).inc();
+    }
+
+    /// So many replicas are known.
+    pub fn replicas(&self, counts: &ReplicaCounts) {
+        self.families().service.set_replicas(counts);
+    }
+
+    /// A call to a replica came to its end.
+    pub fn call(&self, method: Method, outcome: Fate) {
+        let calls = &self.families().service.calls;
+        calls.get_or_create(&Call { method, outcome }).inc();
+    }
+
+    /// A replica is asked no more for a while.
+    pub fn replica_evicted(&self, cause: Evicted) {
+        let evictions = &self.families().service.evictions;
+        evictions.get_or_create(&Cause { cause }).inc();
+    }
+
+    /// Two replicas were asked for a plan.
+    pub fn hedged(&self, outcome: Hedge) {
+        let hedges = &self.families().service.hedges;
+        hedges.get_or_create(&HedgeOutcome { outcome }).inc();
+    }
+
+    /// A plan came from another replica than the one that the workload belongs to.
+    pub fn planned_elsewhere(&self) {
+        self.families().service.elsewhere.inc();
+    }
+
     /// What became of a Kubernetes Event: `created`, `patched`, `filtered`, `dropped` or `failed`.
     pub fn event(&self, fate: &'static str) {
-        self.families().events.get_or_create(&Fate { fate }).inc();
+        self.families()
+            .events
+            .get_or_create(&families::Fate { fate })
+            .inc();
     }
 
     /// Plans answered so far.

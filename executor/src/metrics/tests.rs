@@ -118,3 +118,37 @@ fn plans_and_actions_are_counted_and_forgotten_with_their_workload() {
     metrics.forget_workload("a", "agent");
     assert!(!metrics.encode().contains("agent"));
 }
+
+// No label names a replica, so that there are as many series after a thousand restarts as before the first.
+#[test]
+fn replicas_are_counted_without_their_names() {
+    let metrics = Metrics::new();
+    metrics.replicas(&ReplicaCounts {
+        ready: 2,
+        evicted: 1,
+        ..ReplicaCounts::default()
+    });
+    metrics.call(Method::Plan, Fate::TimedOut);
+    metrics.call(Method::Report, Fate::Answered);
+    metrics.replica_evicted(Evicted::Health);
+    metrics.hedged(Hedge::Won);
+    metrics.planned_elsewhere();
+    metrics.reconciled("settled");
+    let text = metrics.encode();
+    for line in [
+        "nodewise_replicas{state=\"ready\"} 2",
+        "nodewise_replicas{state=\"evicted\"} 1",
+        "nodewise_replicas{state=\"draining\"} 0",
+        "nodewise_replica_calls_total{method=\"plan\",outcome=\"timed_out\"} 1",
+        "nodewise_replica_calls_total{method=\"report\",outcome=\"answered\"} 1",
+        "nodewise_replica_evictions_total{cause=\"health\"} 1",
+        "nodewise_plan_hedges_total{outcome=\"won\"} 1",
+        "nodewise_plans_elsewhere_total 1",
+        "nodewise_reconciles_total{outcome=\"settled\"} 1",
+    ] {
+        assert!(
+            text.lines().any(|found| found == line),
+            "no line {line} in\n{text}"
+        );
+    }
+}

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::actuator::Refusal;
 use crate::event::{ClusterEvent, Delta, Resource};
+use crate::service::BuildRequest;
 use crate::state::State;
 use crate::testing::*;
 
@@ -731,4 +732,54 @@ async fn deletes_are_guarded_by_expectations() {
     assert_eq!(fixture.service.snapshot(1).state, Some(expected));
     fixture.watch(ClusterEvent::Pods(Delta::Deleted(pod("a", "12"))));
     assert_eq!(fixture.outstanding(), (0, 0));
+}
+
+/// Asks for two requests, between which the workload changes, and answers the first of them.
+struct Hedger {
+    state: Shared,
+    metrics: Metrics,
+}
+
+impl PlanService for Hedger {
+    async fn plan(&self, _: &str, build: &mut BuildRequest<'_>) -> Result<Answer, ServiceError> {
+        build(&|_| false);
+        let changed = ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u1", "11")));
+        self.state.lock().take_in(changed, &self.metrics);
+        build(&|_| false);
+        let plan = noop();
+        Ok(Answer { plan, request: 0 })
+    }
+
+    async fn report(&self, _: v1::ReportRequest) -> Result<v1::ReportResponse, ServiceError> {
+        Ok(v1::ReportResponse::default())
+    }
+}
+
+// What a plan is held against and applied to is what it was made from, not what was known when another replica was asked.
+#[tokio::test]
+async fn a_plan_goes_with_the_request_that_it_answers() {
+    let Fixture {
+        state,
+        metrics,
+        reconciler,
+        ..
+    } = with(ScriptedService::default());
+    let reconciler = Reconciler {
+        service: Arc::new(Hedger {
+            state: state.clone(),
+            metrics,
+        }),
+        state,
+        actuator: reconciler.actuator,
+        options: reconciler.options,
+        apply_concurrency: 4,
+        clock: reconciler.clock,
+        metrics: reconciler.metrics,
+    };
+    let workload = reconciler
+        .admit(&key())
+        .expect("nothing is behind")
+        .expect("it exists");
+    let planned = reconciler.plan(&workload, &[]).await.expect("a plan");
+    assert!(Arc::ptr_eq(&planned.workload, &workload));
 }

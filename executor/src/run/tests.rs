@@ -44,7 +44,7 @@ async fn start(mode: Mode, elect: bool) -> Running {
     let server = format!("http://{}", nobody.local_addr().expect("an address"));
     drop(nobody);
     let config = Config {
-        servers: vec![server.parse().expect("a URL")],
+        servers: vec![server.parse().expect("a target")],
         mode,
         election: elect.then(|| Election {
             namespace: "kube-system".to_owned(),
@@ -58,6 +58,7 @@ async fn start(mode: Mode, elect: bool) -> Running {
         options: nodewise_proto::v1::PlanOptions::default(),
         buckets: 4,
         plan_timeout: Duration::from_secs(5),
+        hedge_after: None,
         api_timeout: Duration::from_secs(5),
         drain_timeout: Duration::from_secs(20),
     };

@@ -12,7 +12,7 @@ use nodewise_executor::gate::Behind;
 use nodewise_executor::metrics::Metrics;
 use nodewise_executor::project;
 use nodewise_executor::reconcile::{Ending, Reconciler};
-use nodewise_executor::service::{BuildRequest, PlanService, ServiceError};
+use nodewise_executor::service::{Answer, BuildRequest, PlanService, ServiceError};
 use nodewise_executor::state::{Shared, State};
 use nodewise_proto::{Duration, v1};
 use nodewise_server::{ByteSize, Engine, Limits, never};
@@ -380,7 +380,7 @@ impl InProcess {
 }
 
 impl PlanService for InProcess {
-    async fn plan(&self, _uid: &str, build: &mut BuildRequest<'_>) -> Result<v1::Plan, ServiceError> {
+    async fn plan(&self, _uid: &str, build: &mut BuildRequest<'_>) -> Result<Answer, ServiceError> {
         let answer = self
             .engine
             .plan(build(&|_| false), &never)
@@ -390,7 +390,7 @@ impl PlanService for InProcess {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .extend(plan.deviations());
-        Ok(plan)
+        Ok(Answer { plan, request: 0 })
     }
 
     async fn report(&self, report: v1::ReportRequest) -> Result<v1::ReportResponse, ServiceError> {

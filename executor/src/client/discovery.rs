@@ -1,0 +1,100 @@
+//! Where the replicas are: each target tells its addresses as they change, and together they are the set of replicas.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use futures::stream::{BoxStream, select_all};
+use futures::{FutureExt as _, StreamExt as _};
+use kube::Client;
+
+use super::replicas::Replicas;
+use super::target::{Address, Target};
+
+mod dns;
+mod endpoint_slice;
+
+/// All addresses of a target, or why they cannot be told: then what was told before stays true.
+type Found = Result<Vec<Address>, String>;
+
+/// How names are looked up.
+pub(super) type Lookup =
+    Arc<dyn Fn(String, u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> + Send + Sync>;
+
+/// Looks names up as the system does it.
+pub(super) fn system_lookup() -> Lookup {
+    Arc::new(|host, port| {
+        let addresses = async move { Ok(tokio::net::lookup_host((host, port)).await?.collect()) };
+        addresses.boxed()
+    })
+}
+
+/// Where to look for replicas, and with what.
+pub(super) struct Discovery {
+    targets: Vec<Target>,
+    cluster: Option<Client>,
+    lookup: Lookup,
+}
+
+impl std::fmt::Debug for Discovery {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Discovery")
+            .field("targets", &self.targets)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Discovery {
+    pub(super) fn new(targets: Vec<Target>, cluster: Option<Client>, lookup: Lookup) -> Self {
+        Self {
+            targets,
+            cluster,
+            lookup,
+        }
+    }
+
+    /// Those that need not be looked up.
+    pub(super) fn fixed(&self) -> Vec<Address> {
+        let fixed = self.targets.iter().filter_map(|target| match target {
+            Target::Fixed(address) => Some(address.clone()),
+            _ => None,
+        });
+        fixed.collect()
+    }
+
+    /// Keeps the set up to date. Never ends.
+    pub(super) async fn follow(&self, replicas: &Replicas) {
+        let tell = |(index, target)| self.addresses(target, replicas).map(move |found| (index, found));
+        let mut all = select_all(self.targets.iter().enumerate().map(tell));
+        let mut told: Vec<Vec<Address>> = vec![Vec::new(); self.targets.len()];
+        while let Some((index, found)) = all.next().await {
+            match found {
+                Ok(addresses) => {
+                    told[index] = addresses;
+                    if let Err(error) = replicas.replace(&told.concat()) {
+                        replicas.not_found(&error.to_string());
+                    } else if told[index].is_empty() {
+                        replicas.not_found(&format!("{} has no replica that is ready", self.targets[index]));
+                    }
+                }
+                Err(reason) => replicas.not_found(&format!("{}: {reason}", self.targets[index])),
+            }
+        }
+        std::future::pending::<()>().await;
+    }
+
+    fn addresses<'a>(&'a self, target: &'a Target, replicas: &Replicas) -> BoxStream<'a, Found> {
+        let once = |found| futures::stream::once(std::future::ready(found)).boxed();
+        match (target, &self.cluster) {
+            (Target::Fixed(address), _) => once(Ok(vec![address.clone()])),
+            (Target::Dns { host, port }, _) => {
+                dns::addresses(host, *port, &self.lookup, replicas.doubts()).boxed()
+            }
+            (Target::Service(service), Some(cluster)) => {
+                endpoint_slice::addresses(cluster.clone(), service).boxed()
+            }
+            (Target::Service(_), None) => once(Err("there is no cluster to ask".to_owned())),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Who serves: each replica's health is followed over `grpc.health.v1`.
+//!
+//! A replica that ends says so beforehand, and is asked no more. One that failed comes back by a probe, so that no reconcile
+//! is spent on finding out. A probe is a new watch: its first answer tells, and later ones are followed as they come.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use nodewise_proto::v1::reconcile_service_server::SERVICE_NAME;
+use tokio::time::{Instant, sleep, timeout};
+use tonic::{Code, Status, Streaming};
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
+use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
+
+use super::replica::Replica;
+use super::replicas::{Members, Replicas};
+use super::{CONNECT_TIMEOUT, failure};
+
+/// The pause after the first failed probe; doubles with each further one, with jitter.
+const PROBE_PAUSE: Duration = Duration::from_millis(250);
+/// The longest of these.
+const MAX_PROBE_PAUSE: Duration = Duration::from_secs(5);
+
+/// Looks after every replica. Never ends.
+pub(super) async fn look_after(replicas: &Replicas) {
+    let mut set = replicas.subscribe();
+    let mut known: Members = Arc::new([]);
+    let mut all = FuturesUnordered::new();
+    loop {
+        let members = Arc::clone(&set.borrow_and_update());
+        for replica in members.iter() {
+            if !known.iter().any(|known| Arc::ptr_eq(known, replica)) {
+                all.push(look_after_one(replicas, Arc::clone(replica)));
+            }
+        }
+        known = members;
+        tokio::select! {
+            changed = set.changed() => if changed.is_err() { return },
+            Some(()) = all.next() => {}
+        }
+    }
+}
+
+/// Until it is a replica no more.
+async fn look_after_one(replicas: &Replicas, replica: Arc<Replica>) {
+    let care = async {
+        let mut pause = PROBE_PAUSE;
+        loop {
+            match probe(&replica).await {
+                Ok((serves, watch)) => {
+                    tell(replicas, &replica, serves);
+                    let began = Instant::now();
+                    follow(replicas, &replica, watch).await;
+                    if began.elapsed() > MAX_PROBE_PAUSE {
+                        pause = PROBE_PAUSE;
+                    }
+                }
+                Err(reason) => replicas.unwell(&replica, &reason),
+            }
+            sleep(pause.mul_f64(rand::random_range(0.5..1.0)).max(replica.rest())).await;
+            pause = (pause * 2).min(MAX_PROBE_PAUSE);
+        }
+    };
+    replica.gone().run_until_cancelled(care).await;
+}
+
+/// The health of a replica from now on; `None` where it does not tell.
+type Watch = Option<Streaming<HealthCheckResponse>>;
+
+/// Asks a replica whether it serves.
+async fn probe(replica: &Replica) -> Result<(bool, Watch), String> {
+    let ask = async {
+        let mut client = HealthClient::new(replica.channel());
+        let request = HealthCheckRequest {
+            service: SERVICE_NAME.to_owned(),
+        };
+        let mut watch = client.watch(request).await?.into_inner();
+        let first = watch.message().await?;
+        Ok((first, watch))
+    };
+    match timeout(CONNECT_TIMEOUT, ask).await {
+        Ok(Ok((Some(first), watch))) => Ok((serves(first), Some(watch))),
+        Ok(Ok((None, _))) => Err(no_more(replica)),
+        // There is somebody, and the health service is optional.
+        Ok(Err(status)) if Status::code(&status) == Code::Unimplemented => Ok((true, None)),
+        Ok(Err(status)) => Err(failure(replica, &status)),
+        Err(_) => Err(format!("{}: no answer within {CONNECT_TIMEOUT:?}", replica.url())),
+    }
+}
+
+/// Follows a replica's health until a call fails or the watch ends.
+async fn follow(replicas: &Replicas, replica: &Replica, watch: Watch) {
+    let Some(mut watch) = watch else {
+        return replica.call_failed().await;
+    };
+    loop {
+        let told = tokio::select! {
+            () = replica.call_failed() => return,
+            told = watch.message() => told,
+        };
+        match told {
+            Ok(Some(health)) => tell(replicas, replica, serves(health)),
+            // So ends one that drains.
+            Ok(None) => return replicas.unwell(replica, &no_more(replica)),
+            Err(status) => return replicas.unwell(replica, &failure(replica, &status)),
+        }
+    }
+}
+
+fn no_more(replica: &Replica) -> String {
+    format!("{}: its health is told no more", replica.url())
+}
+
+fn tell(replicas: &Replicas, replica: &Replica, serves: bool) {
+    if serves {
+        replicas.serves(replica);
+    } else {
+        replicas.drains(replica);
+    }
+}
+
+fn serves(health: HealthCheckResponse) -> bool {
+    health.status() == ServingStatus::Serving
+}

@@ -1,0 +1,145 @@
+//! Replicas that come and go.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use futures::FutureExt as _;
+
+use super::*;
+
+/// What a name server says at present.
+type Records = Arc<Mutex<BTreeMap<String, Vec<std::net::SocketAddr>>>>;
+
+fn name_server() -> (Records, Lookup) {
+    let records = Records::default();
+    let answers = Arc::clone(&records);
+    let lookup: Lookup = Arc::new(move |host, _| {
+        let found = answers.lock().expect("lock").get(&host).cloned();
+        async move { found.ok_or_else(|| io::Error::other("no such host")) }.boxed()
+    });
+    (records, lookup)
+}
+
+fn set(records: &Records, replicas: &[&Serving]) {
+    let addresses = replicas
+        .iter()
+        .map(|replica| replica.address().as_str().parse().expect("an address"));
+    records
+        .lock()
+        .expect("lock")
+        .insert("planner.example".to_owned(), addresses.collect());
+}
+
+fn by_name(lookup: Lookup, config: ClientConfig) -> Arc<PlanClient> {
+    let target = "dns:///planner.example:7443".parse().expect("a target");
+    let client = PlanClient::looking_up(vec![target], None, lookup, config, Metrics::new());
+    Arc::new(client.expect("a client"))
+}
+
+#[tokio::test]
+async fn replicas_are_found_by_name_and_found_again() {
+    let (first, second) = (serve().await, serve().await);
+    let (records, lookup) = name_server();
+    let client = by_name(lookup, quick());
+    let error = plan(&client).await.expect_err("nobody looks the name up");
+    assert!(matches!(&error, ServiceError::Unreachable(_)), "{error}");
+    let _tended = tended(&client);
+    let says = |reason: &str| client.health().expect_err("nobody is known").contains(reason);
+    until("the failed look-up is told", || {
+        says("dns:///planner.example:7443: no such host")
+    })
+    .await;
+
+    // The plan waits for the first address, and its doubt brings the next look-up forward.
+    set(&records, &[&first]);
+    plan(&client).await.expect("a plan");
+    assert_eq!(client.health(), Ok(()));
+
+    // One that fails makes them look again, long before it would be time for it.
+    set(&records, &[&second]);
+    first.then(|| Err(Status::unavailable("ending")));
+    first.script().slow = Duration::from_millis(10);
+    let started = std::time::Instant::now();
+    for _ in 0..3 {
+        first.then(|| Err(Status::unavailable("ending")));
+    }
+    plan(&client).await.expect_err("the only one it knows");
+    until("the move is noticed", || {
+        let members = client.replicas.members();
+        members.len() == 1 && *members[0].address() == second.address()
+    })
+    .await;
+    assert!(
+        started.elapsed() < Duration::from_secs(8),
+        "{:?}",
+        started.elapsed()
+    );
+    plan(&client).await.expect("a plan");
+    assert_eq!(second.asked(), 1);
+
+    // Nobody is forgotten because the name server is.
+    records.lock().expect("lock").clear();
+    second.then(|| Err(Status::unavailable("once")));
+    plan(&client).await.expect("a plan");
+    until("the failed look-up is seen", || client.replicas.search_failed()).await;
+    plan(&client).await.expect("a plan");
+    assert_eq!(client.replicas.members().len(), 1);
+}
+
+#[tokio::test]
+async fn who_stays_keeps_everything_and_who_goes_finishes_its_calls() {
+    let (stays, goes, comes) = (serve().await, serve().await, serve().await);
+    let client = client_of(&[&stays, &goes], quick());
+    let of_stays = workload_of(&client, &stays);
+    let of_goes = workload_of(&client, &goes);
+    plan_for(&client, &of_stays).await.expect("a plan");
+    let before = client.replicas.members();
+
+    goes.script().slow = Duration::from_millis(200);
+    let calling = Arc::clone(&client);
+    let under_way = tokio::spawn(async move { plan_for(&calling, &of_goes).await });
+    until("the call is under way", || goes.asked() == 1).await;
+    let addresses = [comes.address(), stays.address(), stays.address()];
+    client.replicas.replace(&addresses).expect("addresses");
+    let after = client.replicas.members();
+    assert_eq!(after.len(), 2, "the same address twice is one replica");
+    assert!(
+        after.iter().any(|replica| Arc::ptr_eq(replica, &before[0])),
+        "the same connection"
+    );
+    assert!(before[1].gone().is_cancelled() && !before[0].gone().is_cancelled());
+    under_way
+        .await
+        .expect("no panic")
+        .expect("the plan comes all the same");
+    assert_eq!((goes.asked(), comes.asked()), (1, 0));
+
+    if client.replicas.is_home(&of_stays, &before[0]) {
+        plan_for(&client, &of_stays).await.expect("a plan");
+        assert_eq!(
+            stays.inline(1),
+            [vec![false, false], vec![false, false]],
+            "it has the buckets"
+        );
+    }
+}
+
+// Several targets are one set, and a fixed one is there from the beginning.
+#[tokio::test]
+async fn targets_add_up() {
+    let (fixed, found) = (serve().await, serve().await);
+    let (records, lookup) = name_server();
+    set(&records, &[&found, &fixed]);
+    let targets = vec![
+        fixed.target(),
+        "dns:///planner.example:7443".parse().expect("a target"),
+    ];
+    let client = PlanClient::looking_up(targets, None, lookup, quick(), Metrics::new());
+    let client = Arc::new(client.expect("a client"));
+    assert_eq!(client.replicas.members().len(), 1);
+    let _tended = tended(&client);
+    until("both are ready", || {
+        count(&client, "nodewise_replicas{state=\"ready\"}") == 2
+    })
+    .await;
+}

@@ -1,0 +1,100 @@
+//! Two replicas asked for one plan.
+
+use super::*;
+
+fn hedging(after: u64) -> ClientConfig {
+    ClientConfig {
+        hedge_after: Some(Duration::from_millis(after)),
+        ..quick()
+    }
+}
+
+#[tokio::test]
+async fn a_slow_replica_is_overtaken_and_its_call_cancelled() {
+    let (slow, other) = (serve().await, serve().await);
+    slow.script().hang = true;
+    let client = client_of(&[&slow, &other], hedging(50));
+    let uid = workload_of(&client, &slow);
+    let answer = plan_for(&client, &uid).await.expect("a plan");
+    assert_eq!(answer.request, 1, "the plan belongs to the second request");
+    assert_eq!((slow.asked(), other.asked()), (1, 1));
+    until("the slow call is given up", || slow.script().abandoned == 1).await;
+    assert_eq!(count(&client, "nodewise_plan_hedges_total{outcome=\"won\"}"), 1);
+    assert_eq!(
+        count(
+            &client,
+            "nodewise_replica_calls_total{method=\"plan\",outcome=\"cancelled\"}"
+        ),
+        1
+    );
+    assert!(
+        matches!(standing_of(&client, &slow), Standing::Unknown),
+        "slow is not broken"
+    );
+}
+
+#[tokio::test]
+async fn the_first_one_may_still_be_quicker() {
+    let (first, other) = (serve().await, serve().await);
+    first.script().slow = Duration::from_millis(300);
+    other.script().hang = true;
+    let client = client_of(&[&first, &other], hedging(50));
+    let uid = workload_of(&client, &first);
+    let answer = plan_for(&client, &uid).await.expect("a plan");
+    assert_eq!(answer.request, 0, "the plan belongs to the first request");
+    until("the other call is given up", || other.script().abandoned == 1).await;
+    assert_eq!(count(&client, "nodewise_plan_hedges_total{outcome=\"lost\"}"), 1);
+}
+
+#[tokio::test]
+async fn who_answers_in_time_is_asked_alone() {
+    let (first, other) = (serve().await, serve().await);
+    let client = client_of(&[&first, &other], hedging(10_000));
+    let uid = workload_of(&client, &first);
+    plan_for(&client, &uid).await.expect("a plan");
+    assert_eq!((first.asked(), other.asked()), (1, 0));
+    assert!(!client.metrics.encode().contains("nodewise_plan_hedges_total{"));
+}
+
+// One that fails leaves the plan to the other; when both fail, the third one is next.
+#[tokio::test]
+async fn whoever_is_left_answers() {
+    let replicas = [serve().await, serve().await, serve().await];
+    let all: Vec<_> = replicas.iter().collect();
+    let client = client_of(&all, hedging(20));
+    let soon = Instant::now() + Duration::from_secs(1);
+    let order = client.replicas.order("uid", soon).await;
+    let at = |rank: usize| {
+        let is = |serving: &&Serving| serving.address() == *order[rank].address();
+        replicas.iter().find(is).expect("it serves")
+    };
+    for rank in 0..2 {
+        at(rank).script().slow = Duration::from_millis(200);
+        at(rank).then(|| Err(Status::unavailable("restarting")));
+    }
+    plan(&client).await.expect("a plan");
+    assert_eq!([at(0).asked(), at(1).asked(), at(2).asked()], [1, 1, 1]);
+    assert_eq!(
+        count(&client, "nodewise_plan_hedges_total{outcome=\"failed\"}"),
+        1
+    );
+}
+
+// A report may change what the service answers next: it is never at two replicas at a time.
+#[tokio::test]
+async fn reports_are_not_hedged() {
+    let (slow, other) = (serve().await, serve().await);
+    slow.script().slow = Duration::from_millis(300);
+    let client = client_of(&[&slow, &other], hedging(10));
+    let uid = workload_of(&client, &slow);
+    let workload = v1::WorkloadReference {
+        uid,
+        ..Default::default()
+    };
+    let report = v1::ReportRequest {
+        workload: Some(workload),
+        ..Default::default()
+    };
+    client.report(report).await.expect("delivered");
+    assert_eq!((slow.script().reports, other.script().reports), (1, 0));
+}
