@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use futures::stream::{BoxStream, select_all};
+use futures::stream::{self, BoxStream, select_all};
 use futures::{FutureExt as _, StreamExt as _};
 use kube::Client;
 
@@ -54,47 +54,57 @@ impl Discovery {
         }
     }
 
+    /// What each target tells without being looked up.
+    fn told(&self) -> Vec<Vec<Address>> {
+        let told = self.targets.iter().map(|target| match target {
+            Target::Fixed(address) => vec![address.clone()],
+            Target::Dns { .. } | Target::Service(_) => Vec::new(),
+        });
+        told.collect()
+    }
+
     /// Those that need not be looked up.
     pub(super) fn fixed(&self) -> Vec<Address> {
-        let fixed = self.targets.iter().filter_map(|target| match target {
-            Target::Fixed(address) => Some(address.clone()),
-            _ => None,
-        });
-        fixed.collect()
+        self.told().concat()
     }
 
     /// Keeps the set up to date. Never ends.
     pub(super) async fn follow(&self, replicas: &Replicas) {
         let tell = |(index, target)| self.addresses(target, replicas).map(move |found| (index, found));
         let mut all = select_all(self.targets.iter().enumerate().map(tell));
-        let mut told: Vec<Vec<Address>> = vec![Vec::new(); self.targets.len()];
+        let mut told = self.told();
         while let Some((index, found)) = all.next().await {
+            let target = &self.targets[index];
             match found {
                 Ok(addresses) => {
+                    if addresses.is_empty() {
+                        replicas.not_found(index, &format!("{target} has no replica that is ready"));
+                    } else {
+                        replicas.found(index);
+                    }
                     told[index] = addresses;
                     if let Err(error) = replicas.replace(&told.concat()) {
-                        replicas.not_found(&error.to_string());
-                    } else if told[index].is_empty() {
-                        replicas.not_found(&format!("{} has no replica that is ready", self.targets[index]));
+                        replicas.not_found(index, &error.to_string());
                     }
                 }
-                Err(reason) => replicas.not_found(&format!("{}: {reason}", self.targets[index])),
+                Err(reason) => replicas.not_found(index, &format!("{target}: {reason}")),
             }
         }
         std::future::pending::<()>().await;
     }
 
     fn addresses<'a>(&'a self, target: &'a Target, replicas: &Replicas) -> BoxStream<'a, Found> {
-        let once = |found| futures::stream::once(std::future::ready(found)).boxed();
         match (target, &self.cluster) {
-            (Target::Fixed(address), _) => once(Ok(vec![address.clone()])),
+            (Target::Fixed(_), _) => stream::empty().boxed(),
             (Target::Dns { host, port }, _) => {
                 dns::addresses(host, *port, &self.lookup, replicas.doubts()).boxed()
             }
             (Target::Service(service), Some(cluster)) => {
                 endpoint_slice::addresses(cluster.clone(), service).boxed()
             }
-            (Target::Service(_), None) => once(Err("there is no cluster to ask".to_owned())),
+            (Target::Service(_), None) => {
+                stream::iter([Err("there is no cluster to ask".to_owned())]).boxed()
+            }
         }
     }
 }

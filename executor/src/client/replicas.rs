@@ -1,5 +1,6 @@
 //! The set of replicas: who is in it, how each stands, and so whether the service can be reached at all.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
@@ -26,8 +27,8 @@ pub(super) struct Replicas {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// Why nobody could be found lately.
-    search: Option<String>,
+    /// Why the replicas of a target could not be found lately, by the target's number.
+    search: BTreeMap<usize, String>,
     /// Whether it was said that nobody answers.
     away: bool,
 }
@@ -66,7 +67,6 @@ impl Replicas {
                 None => Arc::new(Replica::new(address.clone(), self.max_message_bytes)?),
             });
         }
-        self.known().search = None;
         let stays = |replica: &Arc<Replica>| members.iter().any(|member| Arc::ptr_eq(member, replica));
         let (stayed, gone): (Vec<_>, Vec<_>) = before.iter().partition(|replica| stays(replica));
         if gone.is_empty() && stayed.len() == members.len() {
@@ -86,9 +86,14 @@ impl Replicas {
         Ok(())
     }
 
-    /// Nobody could be found just now; who was known stays known.
-    pub(super) fn not_found(&self, reason: &str) {
-        let before = self.known().search.replace(reason.to_owned());
+    /// The replicas of this target were found.
+    pub(super) fn found(&self, target: usize) {
+        self.known().search.remove(&target);
+    }
+
+    /// Those of this target could not be found just now; who was known stays known.
+    pub(super) fn not_found(&self, target: usize, reason: &str) {
+        let before = self.known().search.insert(target, reason.to_owned());
         if before.is_none() {
             tracing::warn!("replicas of the planning service cannot be looked up: {reason}");
         }
@@ -173,7 +178,7 @@ impl Replicas {
     /// Whether nobody could be found lately.
     #[cfg(test)]
     pub(super) fn search_failed(&self) -> bool {
-        self.known().search.is_some()
+        !self.known().search.is_empty()
     }
 
     /// Why the service cannot be reached, if so, or that it was not tried yet.
@@ -183,9 +188,13 @@ impl Replicas {
 
     fn health_of(&self, members: &Members) -> Result<(), String> {
         if members.is_empty() {
-            let reason = self.known().search.clone();
-            let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-            return Err(format!("no replica of the planning service is known{reason}"));
+            let known = self.known();
+            let reasons: Vec<_> = known.search.values().map(String::as_str).collect();
+            let colon = if reasons.is_empty() { "" } else { ": " };
+            let reasons = reasons.join("; ");
+            return Err(format!(
+                "no replica of the planning service is known{colon}{reasons}"
+            ));
         }
         let mut reason = None;
         for replica in members.iter() {

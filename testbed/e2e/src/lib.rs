@@ -8,7 +8,9 @@ mod newer_api;
 mod odd;
 mod owners;
 mod picture;
+mod replicas;
 mod rig;
+mod slow_link;
 
 pub use binaries::{Binaries, binaries};
 pub use budget::{BudgetWatch, Seen, is_live, is_ready, node_of};
@@ -17,4 +19,6 @@ pub use newer_api::{NewerApi, add_later_fields, later_fields};
 pub use odd::{odd_placement, odd_volumes, odd_words};
 pub use owners::{UPSTREAM_USER, Upstream, plan_count};
 pub use picture::Picture;
+pub use replicas::{Load, Replica};
 pub use rig::{DEADLINE, EXECUTOR_USER, Rig, RigOptions};
+pub use slow_link::SlowLink;

@@ -39,7 +39,7 @@ pub const EXECUTOR_USER: &str = "nodewise-executor";
 #[derive(Debug, Clone)]
 pub struct RigOptions {
     nodes: usize,
-    executor_args: Vec<String>,
+    pub(crate) executor_args: Vec<String>,
 }
 
 impl RigOptions {
@@ -71,10 +71,10 @@ impl RigOptions {
 #[derive(Debug)]
 pub struct Rig {
     pub(crate) executor: Process,
-    executor_http: SocketAddr,
+    pub(crate) executor_http: SocketAddr,
     server: Process,
     server_address: SocketAddr,
-    options: RigOptions,
+    pub(crate) options: RigOptions,
     pub(crate) plane: ControlPlane,
 }
 
@@ -95,8 +95,9 @@ impl Rig {
         plane.create_nodes(options.nodes).await?;
         let (server, server_address) = start_server(&plane, "127.0.0.1:0").await?;
         let kubeconfig = plane.kubeconfig_for(EXECUTOR_USER)?;
+        let url = format!("http://{server_address}");
         let (executor, executor_http) =
-            start_executor(&plane, "executor", server_address, &options, &kubeconfig).await?;
+            start_executor(&plane, "executor", &url, &options, &kubeconfig).await?;
         Ok(Self {
             executor,
             executor_http,
@@ -319,13 +320,8 @@ impl Rig {
 
     /// Starts the executor again, with an apiserver of the caller's.
     pub async fn start_executor_with(&mut self, kubeconfig: &Path) -> Result<()> {
-        let started = start_executor(
-            &self.plane,
-            "executor",
-            self.server_address,
-            &self.options,
-            kubeconfig,
-        );
+        let url = self.server_url();
+        let started = start_executor(&self.plane, "executor", &url, &self.options, kubeconfig);
         (self.executor, self.executor_http) = started.await?;
         Ok(())
     }
@@ -333,7 +329,8 @@ impl Rig {
     /// Starts one more executor.
     pub async fn spawn_executor(&self, name: &str) -> Result<Process> {
         let kubeconfig = self.plane.kubeconfig_for(EXECUTOR_USER)?;
-        let started = start_executor(&self.plane, name, self.server_address, &self.options, &kubeconfig);
+        let url = self.server_url();
+        let started = start_executor(&self.plane, name, &url, &self.options, &kubeconfig);
         Ok(started.await?.0)
     }
 
@@ -375,7 +372,7 @@ fn executor_role() -> Result<ClusterRole> {
     serde_saphyr::from_str(role).context("deploy/executor-clusterrole.yaml")
 }
 
-async fn start_server(plane: &ControlPlane, listen: &str) -> Result<(Process, SocketAddr)> {
+pub(crate) async fn start_server(plane: &ControlPlane, listen: &str) -> Result<(Process, SocketAddr)> {
     let mut command = Command::new(&binaries()?.server);
     command.args(["--listen", listen]);
     let process = plane.spawn("nodewise-server", command)?;
@@ -384,21 +381,16 @@ async fn start_server(plane: &ControlPlane, listen: &str) -> Result<(Process, So
     Ok((process, address))
 }
 
-async fn start_executor(
+pub(crate) async fn start_executor(
     plane: &ControlPlane,
     name: &str,
-    server: SocketAddr,
+    servers: &str,
     options: &RigOptions,
     kubeconfig: &Path,
 ) -> Result<(Process, SocketAddr)> {
     let mut command = Command::new(&binaries()?.executor);
     command
-        .args([
-            "--server",
-            &format!("http://{server}"),
-            "--http-listen",
-            "127.0.0.1:0",
-        ])
+        .args(["--server", servers, "--http-listen", "127.0.0.1:0"])
         .args(&options.executor_args);
     command.arg("--kubeconfig").arg(kubeconfig);
     let process = plane.spawn(name, command)?;

@@ -127,19 +127,26 @@ async fn who_stays_keeps_everything_and_who_goes_finishes_its_calls() {
 // Several targets are one set, and a fixed one is there from the beginning.
 #[tokio::test]
 async fn targets_add_up() {
-    let (fixed, found) = (serve().await, serve().await);
+    let (one, two, found) = (serve().await, serve().await, serve().await);
     let (records, lookup) = name_server();
-    set(&records, &[&found, &fixed]);
+    set(&records, &[&found, &one]);
     let targets = vec![
-        fixed.target(),
+        one.target(),
         "dns:///planner.example:7443".parse().expect("a target"),
+        two.target(),
     ];
     let client = PlanClient::looking_up(targets, None, lookup, quick(), Metrics::new());
     let client = Arc::new(client.expect("a client"));
-    assert_eq!(client.replicas.members().len(), 1);
+    let before = client.replicas.members();
+    assert_eq!(before.len(), 2);
     let _tended = tended(&client);
-    until("both are ready", || {
-        count(&client, "nodewise_replicas{state=\"ready\"}") == 2
+    until("all are ready", || {
+        count(&client, "nodewise_replicas{state=\"ready\"}") == 3
     })
     .await;
+    let gone = |replica: &Arc<Replica>| replica.gone().is_cancelled();
+    assert!(
+        !before.iter().any(gone),
+        "who is fixed stays while others are looked up"
+    );
 }

@@ -8,6 +8,7 @@ mod crashes;
 mod failures;
 mod observe;
 mod placement;
+mod replicas;
 mod revisions;
 mod rollout;
 mod takeover;

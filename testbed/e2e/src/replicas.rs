@@ -1,0 +1,177 @@
+//! Several servers for one executor, and DaemonSets that change all the time.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::apps::v1::DaemonSet;
+use kube::{
+    Api,
+    api::{Patch, PatchParams},
+};
+use nodewise_testbed::{Process, eventually};
+use tokio::task::JoinHandle;
+
+use crate::{
+    daemon_set::{daemon_set, image_patch},
+    rig::{self, DEADLINE, EXECUTOR_USER, Rig},
+};
+
+/// A server beside the rig's own.
+#[derive(Debug)]
+pub struct Replica {
+    process: Process,
+    address: SocketAddr,
+}
+
+impl Replica {
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The process.
+    #[must_use]
+    pub fn process(&self) -> &Process {
+        &self.process
+    }
+}
+
+impl Rig {
+    /// Starts a server that listens there.
+    pub async fn start_replica(&self, listen: &str) -> Result<Replica> {
+        let (process, address) = rig::start_server(&self.plane, listen).await?;
+        Ok(Replica { process, address })
+    }
+
+    /// Starts a server again that has ended, on the same address.
+    pub async fn start_replica_again(&self, replica: &mut Replica) -> Result<()> {
+        *replica = self.start_replica(&replica.address.to_string()).await?;
+        Ok(())
+    }
+
+    /// Starts the executor anew, for these servers (as `--server` takes them) and with these flags besides.
+    pub async fn start_executor_for(&mut self, servers: &str, flags: &[&str]) -> Result<()> {
+        self.stop_executor().await?;
+        let mut options = self.options.clone();
+        options
+            .executor_args
+            .extend(flags.iter().map(ToString::to_string));
+        let kubeconfig = self.plane.kubeconfig_for(EXECUTOR_USER)?;
+        let started = rig::start_executor(&self.plane, "executor", servers, &options, &kubeconfig);
+        (self.executor, self.executor_http) = started.await?;
+        Ok(())
+    }
+
+    /// The value of one of the executor's metrics, 0 when there is none; `series` is its name with all labels.
+    pub async fn executor_metric(&self, series: &str) -> Result<u64> {
+        let (_, metrics) = self.executor_get("/metrics").await?;
+        let values = metrics.lines().filter_map(|line| line.strip_prefix(series));
+        let value = values.filter_map(|value| value.strip_prefix(' ')).next();
+        value.map_or(Ok(0), |value| {
+            value.parse().with_context(|| format!("{series} is {value}"))
+        })
+    }
+
+    /// Waits until that many replicas are in that state (`ready`, `evicted`, …), as far as the executor knows.
+    pub async fn replicas_are(&self, state: &str, count: u64) -> Result<()> {
+        let series = format!("nodewise_replicas{{state=\"{state}\"}}");
+        eventually(
+            DEADLINE,
+            format!("{count} replicas that are {state}"),
+            async || {
+                let present = self.executor_metric(&series).await?;
+                ensure!(present == count, "{present}");
+                Ok(())
+            },
+        )
+        .await
+    }
+
+    /// Waits until so many more reconciles have gone well.
+    pub async fn more_reconciles(&self, count: u64) -> Result<()> {
+        let series = "nodewise_reconciles_total{outcome=\"settled\"}";
+        let before = self.executor_metric(series).await?;
+        eventually(DEADLINE, format!("{count} more reconciles"), async || {
+            let now = self.executor_metric(series).await?;
+            ensure!(now >= before + count, "{} so far", now - before);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Creates so many DaemonSets and changes them one after the other, until the load is stopped.
+    pub async fn load(&self, count: usize) -> Result<Load> {
+        let names: Vec<String> = (0..count).map(|index| format!("load-{index}")).collect();
+        for name in &names {
+            self.create(daemon_set(name).max_unavailable("100%").build())
+                .await?;
+        }
+        let api: Api<DaemonSet> = self.daemon_set_api();
+        let (version, changed) = (Arc::new(AtomicU32::new(1)), names.clone());
+        let stop = Arc::clone(&version);
+        let changing = tokio::spawn(async move {
+            for name in changed.iter().cycle() {
+                let next = version.fetch_add(1, Ordering::Relaxed) + 1;
+                api.patch(
+                    name,
+                    &PatchParams::default(),
+                    &Patch::Strategic(image_patch(next)),
+                )
+                .await
+                .with_context(|| format!("changing {name}"))?;
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            Ok(())
+        });
+        Ok(Load {
+            names,
+            changes: stop,
+            changing,
+        })
+    }
+}
+
+/// DaemonSets that change all the time.
+#[derive(Debug)]
+pub struct Load {
+    names: Vec<String>,
+    changes: Arc<AtomicU32>,
+    changing: JoinHandle<Result<()>>,
+}
+
+impl Load {
+    /// Fails if it changes nothing any more.
+    pub async fn check(&mut self) -> Result<()> {
+        if self.changing.is_finished() {
+            (&mut self.changing).await??;
+        }
+        Ok(())
+    }
+
+    /// How often any of them was changed.
+    #[must_use]
+    pub fn changes(&self) -> u32 {
+        self.changes.load(Ordering::Relaxed)
+    }
+
+    /// Stops changing them; gives their names.
+    pub async fn stop(mut self) -> Result<Vec<String>> {
+        self.check().await?;
+        self.changing.abort();
+        Ok(std::mem::take(&mut self.names))
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.changing.abort();
+    }
+}
