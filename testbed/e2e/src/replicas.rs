@@ -73,8 +73,8 @@ impl Rig {
     /// The value of one of the executor's metrics, 0 when there is none; `series` is its name with all labels.
     pub async fn executor_metric(&self, series: &str) -> Result<u64> {
         let (_, metrics) = self.executor_get("/metrics").await?;
-        let values = metrics.lines().filter_map(|line| line.strip_prefix(series));
-        let value = values.filter_map(|value| value.strip_prefix(' ')).next();
+        let mut lines = metrics.lines();
+        let value = lines.find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
         value.map_or(Ok(0), |value| {
             value.parse().with_context(|| format!("{series} is {value}"))
         })
