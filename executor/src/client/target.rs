@@ -106,6 +106,7 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fixed(address) => write!(f, "http://{address}"),
+            Self::Dns { host, port } if host.contains(':') => write!(f, "dns:///[{host}]:{port}"),
             Self::Dns { host, port } => write!(f, "dns:///{host}:{port}"),
             Self::Service(ServiceName {
                 namespace,
@@ -227,7 +228,7 @@ mod tests {
             ("http://planner.example", "http://planner.example:80"),
             ("dns:///planner.example:7443", "dns:///planner.example:7443"),
             ("dns:planner.example:7443", "dns:///planner.example:7443"),
-            ("dns:///[::1]:7443", "dns:///::1:7443"),
+            ("dns:///[::1]:7443", "dns:///[::1]:7443"),
             (
                 "kubernetes:///planner.tools:grpc",
                 "kubernetes:///planner.tools:grpc",

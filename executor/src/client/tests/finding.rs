@@ -58,12 +58,8 @@ async fn replicas_are_found_by_name_and_found_again() {
     // One that fails makes them look again, long before it would be time for it.
     set(&records, &[&second]);
     first.then(|| Err(Status::unavailable("ending")));
-    first.script().slow = Duration::from_millis(10);
     let started = std::time::Instant::now();
-    for _ in 0..3 {
-        first.then(|| Err(Status::unavailable("ending")));
-    }
-    plan(&client).await.expect_err("the only one it knows");
+    plan(&client).await.expect("a plan, at the second attempt");
     until("the move is noticed", || {
         let members = client.replicas.members();
         members.len() == 1 && *members[0].address() == second.address()
@@ -114,14 +110,13 @@ async fn who_stays_keeps_everything_and_who_goes_finishes_its_calls() {
         .expect("the plan comes all the same");
     assert_eq!((goes.asked(), comes.asked()), (1, 0));
 
-    if client.replicas.is_home(&of_stays, &before[0]) {
-        plan_for(&client, &of_stays).await.expect("a plan");
-        assert_eq!(
-            stays.inline(1),
-            [vec![false, false], vec![false, false]],
-            "it has the buckets"
-        );
-    }
+    let of_stays = workload_of(&client, &stays);
+    plan_for(&client, &of_stays).await.expect("a plan");
+    assert_eq!(
+        stays.inline(1),
+        [vec![false, false], vec![false, false]],
+        "it has the buckets"
+    );
 }
 
 // Several targets are one set, and a fixed one is there from the beginning.

@@ -63,14 +63,14 @@ async fn one_that_hangs_costs_one_attempt_and_is_asked_no_more() {
     let (hung, other) = (serve().await, serve().await);
     hung.script().hang = true;
     let config = ClientConfig {
-        timeout: Duration::from_millis(1_500),
+        timeout: Duration::from_secs(6),
         ..quick()
     };
     let client = client_of(&[&hung, &other], config);
     let uid = workload_of(&client, &hung);
     let started = std::time::Instant::now();
     plan_for(&client, &uid).await.expect("a plan");
-    assert!(started.elapsed() >= Duration::from_millis(500));
+    assert!(started.elapsed() >= Duration::from_secs(2));
     plan_for(&client, &uid).await.expect("a plan");
     assert_eq!((hung.asked(), other.asked()), (1, 2));
     assert_eq!(
@@ -138,6 +138,32 @@ async fn one_that_failed_comes_back_by_a_probe() {
     );
     plan_for(&client, &uid).await.expect("a plan");
     assert_eq!((failing.asked(), other.asked()), (2, 1));
+}
+
+// A process that was stopped: its connections are accepted by the kernel, and nobody ever answers.
+#[tokio::test]
+async fn one_that_accepts_and_says_nothing_is_found_out_without_a_plan() {
+    let (silent, other) = (
+        TcpListener::bind("127.0.0.1:0").await.expect("a free port"),
+        serve().await,
+    );
+    let url = format!("http://{}", silent.local_addr().expect("an address"));
+    let client = Arc::new(client(&[url, other.url.clone()], quick()));
+    let _tended = tended(&client);
+    until("it is known", || {
+        count(&client, "nodewise_replicas{state=\"evicted\"}") == 1
+    })
+    .await;
+    let started = std::time::Instant::now();
+    for index in 0..8 {
+        let uid = format!("uid-{index}");
+        plan_for(&client, &uid).await.expect("a plan");
+    }
+    assert!(
+        started.elapsed() < Duration::from_secs(6),
+        "no plan waited for the silent one"
+    );
+    assert_eq!(other.asked(), 8);
 }
 
 #[tokio::test]
