@@ -1,10 +1,10 @@
 //! Projections kept in their encoded form, in the buckets in which they are sent.
 //!
 //! A bucket on the wire is the concatenation of its members, so that a snapshot costs a copy, and a digest is computed again
-//! only after its bucket changed.
+//! only after its bucket changed: a snapshot of what did not change costs a look at each digest.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use nodewise_proto::v1;
@@ -48,7 +48,15 @@ pub(crate) struct Buckets {
 struct Bucket {
     members: BTreeMap<Arc<str>, Stored>,
     /// Absent after a change.
-    digest: Option<Digest>,
+    remembered: Option<Remembered>,
+}
+
+/// The digest of a bucket and of what was sent after it in the same bucket.
+#[derive(Clone, Copy, Debug)]
+struct Remembered {
+    /// The digest of the latter alone; absent when there was nothing.
+    beside: Option<Digest>,
+    digest: Digest,
 }
 
 impl Bucket {
@@ -80,14 +88,14 @@ impl Buckets {
 
     pub(crate) fn insert(&mut self, bucket: u32, name: Arc<str>, stored: Stored) {
         let bucket = &mut self.buckets[bucket as usize];
-        bucket.digest = None;
+        bucket.remembered = None;
         self.len += usize::from(bucket.members.insert(name, stored).is_none());
     }
 
     pub(crate) fn remove(&mut self, bucket: u32, name: &str) -> Option<Stored> {
         let bucket = &mut self.buckets[bucket as usize];
         let removed = bucket.members.remove(name)?;
-        bucket.digest = None;
+        bucket.remembered = None;
         self.len -= 1;
         Some(removed)
     }
@@ -101,48 +109,100 @@ impl Buckets {
     }
 }
 
-/// The buckets of several sets side by side, as they are sent: inline, or by digest alone when `known` says that the
-/// receiver has it.
-pub(crate) fn render(
-    sets: &mut [&mut Buckets],
-    count: u32,
-    known: &dyn Fn(&Digest) -> bool,
-) -> Vec<v1::Bucket> {
-    (0..count as usize)
-        .map(|index| render_one(sets, index, known))
-        .collect()
+/// A set of buckets as it is sent, and what that took.
+#[derive(Debug, Default)]
+pub(crate) struct Rendered {
+    /// In order of their index.
+    pub(crate) buckets: Vec<v1::Bucket>,
+    /// Bytes that were put together.
+    pub(crate) written: usize,
+    /// Bytes that were hashed.
+    pub(crate) hashed: usize,
 }
 
-fn render_one(sets: &mut [&mut Buckets], index: usize, known: &dyn Fn(&Digest) -> bool) -> v1::Bucket {
-    let mut parts: Vec<&mut Bucket> = sets
-        .iter_mut()
-        .map(|set| &mut set.buckets[index])
-        .filter(|bucket| !bucket.members.is_empty())
-        .collect();
-    let remembered = match parts.as_slice() {
-        [only] => only.digest,
-        _ => None,
-    };
-    let by_digest = |digest: Digest, data| v1::Bucket {
+/// The digest of a bucket without members.
+static EMPTY: LazyLock<Digest> = LazyLock::new(|| Sha256::digest([]).into());
+
+/// The buckets of a set, each followed by that of another set: inline, or by digest alone when `known` says that the receiver
+/// has it. What did not change is not hashed again, and put together only for a receiver that lacks it.
+pub(crate) fn render(
+    mut first: Option<&mut Buckets>,
+    mut second: Option<&mut Buckets>,
+    count: u32,
+    known: &dyn Fn(&Digest) -> bool,
+) -> Rendered {
+    let mut rendered = Rendered::default();
+    for index in 0..count as usize {
+        let bucket = match (occupied(&mut first, index), occupied(&mut second, index)) {
+            (Some(bucket), beside) => rendered.render(bucket, beside, known),
+            (None, Some(bucket)) => rendered.render(bucket, None, known),
+            (None, None) => sent(*EMPTY, (!known(&EMPTY)).then(Bytes::new)),
+        };
+        rendered.buckets.push(bucket);
+    }
+    rendered
+}
+
+fn occupied<'a>(set: &'a mut Option<&mut Buckets>, index: usize) -> Option<&'a mut Bucket> {
+    let bucket = &mut set.as_mut()?.buckets[index];
+    (!bucket.members.is_empty()).then_some(bucket)
+}
+
+fn sent(digest: Digest, data: Option<Bytes>) -> v1::Bucket {
+    v1::Bucket {
         data,
         digest: Bytes::copy_from_slice(&digest),
-    };
-    if let Some(digest) = remembered.filter(|digest| known(digest)) {
-        return by_digest(digest, None);
     }
-    let mut buffer = BytesMut::new();
-    for part in &parts {
-        part.write(&mut buffer);
+}
+
+impl Rendered {
+    fn render(
+        &mut self,
+        bucket: &mut Bucket,
+        mut beside: Option<&mut Bucket>,
+        known: &dyn Fn(&Digest) -> bool,
+    ) -> v1::Bucket {
+        let digest_beside = beside.as_deref_mut().map(|beside| self.digest_alone(beside));
+        let remembered = bucket
+            .remembered
+            .filter(|remembered| remembered.beside == digest_beside)
+            .map(|remembered| remembered.digest);
+        if let Some(digest) = remembered.filter(|digest| known(digest)) {
+            return sent(digest, None);
+        }
+        let data = self.write(bucket, beside.as_deref());
+        let digest = remembered.unwrap_or_else(|| self.hash(&data));
+        bucket.remembered = Some(Remembered {
+            beside: digest_beside,
+            digest,
+        });
+        sent(digest, (!known(&digest)).then_some(data))
     }
-    let data = buffer.freeze();
-    let digest = remembered.unwrap_or_else(|| Sha256::digest(&data).into());
-    if let [only] = parts.as_mut_slice() {
-        only.digest = Some(digest);
+
+    /// The digest of a bucket that is sent after others: by it they tell whether it is the one that they know.
+    fn digest_alone(&mut self, bucket: &mut Bucket) -> Digest {
+        if let Some(Remembered { beside: None, digest }) = bucket.remembered {
+            return digest;
+        }
+        let data = self.write(bucket, None);
+        let digest = self.hash(&data);
+        bucket.remembered = Some(Remembered { beside: None, digest });
+        digest
     }
-    if known(&digest) {
-        by_digest(digest, None)
-    } else {
-        by_digest(digest, Some(data))
+
+    fn write(&mut self, bucket: &Bucket, beside: Option<&Bucket>) -> Bytes {
+        let mut buffer = BytesMut::new();
+        bucket.write(&mut buffer);
+        if let Some(beside) = beside {
+            beside.write(&mut buffer);
+        }
+        self.written += buffer.len();
+        buffer.freeze()
+    }
+
+    fn hash(&mut self, data: &[u8]) -> Digest {
+        self.hashed += data.len();
+        Sha256::digest(data).into()
     }
 }
 
@@ -150,6 +210,7 @@ fn render_one(sets: &mut [&mut Buckets], index: usize, known: &dyn Fn(&Digest) -
 mod tests {
     use super::*;
     use prost::Message as _;
+    use rand::{RngExt as _, SeedableRng as _};
 
     fn pod(name: &str) -> v1::Pod {
         v1::Pod {
@@ -185,7 +246,7 @@ mod tests {
     fn sets_are_sent_side_by_side() {
         let mut owned = buckets(&[(0, "b"), (0, "a"), (1, "c")]);
         let mut orphans = buckets(&[(0, "z")]);
-        let sent = render(&mut [&mut owned, &mut orphans], 2, &|_| false);
+        let sent = render(Some(&mut owned), Some(&mut orphans), 2, &|_| false).buckets;
         assert_eq!(names(&sent[0]), ["a", "b", "z"]);
         assert_eq!(names(&sent[1]), ["c"]);
         for bucket in sent {
@@ -197,14 +258,14 @@ mod tests {
     #[test]
     fn what_is_known_goes_by_digest_until_it_changes() {
         let mut owned = buckets(&[(0, "a"), (1, "c")]);
-        let first = render(&mut [&mut owned], 2, &|_| false);
+        let first = render(Some(&mut owned), None, 2, &|_| false).buckets;
         let known: Vec<Bytes> = first.iter().map(|bucket| bucket.digest.clone()).collect();
         let is_known = |digest: &Digest| known.iter().any(|known| **known == digest[..]);
-        let second = render(&mut [&mut owned], 2, &is_known);
+        let second = render(Some(&mut owned), None, 2, &is_known).buckets;
         assert!(second.iter().all(|bucket| bucket.data.is_none()));
         owned.remove(1, "c");
         owned.insert(1, "d".into(), Stored::new("2", pod("d").encode_to_vec()));
-        let third = render(&mut [&mut owned], 2, &is_known);
+        let third = render(Some(&mut owned), None, 2, &is_known).buckets;
         assert_eq!(third[0], second[0]);
         assert_eq!(names(&third[1]), ["d"]);
         assert_eq!(owned.len(), 2);
@@ -212,7 +273,94 @@ mod tests {
 
     #[test]
     fn an_empty_bucket_is_present_and_empty() {
-        let sent = render(&mut [], 1, &|_| false);
+        let sent = render(None, None, 1, &|_| false).buckets;
         assert_eq!(sent[0].data.as_deref(), Some(&[][..]));
+    }
+
+    /// A receiver that keeps everything it was sent.
+    #[derive(Default)]
+    struct Receiver(std::collections::HashSet<Digest>);
+
+    impl Receiver {
+        /// Sends it a snapshot; answers with bytes put together, bytes hashed and buckets sent inline.
+        fn send(&mut self, owned: &mut Buckets, orphans: &mut Buckets) -> (usize, usize, usize) {
+            let rendered = render(Some(owned), Some(orphans), 2, &|digest| self.0.contains(digest));
+            let digests = rendered.buckets.iter().map(|bucket| bucket.digest[..].try_into());
+            self.0
+                .extend(digests.map(|digest: Result<Digest, _>| digest.expect("32 bytes")));
+            let inline = rendered.buckets.iter().filter(|bucket| bucket.data.is_some());
+            (rendered.written, rendered.hashed, inline.count())
+        }
+    }
+
+    // Issue of many large DaemonSets: a sync of which nothing changed looks at digests and at nothing else.
+    #[test]
+    fn what_did_not_change_is_neither_put_together_nor_hashed() {
+        let mut owned = buckets(&[(0, "a"), (0, "b"), (1, "c")]);
+        let mut orphans = buckets(&[(0, "y"), (1, "z")]);
+        let mut receiver = Receiver::default();
+        let (written, hashed, inline) = receiver.send(&mut owned, &mut orphans);
+        assert!(written > 0 && hashed > 0);
+        assert_eq!(inline, 2);
+        assert_eq!(receiver.send(&mut owned, &mut orphans), (0, 0, 0));
+        let size = |name| pod(name).encoded_len() + 2;
+        owned.insert(1, "d".into(), Stored::new("1", pod("d").encode_to_vec()));
+        let changed = size("c") + size("d") + size("z");
+        assert_eq!(
+            receiver.send(&mut owned, &mut orphans),
+            (changed, changed, 1),
+            "only the bucket that changed, and of it not the orphans by themselves"
+        );
+        orphans.remove(0, "y");
+        let left = size("a") + size("b");
+        assert_eq!(receiver.send(&mut owned, &mut orphans), (left, left, 1));
+        assert_eq!(receiver.send(&mut owned, &mut orphans), (0, 0, 0));
+        // Another replica lacks everything: it is put together for it, and hashed no more.
+        let (written, hashed, inline) = Receiver::default().send(&mut owned, &mut orphans);
+        assert!(written > 0);
+        assert_eq!((hashed, inline), (0, 2));
+    }
+
+    #[test]
+    fn an_empty_bucket_costs_nothing() {
+        let rendered = render(Some(&mut Buckets::new(3)), None, 3, &|_| false);
+        assert_eq!((rendered.written, rendered.hashed), (0, 0));
+        assert_eq!(rendered.buckets[2].digest[..], Sha256::digest([])[..]);
+    }
+
+    // However it came to be, a bucket is what the same members give from scratch.
+    #[test]
+    fn remembered_digests_are_those_of_the_bytes() {
+        const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+        let mut random = rand::rngs::SmallRng::seed_from_u64(7);
+        let (mut sets, mut members) = ([buckets(&[]), buckets(&[])], [BTreeMap::new(), BTreeMap::new()]);
+        for _ in 0..2_000 {
+            let (set, bucket) = (random.random_range(0..2), random.random_range(0..2));
+            let (name, version) = (NAMES[random.random_range(0..4)], random.random_range(0..3_u32));
+            if random.random_bool(0.5) {
+                let stored = || Stored::new(&version.to_string(), pod(name).encode_to_vec());
+                sets[set].insert(bucket, name.into(), stored());
+                members[set].insert((bucket, name), ());
+            } else {
+                sets[set].remove(bucket, name);
+                members[set].remove(&(bucket, name));
+            }
+            let everything_is_known = random.random_bool(0.5);
+            let [owned, orphans] = &mut sets;
+            let sent = render(Some(owned), Some(orphans), 2, &|_| everything_is_known).buckets;
+            let fresh = members
+                .each_ref()
+                .map(|set| buckets(&set.keys().copied().collect::<Vec<_>>()));
+            let [mut owned, mut orphans] = fresh;
+            let expected = render(Some(&mut owned), Some(&mut orphans), 2, &|_| false).buckets;
+            for (sent, expected) in sent.iter().zip(&expected) {
+                assert_eq!(sent.digest, expected.digest);
+                assert_eq!(
+                    sent.digest[..],
+                    Sha256::digest(expected.data.as_deref().expect("inline"))[..]
+                );
+                assert_eq!(sent.data.is_none(), everything_is_known);
+            }
+        }
     }
 }

@@ -21,10 +21,15 @@ pub fn take(
     let (namespace, uid) = (&workload.key.namespace, &workload.uid);
     let bucket_count = store.bucket_count();
     let revisions = revisions(store, namespace, uid, colliding);
-    let node_buckets = buckets::render(&mut [store.nodes()], bucket_count, known);
+    let nodes = buckets::render(Some(store.nodes()), None, bucket_count, known);
     let caches_synced = store.unsynced().next().is_none();
     let pods = store.pods(namespace, uid);
-    let mut pods: Vec<_> = [pods.owned, pods.orphans].into_iter().flatten().collect();
+    let pods = buckets::render(pods.owned, pods.orphans, bucket_count, known);
+    tracing::trace!(
+        written = nodes.written + pods.written,
+        hashed = nodes.hashed + pods.hashed,
+        "bytes of nodes and pods that this snapshot cost"
+    );
     v1::Snapshot {
         now: Some(now),
         workload: Some(v1::Workload {
@@ -35,8 +40,8 @@ pub fn take(
         revisions,
         caches_synced,
         bucket_count,
-        node_buckets,
-        pod_buckets: buckets::render(&mut pods, bucket_count, known),
+        node_buckets: nodes.buckets,
+        pod_buckets: pods.buckets,
         digest_function: v1::DigestFunction::Sha256.into(),
         state: Some(state),
         own_writes: Vec::new(),
