@@ -3,39 +3,18 @@
 //! A bucket on the wire is the concatenation of its members, so that a snapshot costs a copy, and a digest is computed again
 //! only after its bucket changed: a snapshot of what did not change costs a look at each digest.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use nodewise_proto::v1;
 use sha2::{Digest as _, Sha256};
 
+mod stored;
+
+pub(crate) use stored::{Part, Stored};
+
 /// A bucket's digest: SHA-256 of its bytes.
 pub type Digest = [u8; 32];
-
-/// One object: its resourceVersion and its encoded projection.
-#[derive(Debug)]
-pub(crate) struct Stored {
-    version: Box<str>,
-    encoded: Box<[u8]>,
-}
-
-impl Stored {
-    pub(crate) fn new(version: &str, encoded: Vec<u8>) -> Self {
-        Self {
-            version: version.into(),
-            encoded: encoded.into(),
-        }
-    }
-
-    pub(crate) fn version(&self) -> &str {
-        &self.version
-    }
-
-    pub(crate) fn encoded(&self) -> &[u8] {
-        &self.encoded
-    }
-}
 
 /// Objects of one kind, by bucket and name.
 #[derive(Debug)]
@@ -46,7 +25,8 @@ pub(crate) struct Buckets {
 
 #[derive(Debug, Default)]
 struct Bucket {
-    members: BTreeMap<Arc<str>, Stored>,
+    /// Ordered by name.
+    members: Vec<Arc<Stored>>,
     /// Absent after a change.
     remembered: Option<Remembered>,
 }
@@ -60,12 +40,23 @@ struct Remembered {
 }
 
 impl Bucket {
-    fn write(&self, buffer: &mut BytesMut) {
-        for stored in self.members.values() {
-            // `repeated <message> = 1` of NodeBucket and PodBucket alike.
-            prost::encoding::encode_key(1, prost::encoding::WireType::LengthDelimited, buffer);
-            prost::encoding::encode_varint(stored.encoded.len() as u64, buffer);
-            buffer.put_slice(&stored.encoded);
+    fn find(&self, name: &str) -> Result<usize, usize> {
+        self.members.binary_search_by(|member| member.name().cmp(name))
+    }
+
+    fn put(&mut self, object: Arc<Stored>) -> Option<Arc<Stored>> {
+        match self.find(object.name()) {
+            Ok(index) => {
+                if !self.members[index].is_same(&object) {
+                    self.remembered = None;
+                }
+                Some(std::mem::replace(&mut self.members[index], object))
+            }
+            Err(index) => {
+                self.remembered = None;
+                self.members.insert(index, object);
+                None
+            }
         }
     }
 }
@@ -82,30 +73,23 @@ impl Buckets {
         self.len
     }
 
-    pub(crate) fn get(&self, bucket: u32, name: &str) -> Option<&Stored> {
-        self.buckets[bucket as usize].members.get(name)
+    /// Keeps an object; answers with the one of that name that was in its bucket before.
+    pub(crate) fn put(&mut self, object: Arc<Stored>) -> Option<Arc<Stored>> {
+        let old = self.buckets[object.bucket() as usize].put(object);
+        self.len += usize::from(old.is_none());
+        old
     }
 
-    pub(crate) fn insert(&mut self, bucket: u32, name: Arc<str>, stored: Stored) {
+    pub(crate) fn remove(&mut self, bucket: u32, name: &str) -> Option<Arc<Stored>> {
         let bucket = &mut self.buckets[bucket as usize];
-        bucket.remembered = None;
-        self.len += usize::from(bucket.members.insert(name, stored).is_none());
-    }
-
-    pub(crate) fn remove(&mut self, bucket: u32, name: &str) -> Option<Stored> {
-        let bucket = &mut self.buckets[bucket as usize];
-        let removed = bucket.members.remove(name)?;
+        let index = bucket.find(name).ok()?;
         bucket.remembered = None;
         self.len -= 1;
-        Some(removed)
+        Some(bucket.members.remove(index))
     }
 
-    pub(crate) fn iter_named(&self) -> impl Iterator<Item = (&Arc<str>, &Stored)> {
-        self.buckets.iter().flat_map(|bucket| bucket.members.iter())
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Stored> {
-        self.iter_named().map(|(_, stored)| stored)
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Stored>> {
+        self.buckets.iter().flat_map(|bucket| &bucket.members)
     }
 }
 
@@ -191,11 +175,14 @@ impl Rendered {
     }
 
     fn write(&mut self, bucket: &Bucket, beside: Option<&Bucket>) -> Bytes {
-        let mut buffer = BytesMut::new();
-        bucket.write(&mut buffer);
-        if let Some(beside) = beside {
-            beside.write(&mut buffer);
-        }
+        let members = || {
+            bucket
+                .members
+                .iter()
+                .chain(beside.into_iter().flat_map(|beside| &beside.members))
+        };
+        let mut buffer = BytesMut::with_capacity(members().map(|member| member.written_len()).sum());
+        members().for_each(|member| member.write(&mut buffer));
         self.written += buffer.len();
         buffer.freeze()
     }
@@ -209,6 +196,8 @@ impl Rendered {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+
     use prost::Message as _;
     use rand::{RngExt as _, SeedableRng as _};
 
@@ -220,14 +209,14 @@ mod tests {
         }
     }
 
+    fn stored(bucket: u32, name: &str, version: &str) -> Arc<Stored> {
+        Stored::new(&pod(name), None, version, bucket).into()
+    }
+
     fn buckets(pods: &[(u32, &str)]) -> Buckets {
         let mut buckets = Buckets::new(2);
         for (bucket, name) in pods {
-            buckets.insert(
-                *bucket,
-                (*name).into(),
-                Stored::new("1", pod(name).encode_to_vec()),
-            );
+            buckets.put(stored(*bucket, name, "1"));
         }
         buckets
     }
@@ -264,7 +253,7 @@ mod tests {
         let second = render(Some(&mut owned), None, 2, &is_known).buckets;
         assert!(second.iter().all(|bucket| bucket.data.is_none()));
         owned.remove(1, "c");
-        owned.insert(1, "d".into(), Stored::new("2", pod("d").encode_to_vec()));
+        owned.put(stored(1, "d", "2"));
         let third = render(Some(&mut owned), None, 2, &is_known).buckets;
         assert_eq!(third[0], second[0]);
         assert_eq!(names(&third[1]), ["d"]);
@@ -303,8 +292,14 @@ mod tests {
         assert!(written > 0 && hashed > 0);
         assert_eq!(inline, 2);
         assert_eq!(receiver.send(&mut owned, &mut orphans), (0, 0, 0));
+        owned.put(stored(0, "a", "2"));
+        assert_eq!(
+            receiver.send(&mut owned, &mut orphans),
+            (0, 0, 0),
+            "a new version of the same"
+        );
         let size = |name| pod(name).encoded_len() + 2;
-        owned.insert(1, "d".into(), Stored::new("1", pod("d").encode_to_vec()));
+        owned.put(stored(1, "d", "1"));
         let changed = size("c") + size("d") + size("z");
         assert_eq!(
             receiver.send(&mut owned, &mut orphans),
@@ -333,33 +328,30 @@ mod tests {
     fn remembered_digests_are_those_of_the_bytes() {
         const NAMES: [&str; 4] = ["a", "b", "c", "d"];
         let mut random = rand::rngs::SmallRng::seed_from_u64(7);
-        let (mut sets, mut members) = ([buckets(&[]), buckets(&[])], [BTreeMap::new(), BTreeMap::new()]);
+        let (mut sets, mut members) = ([buckets(&[]), buckets(&[])], [BTreeSet::new(), BTreeSet::new()]);
         for _ in 0..2_000 {
             let (set, bucket) = (random.random_range(0..2), random.random_range(0..2));
             let (name, version) = (NAMES[random.random_range(0..4)], random.random_range(0..3_u32));
             if random.random_bool(0.5) {
-                let stored = || Stored::new(&version.to_string(), pod(name).encode_to_vec());
-                sets[set].insert(bucket, name.into(), stored());
-                members[set].insert((bucket, name), ());
+                sets[set].put(stored(bucket, name, &version.to_string()));
+                members[set].insert((bucket, name));
             } else {
                 sets[set].remove(bucket, name);
                 members[set].remove(&(bucket, name));
             }
             let everything_is_known = random.random_bool(0.5);
             let [owned, orphans] = &mut sets;
-            let sent = render(Some(owned), Some(orphans), 2, &|_| everything_is_known).buckets;
+            let rendered = render(Some(owned), Some(orphans), 2, &|_| everything_is_known);
             let fresh = members
                 .each_ref()
-                .map(|set| buckets(&set.keys().copied().collect::<Vec<_>>()));
+                .map(|set| buckets(&set.iter().copied().collect::<Vec<_>>()));
             let [mut owned, mut orphans] = fresh;
             let expected = render(Some(&mut owned), Some(&mut orphans), 2, &|_| false).buckets;
-            for (sent, expected) in sent.iter().zip(&expected) {
-                assert_eq!(sent.digest, expected.digest);
-                assert_eq!(
-                    sent.digest[..],
-                    Sha256::digest(expected.data.as_deref().expect("inline"))[..]
-                );
-                assert_eq!(sent.data.is_none(), everything_is_known);
+            for (bucket, expected) in rendered.buckets.iter().zip(&expected) {
+                assert_eq!(bucket.digest, expected.digest);
+                let data = expected.data.as_deref().expect("inline");
+                assert_eq!(bucket.digest[..], Sha256::digest(data)[..]);
+                assert_eq!(bucket.data.is_none(), everything_is_known);
             }
         }
     }

@@ -17,6 +17,8 @@ pub struct Rules {
     pub clear_replaced_own_writes: bool,
     /// A deleted node wakes the DaemonSets.
     pub wake_on_node_delete: bool,
+    /// Each event of a pod that is being deleted counts as a deletion, as with upstream, not only the first.
+    pub count_repeated_deletions: bool,
 }
 
 /// What is to be done about a transition.
@@ -60,7 +62,7 @@ pub enum Reaction {
 pub fn react(store: &Store, transition: &Transition, rules: Rules) -> Vec<Reaction> {
     match transition {
         Transition::DaemonSet(change) => daemon_set(change, rules),
-        Transition::Pod(namespace, change) => pod(store, namespace, change),
+        Transition::Pod(namespace, change) => pod(store, namespace, change, rules),
         Transition::Node(change) => node(change, rules),
         Transition::Revision(change) => revision(store, change),
     }
@@ -90,7 +92,7 @@ fn daemon_set(change: &Change<Arc<DaemonSet>>, rules: Rules) -> Vec<Reaction> {
         .collect()
 }
 
-fn pod(store: &Store, namespace: &str, change: &Change<v1::Pod>) -> Vec<Reaction> {
+fn pod(store: &Store, namespace: &str, change: &Change<v1::Pod>, rules: Rules) -> Vec<Reaction> {
     match (&change.old, &change.new) {
         // Another pod of that name: its predecessor went while nobody watched, and whoever waits for that must hear of it.
         (Some(old), Some(new)) if old.uid != new.uid => {
@@ -99,9 +101,10 @@ fn pod(store: &Store, namespace: &str, change: &Change<v1::Pod>) -> Vec<Reaction
                 old: None,
                 new: Some(new.clone()),
             };
-            reactions.extend(pod(store, namespace, &came));
+            reactions.extend(pod(store, namespace, &came, rules));
             reactions
         }
+        (Some(old), Some(new)) if old == new && !rules.count_repeated_deletions => Vec::new(),
         (_, Some(new)) if new.deletion_time.is_some() => pod_going(store, namespace, new),
         (None, Some(new)) => pod_added(store, namespace, new),
         (Some(old), Some(new)) => pod_updated(store, namespace, old, new),

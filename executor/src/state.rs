@@ -46,6 +46,7 @@ impl State {
             rules: Rules {
                 clear_replaced_own_writes: is_enabled(options, v1::Deviation::ClearReplacedOwnWrites),
                 wake_on_node_delete: is_enabled(options, v1::Deviation::WakeOnNodeDelete),
+                count_repeated_deletions: !by_uid,
             },
         }
     }
@@ -182,6 +183,7 @@ pub fn is_enabled(options: &v1::PlanOptions, deviation: v1::Deviation) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::{Delta, Resource};
 
     #[test]
     fn deviations_follow_the_profile() {
@@ -200,6 +202,67 @@ mod tests {
             (of(v1::Profile::UpstreamStrict, &[deviation], &[]), true),
         ] {
             assert_eq!(is_enabled(&options, deviation), expected, "{options:?}");
+        }
+    }
+
+    // D-110: whoever waits for a cache is woken by whatever shows that it is there, though nothing that is kept changed.
+    #[test]
+    fn a_workload_that_waits_for_a_cache_is_woken_by_any_event_that_reaches_it() {
+        let (known, metrics) = (|version| crate::testing::pod("p", version), Metrics::new());
+        let foreign = |version| {
+            let mut pod = crate::testing::pod("foreign", version);
+            pod.projection.controller = Some(v1::ControllerReference {
+                kind: "ReplicaSet".into(),
+                ..Default::default()
+            });
+            pod
+        };
+        let listed = |version: &str| Delta::Listed {
+            objects: vec![known("11")],
+            resource_version: version.to_owned(),
+        };
+        let events: [(&str, &dyn Fn(&'static str) -> ClusterEvent); 5] = [
+            ("of its pod, with nothing that is kept changed", &|version| {
+                ClusterEvent::Pods(Delta::Applied(known(version)))
+            }),
+            ("of a pod that is not kept", &|version| {
+                ClusterEvent::Pods(Delta::Applied(foreign(version)))
+            }),
+            ("of such a pod that goes", &|version| {
+                ClusterEvent::Pods(Delta::Deleted(foreign(version)))
+            }),
+            ("a bookmark", &|version| {
+                ClusterEvent::Bookmark(Resource::Pods, version.into())
+            }),
+            ("a list of the same", &|version| {
+                ClusterEvent::Pods(listed(version))
+            }),
+        ];
+        for (case, event) in events {
+            let mut state = State::new(1, &v1::PlanOptions::default());
+            for event in crate::testing::first_lists() {
+                state.take_in(event, &metrics);
+            }
+            state.take_in(ClusterEvent::Pods(Delta::Applied(known("11"))), &metrics);
+            let key = crate::testing::key();
+            state.gate.record(&key, &Arc::from("u1"), Resource::Pods, "20");
+            let refused = state
+                .gate
+                .check(&key, |resource| state.store.reached(resource))
+                .is_err();
+            assert!(refused, "{case}");
+            for (version, expected) in [
+                ("19", vec![]),
+                ("20", vec![Reaction::Enqueue(key)]),
+                ("21", vec![]),
+            ] {
+                assert_eq!(
+                    state.take_in(event(version), &metrics),
+                    expected,
+                    "{case} at {version}"
+                );
+                assert_eq!(state.store.reached(Resource::Pods), version, "{case}");
+            }
         }
     }
 

@@ -5,19 +5,22 @@
 //! neither a DaemonSet controls nor nobody does are not kept at all: they are never read (D-3), and most pods of a
 //! cluster are of that kind.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use nodewise_proto::v1;
-use prost::Message as _;
 
-use crate::buckets::{Buckets, Stored};
+use crate::buckets::Buckets;
 use crate::event::{ClusterEvent, DaemonSet, Delta, Key, Pod, Resource, Revision};
 use crate::expectations::Sighted;
 
 mod cached;
+mod parts;
+mod pods;
 
 use cached::Cached;
+use parts::Parts;
+use pods::Pods;
 
 /// The owner kind whose pods and revisions are kept.
 pub(crate) const KIND: &str = "DaemonSet";
@@ -51,27 +54,18 @@ pub struct Store {
     daemon_sets: HashMap<Key, Arc<DaemonSet>>,
     nodes: Buckets,
     namespaces: HashMap<Arc<str>, Namespace>,
+    /// What pods share.
+    parts: Parts,
     /// By resource: the version that its watch has reached; absent until its first list is complete.
     reached: HashMap<Resource, String>,
 }
 
 #[derive(Debug, Default)]
 struct Namespace {
-    /// Where each pod is kept.
-    places: HashMap<Arc<str>, Place>,
-    /// Pods by the uid of the DaemonSet that controls them.
-    owned: HashMap<Arc<str>, Buckets>,
-    orphans: Option<Buckets>,
+    pods: Pods,
     revisions: BTreeMap<String, Arc<Revision>>,
     /// Revisions that cannot be changed, by name, each with the resourceVersion at which that was seen.
     sealed: HashMap<String, String>,
-}
-
-#[derive(Clone, Debug)]
-struct Place {
-    /// The controller's uid; absent for an orphan.
-    owner: Option<Arc<str>>,
-    bucket: u32,
 }
 
 /// The caches of one workload, ready to be sent.
@@ -90,6 +84,7 @@ impl Store {
             daemon_sets: HashMap::new(),
             nodes: Buckets::new(bucket_count),
             namespaces: HashMap::new(),
+            parts: Parts::default(),
             reached: HashMap::new(),
         }
     }
@@ -124,11 +119,7 @@ impl Store {
                 objects,
                 resource_version,
             } => {
-                let present: HashSet<T::Id> = objects.iter().map(Cached::id).collect();
-                let gone: Vec<T::Id> = T::ids(self)
-                    .into_iter()
-                    .filter(|id| !present.contains(id))
-                    .collect();
+                let gone = T::missing(self, &objects);
                 self.reached.insert(resource, resource_version);
                 let gone: Vec<_> = gone.iter().filter_map(|id| T::forget(self, id)).collect();
                 let put: Vec<_> = objects
@@ -220,7 +211,7 @@ impl Store {
         };
         // By now another object may have that name.
         let is_orphan = match resource {
-            Resource::Pods => kept.places.get(name).is_some_and(|place| place.owner.is_none()),
+            Resource::Pods => kept.pods.get(name).is_some_and(|pod| pod.owner().is_none()),
             Resource::Revisions => kept
                 .revisions
                 .get(name)
@@ -267,16 +258,9 @@ impl Store {
 
     /// The pods of a workload and the orphans of its namespace, by bucket (D-3).
     pub(crate) fn pods(&mut self, namespace: &str, uid: &str) -> PodSets<'_> {
-        match self.namespaces.get_mut(namespace) {
-            Some(namespace) => PodSets {
-                owned: namespace.owned.get_mut(uid),
-                orphans: namespace.orphans.as_mut(),
-            },
-            None => PodSets {
-                owned: None,
-                orphans: None,
-            },
-        }
+        let sets = self.namespaces.get_mut(namespace);
+        let (owned, orphans) = sets.map_or((None, None), |namespace| namespace.pods.sets(uid));
+        PodSets { owned, orphans }
     }
 
     /// What the caches show of a workload's pods.
@@ -295,7 +279,7 @@ impl Store {
             Resource::Pods => self
                 .namespaces
                 .values()
-                .map(|namespace| namespace.places.len())
+                .map(|namespace| namespace.pods.len())
                 .sum(),
             Resource::Nodes => self.nodes.len(),
             Resource::Revisions => self
@@ -314,6 +298,13 @@ impl Store {
         (Arc::clone(&name), self.namespaces.entry(name).or_default())
     }
 
+    fn remove_pod(&mut self, namespace: &str, name: &str) -> Option<v1::Pod> {
+        let pod = self.namespaces.get_mut(namespace)?.pods.remove(name)?;
+        self.drop_if_empty(namespace);
+        self.parts.release(&pod);
+        Some(pod.decode())
+    }
+
     fn drop_if_empty(&mut self, name: &str) {
         if self.namespaces.get(name).is_some_and(Namespace::is_empty) {
             self.namespaces.remove(name);
@@ -323,52 +314,7 @@ impl Store {
 
 impl Namespace {
     fn is_empty(&self) -> bool {
-        self.places.is_empty() && self.revisions.is_empty()
-    }
-
-    fn take_pod(&mut self, name: &str) -> Option<Stored> {
-        let Place { owner, bucket } = self.places.remove(name)?;
-        match owner {
-            Some(uid) => {
-                let buckets = self.owned.get_mut(&uid)?;
-                let stored = buckets.remove(bucket, name);
-                if buckets.len() == 0 {
-                    self.owned.remove(&uid);
-                }
-                stored
-            }
-            None => self.orphans.as_mut()?.remove(bucket, name),
-        }
-    }
-
-    fn pod(&self, name: &str) -> Option<(&Place, &Stored)> {
-        let place = self.places.get(name)?;
-        let buckets = match &place.owner {
-            Some(uid) => self.owned.get(uid),
-            None => self.orphans.as_ref(),
-        };
-        Some((place, buckets?.get(place.bucket, name)?))
-    }
-
-    fn put_pod(&mut self, pod: &Pod, bucket_count: u32) {
-        let projection = &pod.projection;
-        let owner = match &projection.controller {
-            Some(controller) if controller.kind == KIND => Some(Arc::from(controller.uid.as_str())),
-            Some(_) => return,
-            None => None,
-        };
-        let buckets = match &owner {
-            Some(uid) => self
-                .owned
-                .entry(Arc::clone(uid))
-                .or_insert_with(|| Buckets::new(bucket_count)),
-            None => self.orphans.get_or_insert_with(|| Buckets::new(bucket_count)),
-        };
-        let name: Arc<str> = projection.name.as_str().into();
-        let bucket = nodewise_proto::bucket::of(target_node(projection), bucket_count);
-        let stored = Stored::new(&pod.resource_version, projection.encode_to_vec());
-        buckets.insert(bucket, Arc::clone(&name), stored);
-        self.places.insert(name, Place { owner, bucket });
+        self.pods.len() == 0 && self.revisions.is_empty()
     }
 }
 
@@ -381,14 +327,6 @@ pub(crate) fn target_node(pod: &v1::Pod) -> &str {
     }
 }
 
-fn decode_pod(stored: &Stored) -> v1::Pod {
-    v1::Pod::decode(stored.encoded()).expect("what was encoded here decodes")
-}
-
-fn decode_node(stored: &Stored) -> v1::Node {
-    v1::Node::decode(stored.encoded()).expect("what was encoded here decodes")
-}
-
 /// See [`Store::sighted`].
 pub(crate) struct OwnPods<'a> {
     namespace: Option<&'a Namespace>,
@@ -398,19 +336,23 @@ pub(crate) struct OwnPods<'a> {
 impl Sighted for OwnPods<'_> {
     fn exists(&self, pod_name: &str) -> bool {
         self.namespace
-            .and_then(|namespace| namespace.places.get(pod_name))
-            .is_some_and(|place| place.owner.as_deref() == Some(self.uid))
+            .and_then(|namespace| namespace.pods.get(pod_name))
+            .is_some_and(|pod| pod.owner() == Some(self.uid))
     }
 
     fn deleting(&self) -> HashMap<String, bool> {
-        let owned = self.namespace.and_then(|namespace| namespace.owned.get(self.uid));
-        let orphans = self.namespace.and_then(|namespace| namespace.orphans.as_ref());
+        let pods = self.namespace.map(|namespace| &namespace.pods);
+        let owned = pods.and_then(|pods| pods.owned(self.uid));
+        let orphans = pods.and_then(Pods::orphans);
         owned
             .into_iter()
             .chain(orphans)
             .flat_map(Buckets::iter)
-            .map(decode_pod)
+            .map(|stored| stored.decode_own::<v1::Pod>())
             .map(|pod| (pod.uid, pod.deletion_time.is_some()))
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

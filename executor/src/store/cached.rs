@@ -1,22 +1,23 @@
 //! How objects of each kind enter and leave the store, and which of it is news.
 
+use std::collections::HashSet;
+use std::hash::Hash;
 use std::sync::Arc;
 
-use prost::Message as _;
+use nodewise_proto::{bucket, v1};
 
-use super::{Change, KIND, Store, Transition, decode_node, decode_pod};
+use super::{Change, KIND, Store, Transition, pods};
 use crate::buckets::Stored;
 use crate::event::{DaemonSet, Key, Node, Pod, Revision};
 
 /// An object that the store keeps.
 pub(super) trait Cached: Sized {
     /// What identifies it among its kind.
-    type Id: Eq + std::hash::Hash;
+    type Id;
 
-    fn id(&self) -> Self::Id;
     fn resource_version(&self) -> &str;
-    /// All that are kept.
-    fn ids(store: &Store) -> Vec<Self::Id>;
+    /// Those that are kept and not among these.
+    fn missing(store: &Store, listed: &[Self]) -> Vec<Self::Id>;
     /// Keeps it. No transition when it is not new.
     fn put(self, store: &mut Store) -> Option<Transition>;
     /// It was deleted, this being its last state.
@@ -25,19 +26,29 @@ pub(super) trait Cached: Sized {
     fn forget(store: &mut Store, id: &Self::Id) -> Option<Transition>;
 }
 
+/// Those of the names that are not among the listed ones. Most lists are the first, and then there is nothing to compare.
+fn missing<N: Eq + Hash>(kept: impl Iterator<Item = N>, listed: impl Iterator<Item = N>) -> Vec<N> {
+    let mut kept = kept.peekable();
+    if kept.peek().is_none() {
+        return Vec::new();
+    }
+    let listed: HashSet<N> = listed.collect();
+    kept.filter(|name| !listed.contains(name)).collect()
+}
+
 impl Cached for DaemonSet {
     type Id = Key;
-
-    fn id(&self) -> Key {
-        self.key.clone()
-    }
 
     fn resource_version(&self) -> &str {
         &self.resource_version
     }
 
-    fn ids(store: &Store) -> Vec<Key> {
-        store.daemon_sets.keys().cloned().collect()
+    fn missing(store: &Store, listed: &[Self]) -> Vec<Key> {
+        let listed = listed.iter().map(|daemon_set| &daemon_set.key);
+        missing(store.daemon_sets.keys(), listed)
+            .into_iter()
+            .cloned()
+            .collect()
     }
 
     fn put(self, store: &mut Store) -> Option<Transition> {
@@ -64,44 +75,40 @@ impl Cached for DaemonSet {
 impl Cached for Node {
     type Id = String;
 
-    fn id(&self) -> String {
-        self.projection.name.clone()
-    }
-
     fn resource_version(&self) -> &str {
         &self.resource_version
     }
 
-    fn ids(store: &Store) -> Vec<String> {
-        store
-            .nodes
-            .iter_named()
-            .map(|(name, _)| name.to_string())
+    fn missing(store: &Store, listed: &[Self]) -> Vec<String> {
+        let listed = listed.iter().map(|node| &*node.projection.name);
+        missing(store.nodes.iter().map(|node| node.name()), listed)
+            .into_iter()
+            .map(str::to_owned)
             .collect()
     }
 
     fn put(self, store: &mut Store) -> Option<Transition> {
-        let name = self.projection.name.as_str();
-        let bucket = nodewise_proto::bucket::of(name, store.bucket_count);
-        let encoded = self.projection.encode_to_vec();
-        let old = store.nodes.get(bucket, name).map(decode_node);
-        // Heartbeats change nodes all the time without changing what is kept: the bucket then stays as it is.
-        if old.as_ref() == Some(&self.projection) {
+        let bucket = bucket::of(&self.projection.name, store.bucket_count);
+        let stored = Arc::new(Stored::new(
+            &self.projection,
+            None,
+            &self.resource_version,
+            bucket,
+        ));
+        let old = store.nodes.put(Arc::clone(&stored));
+        // Heartbeats change nodes all the time without changing what is kept.
+        if old.as_ref().is_some_and(|old| old.is_same(&stored)) {
             return None;
         }
-        store
-            .nodes
-            .insert(bucket, name.into(), Stored::new(&self.resource_version, encoded));
         Some(Transition::Node(Change {
-            old,
+            old: old.map(|old| old.decode()),
             new: Some(self.projection),
         }))
     }
 
     fn remove(self, store: &mut Store) -> Option<Transition> {
         let name = self.projection.name.as_str();
-        let bucket = nodewise_proto::bucket::of(name, store.bucket_count);
-        store.nodes.remove(bucket, name);
+        store.nodes.remove(bucket::of(name, store.bucket_count), name);
         Some(Transition::Node(Change {
             old: Some(self.projection),
             new: None,
@@ -109,100 +116,99 @@ impl Cached for Node {
     }
 
     fn forget(store: &mut Store, id: &String) -> Option<Transition> {
-        let bucket = nodewise_proto::bucket::of(id, store.bucket_count);
-        let old = store.nodes.remove(bucket, id).as_ref().map(decode_node);
-        old.is_some()
-            .then_some(Transition::Node(Change { old, new: None }))
+        let old = store.nodes.remove(bucket::of(id, store.bucket_count), id)?;
+        Some(Transition::Node(Change {
+            old: Some(old.decode()),
+            new: None,
+        }))
     }
 }
 
 impl Cached for Pod {
-    type Id = (Arc<str>, Arc<str>);
-
-    fn id(&self) -> Self::Id {
-        (
-            self.namespace.as_str().into(),
-            self.projection.name.as_str().into(),
-        )
-    }
+    type Id = (Arc<str>, String);
 
     fn resource_version(&self) -> &str {
         &self.resource_version
     }
 
-    fn ids(store: &Store) -> Vec<Self::Id> {
+    fn missing(store: &Store, listed: &[Self]) -> Vec<Self::Id> {
         let namespaces = store.namespaces.iter();
-        let ids = namespaces.flat_map(|(namespace, content)| {
-            content
-                .places
-                .keys()
-                .map(|name| (Arc::clone(namespace), Arc::clone(name)))
-        });
-        ids.collect()
+        let kept =
+            namespaces.flat_map(|(namespace, content)| content.pods.names().map(|name| (&**namespace, name)));
+        let listed = listed.iter().map(|pod| (&*pod.namespace, &*pod.projection.name));
+        missing(kept, listed)
+            .into_iter()
+            .map(|(namespace, name)| (namespace.into(), name.to_owned()))
+            .collect()
     }
 
-    fn put(self, store: &mut Store) -> Option<Transition> {
+    fn put(mut self, store: &mut Store) -> Option<Transition> {
+        let controller = self.projection.controller.as_ref();
+        if controller.is_some_and(|controller| controller.kind != KIND) {
+            let old = store.remove_pod(&self.namespace, &self.projection.name)?;
+            return Some(changed(&self.namespace, Some(old), Some(self.projection)));
+        }
         let bucket_count = store.bucket_count;
+        let kept = store.namespaces.get(&*self.namespace);
+        let kept = kept.and_then(|namespace| namespace.pods.get(&self.projection.name));
+        if kept.is_some_and(|kept| kept.version() == self.resource_version) {
+            // The same object again, by a list after a gap.
+            return None;
+        }
+        let pod = pods::encode(
+            &mut self.projection,
+            &self.resource_version,
+            &mut store.parts,
+            bucket_count,
+        );
+        // Most events of a pod tell of what nobody here reads: of a container's state, or of an annotation.
+        let is_news = kept.is_none_or(|kept| !kept.is_same(&pod));
         let (name, namespace) = store.namespace(&self.namespace);
-        let old = match namespace.pod(&self.projection.name) {
-            // The same object again, by a resync or a list after a gap.
-            Some((_, stored)) if stored.version() == self.resource_version => return None,
-            Some((_, stored)) => Some(decode_pod(stored)),
-            None => None,
-        };
-        namespace.take_pod(&self.projection.name);
-        namespace.put_pod(&self, bucket_count);
-        store.drop_if_empty(&name);
-        let foreign = self
-            .projection
-            .controller
-            .as_ref()
-            .is_some_and(|controller| controller.kind != KIND);
-        (old.is_some() || !foreign).then(|| {
-            let new = Some(self.projection);
+        let old = namespace.pods.put(pod, bucket_count);
+        if let Some(old) = &old {
+            store.parts.release(old);
+        }
+        // Upstream counts each event of a pod that is being deleted.
+        (is_news || self.projection.deletion_time.is_some()).then(|| {
+            let (old, new) = (old.map(|old| old.decode()), Some(self.projection));
             Transition::Pod(name, Change { old, new }.into())
         })
     }
 
     fn remove(self, store: &mut Store) -> Option<Transition> {
-        let (name, namespace) = store.namespace(&self.namespace);
-        namespace.take_pod(&self.projection.name);
-        store.drop_if_empty(&name);
-        let old = Some(self.projection);
-        Some(Transition::Pod(name, Change { old, new: None }.into()))
+        store.remove_pod(&self.namespace, &self.projection.name);
+        Some(changed(&self.namespace, Some(self.projection), None))
     }
 
     fn forget(store: &mut Store, (namespace, name): &Self::Id) -> Option<Transition> {
-        let stored = store.namespaces.get_mut(namespace)?.take_pod(name)?;
-        store.drop_if_empty(namespace);
-        let old = Some(decode_pod(&stored));
-        Some(Transition::Pod(
-            Arc::clone(namespace),
-            Change { old, new: None }.into(),
-        ))
+        let old = store.remove_pod(namespace, name)?;
+        Some(changed(namespace, Some(old), None))
     }
+}
+
+fn changed(namespace: &str, old: Option<v1::Pod>, new: Option<v1::Pod>) -> Transition {
+    Transition::Pod(namespace.into(), Change { old, new }.into())
 }
 
 impl Cached for Revision {
     type Id = (String, String);
 
-    fn id(&self) -> Self::Id {
-        (self.namespace.clone(), self.name.clone())
-    }
-
     fn resource_version(&self) -> &str {
         &self.resource_version
     }
 
-    fn ids(store: &Store) -> Vec<Self::Id> {
+    fn missing(store: &Store, listed: &[Self]) -> Vec<Self::Id> {
         let namespaces = store.namespaces.iter();
-        let ids = namespaces.flat_map(|(namespace, content)| {
-            content
-                .revisions
-                .keys()
-                .map(|name| (namespace.to_string(), name.clone()))
+        let kept = namespaces.flat_map(|(namespace, content)| {
+            content.revisions.keys().map(|name| (&**namespace, name.as_str()))
         });
-        ids.collect()
+        let listed = listed
+            .iter()
+            .map(|revision| (revision.namespace.as_str(), revision.name.as_str()));
+        missing(kept, listed)
+            .into_iter()
+            .map(|(namespace, name)| (namespace.to_owned(), name.to_owned()))
+            .collect()
     }
 
     fn put(self, store: &mut Store) -> Option<Transition> {

@@ -1,0 +1,145 @@
+//! What the caches take for each pod, counted by the allocator: a test binary of its own, since all of its memory counts.
+
+use nodewise_executor::event::{ClusterEvent, DaemonSet, Delta, Node, Pod};
+use nodewise_executor::snapshot;
+use nodewise_executor::store::Store;
+use nodewise_proto::{Timestamp, v1};
+use peak_alloc::PeakAlloc;
+use prost::Message as _;
+use serde_json::json;
+
+#[global_allocator]
+static ALLOCATED: PeakAlloc = PeakAlloc;
+
+const WORKLOADS: usize = 100;
+const NODES: usize = 5_000;
+const PODS: usize = WORKLOADS * NODES;
+/// The promise.
+const MOST_PER_POD: usize = 300;
+
+/// A name between 20 and 40 bytes, as they are in practice.
+fn node_name(index: usize) -> String {
+    let zone = ["eu-central-1", "us-east-1"][index % 2];
+    format!(
+        "node-{:03}-{:03}.{zone}.cluster.local",
+        index / 1_000,
+        index % 1_000
+    )
+}
+
+fn workload(index: usize) -> DaemonSet {
+    let object = json!({
+        "metadata": {"namespace": "kube-system", "name": format!("node-agent-{index:03}"), "uid": uid(0, index)},
+        "spec": {"selector": {"matchLabels": {"app": format!("node-agent-{index:03}")}}},
+    });
+    DaemonSet::from_json(&object).expect("a DaemonSet")
+}
+
+fn uid(kind: usize, index: usize) -> String {
+    format!("{kind:08x}-5f0e-4d1c-9a3b-{index:012x}")
+}
+
+fn label(key: &str, value: &str) -> v1::Label {
+    v1::Label {
+        key: key.into(),
+        value: value.into(),
+    }
+}
+
+fn pod(workload: usize, node: usize, version: usize) -> Pod {
+    let app = format!("node-agent-{workload:03}");
+    let at = |seconds: i64| Timestamp {
+        seconds: 1_790_000_000 + seconds,
+        nanos: 0,
+    };
+    Pod {
+        namespace: "kube-system".into(),
+        resource_version: (100_000_000 + version).to_string(),
+        projection: v1::Pod {
+            name: format!("{app}-{node:010x}{workload:08x}"),
+            uid: uid(workload + 1, node),
+            labels: vec![
+                label("app", &app),
+                label("controller-revision-hash", "5d9c6b8f7d"),
+                label("pod-template-generation", "1"),
+            ],
+            controller: Some(v1::ControllerReference {
+                kind: "DaemonSet".into(),
+                name: app,
+                uid: uid(0, workload),
+            }),
+            node_name: node_name(node),
+            phase: v1::PodPhase::Running.into(),
+            ready: v1::ConditionStatus::True.into(),
+            ready_transition_time: Some(at(60)),
+            creation_time: Some(at(0)),
+            ..Default::default()
+        },
+    }
+}
+
+/// What a pod has in common with no other.
+fn own_size(pod: &Pod) -> usize {
+    let own = v1::Pod {
+        labels: Vec::new(),
+        controller: None,
+        ..pod.projection.clone()
+    };
+    own.encoded_len() + pod.resource_version.len()
+}
+
+fn apply_pods(store: &mut Store, workloads: usize, version: usize) {
+    for workload in 0..workloads {
+        for node in 0..NODES {
+            let pod = pod(workload, node, version + workload * NODES + node);
+            store.apply(ClusterEvent::Pods(Delta::Applied(pod)));
+        }
+    }
+}
+
+fn take_snapshots(store: &mut Store) {
+    for index in 0..WORKLOADS {
+        let now = Timestamp { seconds: 1, nanos: 0 };
+        let state = v1::ReconcileState::default();
+        snapshot::take(store, &workload(index), state, &[], now, &|_| false);
+    }
+}
+
+#[test]
+fn a_pod_takes_at_most_300_bytes() {
+    let sample = pod(0, 0, 0).projection;
+    assert!(sample.name.len() >= 30 && sample.uid.len() == 36);
+    assert!((20..=40).contains(&sample.node_name.len()));
+
+    let mut store = Store::new(64);
+    for index in 0..WORKLOADS {
+        store.apply(ClusterEvent::DaemonSets(Delta::Applied(workload(index))));
+    }
+    for index in 0..NODES {
+        let node = json!({"metadata": {"name": node_name(index), "labels": {"zone": "a"}}});
+        let node = Node::from_json(&node).expect("a node");
+        store.apply(ClusterEvent::Nodes(Delta::Applied(node)));
+    }
+    let without_pods = ALLOCATED.current_usage();
+    let per_pod = || (ALLOCATED.current_usage() - without_pods) / PODS;
+
+    apply_pods(&mut store, WORKLOADS, 0);
+    let first = per_pod();
+    take_snapshots(&mut store);
+    let sent = per_pod();
+    apply_pods(&mut store, 10, PODS);
+    let updated = per_pod();
+    let own = own_size(&pod(0, 0, 0));
+    println!("bytes per pod: {first} at first, {sent} after snapshots, {updated} after updates");
+    println!("of these {own} are fields of its own and its resourceVersion");
+    for bytes in [first, sent, updated] {
+        assert!(bytes <= MOST_PER_POD, "{bytes} bytes per pod");
+    }
+
+    store.apply(ClusterEvent::Pods(Delta::Listed {
+        objects: Vec::new(),
+        resource_version: "200000000".into(),
+    }));
+    let left = ALLOCATED.current_usage().saturating_sub(without_pods);
+    assert!(left < 1 << 16, "{left} bytes are left of pods that are gone");
+}
