@@ -15,7 +15,7 @@ use crate::apply;
 use crate::event::{ClusterEvent, Key};
 use crate::handlers::Reaction;
 use crate::metrics::Metrics;
-use crate::queue::{RateLimits, Taken, WorkQueue};
+use crate::queue::{RateLimits, Serves, Taken, Urgency, WorkQueue};
 use crate::reconcile::{Clock, Ending, Reconciler};
 use crate::service::PlanService;
 use crate::state::{Shared, State};
@@ -28,7 +28,8 @@ const EXPECTATIONS_EXPIRED: Duration = Duration::from_secs(301);
 /// How the controller works.
 #[derive(Clone)]
 pub struct Config {
-    /// Workloads reconciled at the same time. At least 1.
+    /// Workloads reconciled at the same time. At least 1. Besides these there is one worker for what is urgent, so that a new node
+    /// gets its pods though every other worker is in the middle of a rollout.
     pub workers: usize,
     /// Buckets that nodes and pods are sent in. At least 1, at most what the service accepts.
     pub buckets: u32,
@@ -38,6 +39,9 @@ pub struct Config {
     pub apply_concurrency: usize,
     /// How failed workloads are slowed down.
     pub limits: RateLimits,
+    /// How long a workload is left alone after each look at it, so that a burst of events makes one call; zero for not at all.
+    /// The first event after a quiet time is heeded at once, and retries come when they are due.
+    pub rest: Duration,
     /// When a workload is tried again after the service could not be reached.
     pub unreachable_delay: Duration,
     /// After this time every workload is looked at though nothing happened, and so on: whatever was missed is then found.
@@ -56,6 +60,7 @@ impl Default for Config {
             options: v1::PlanOptions::default(),
             apply_concurrency: apply::DEFAULT_CONCURRENCY,
             limits: RateLimits::default(),
+            rest: Duration::from_millis(20),
             unreachable_delay: Duration::from_secs(5),
             // Upstream's 12 to 24 hours, at random so that several controllers do not do it together (D-107).
             resync: RESYNC.mul_f64(rand::random_range(1.0..2.0)),
@@ -103,7 +108,7 @@ where
     A: Actuator,
     P: PlanService,
 {
-    let queue = Arc::new(WorkQueue::new(config.limits, metrics.clone()));
+    let queue = Arc::new(WorkQueue::new(config.limits, config.rest, metrics.clone()));
     let state = Shared::new(State::new(config.buckets, &config.options));
     let reconciler = Arc::new(Reconciler {
         state: state.clone(),
@@ -122,16 +127,17 @@ where
             biased;
             () = stop.cancelled() => break,
             finished = workers.join_next(), if started => propagate_panic(finished),
-            _ = resync.tick() => state.lock().every_workload().into_iter().for_each(|key| queue.add(key)),
+            _ = resync.tick() => state.lock().every_workload().into_iter().for_each(|key| queue.add(&key, Urgency::Normal)),
             event = events.next() => {
                 let event = event.ok_or(ControllerError::WatchesEnded)?;
                 take_in(&state, &queue, event, &metrics);
                 if !started && state.lock().store.unsynced().next().is_none() {
                     started = true;
                     tracing::info!(workers = config.workers, "all caches are filled; starting to work");
-                    for _ in 0..config.workers.max(1) {
-                        let worker = work(Arc::clone(&queue), Arc::clone(&reconciler), config.unreachable_delay);
-                        workers.spawn(worker);
+                    let serving = std::iter::repeat_n(Serves::All, config.workers.max(1)).chain([Serves::Urgent]);
+                    for serves in serving {
+                        let (queue, reconciler) = (Arc::clone(&queue), Arc::clone(&reconciler));
+                        workers.spawn(work(queue, reconciler, serves, config.unreachable_delay));
                     }
                 }
             }
@@ -153,7 +159,8 @@ fn take_in(state: &Shared, queue: &WorkQueue<Key>, event: ClusterEvent, metrics:
     let wake_ups = state.lock().take_in(event, metrics);
     for wake_up in wake_ups {
         match wake_up {
-            Reaction::Enqueue(key) => queue.add(key),
+            Reaction::Enqueue(key) => queue.add(&key, Urgency::Normal),
+            Reaction::EnqueueFirst(key) => queue.add(&key, Urgency::Urgent),
             Reaction::EnqueueAfter(key, delay) => queue.add_after(key, delay),
             _ => {}
         }
@@ -203,13 +210,17 @@ fn propagate_panic(finished: Option<Result<(), tokio::task::JoinError>>) {
 async fn work<A: Actuator, P: PlanService>(
     queue: Arc<WorkQueue<Key>>,
     reconciler: Arc<Reconciler<A, P>>,
+    serves: Serves,
     unreachable_delay: Duration,
 ) {
-    while let Some(Taken { key, waited }) = queue.take().await {
+    while let Some(Taken { key, waited }) = queue.take(serves).await {
         let timer = reconciler.metrics.work_started(waited);
         let span = tracing::info_span!("reconcile", %key);
         let ending = reconciler.reconcile(&key).instrument(span).await;
         reconciler.metrics.reconciled(ending.name());
+        if !matches!(ending, Ending::Settled { .. }) {
+            queue.put_off(&key);
+        }
         match ending {
             Ending::Settled { after } => {
                 queue.forget(&key);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use nodewise_proto::v1;
 
 use crate::event::{DaemonSet, Key, Revision};
+use crate::queue::Urgency;
 use crate::store::{Change, Store, Transition, target_node};
 
 /// Deviations that concern wake-ups.
@@ -26,8 +27,11 @@ pub struct Rules {
 pub enum Reaction {
     /// Look at this workload.
     Enqueue(Key),
-    /// Look at every workload. One reaction for all of them: a first list of many nodes would make millions.
-    EnqueueAll,
+    /// Look at this workload before others: it is new.
+    EnqueueFirst(Key),
+    /// Look at every workload. One reaction for all of them: a first list of many nodes would make millions. A node that came,
+    /// or may do so for a workload, must not wait for its network behind a rollout.
+    EnqueueAll(Urgency),
     /// Look at it again after this time.
     EnqueueAfter(Key, Duration),
     /// A pod of it, for this node, was created.
@@ -82,14 +86,20 @@ fn daemon_set(change: &Change<Arc<DaemonSet>>, rules: Rules) -> Vec<Reaction> {
         }),
         _ => None,
     };
-    forget
-        .map(|uid| Reaction::Forget {
-            key: key.clone(),
-            own_writes_of: Arc::clone(uid),
-        })
-        .into_iter()
-        .chain([Reaction::Enqueue(key.clone())])
-        .collect()
+    let is_new = match (&change.old, &change.new) {
+        (Some(old), Some(new)) => old.uid != new.uid,
+        (old, _) => old.is_none(),
+    };
+    let forget = forget.map(|uid| Reaction::Forget {
+        key: key.clone(),
+        own_writes_of: Arc::clone(uid),
+    });
+    let enqueue = if is_new {
+        Reaction::EnqueueFirst
+    } else {
+        Reaction::Enqueue
+    };
+    forget.into_iter().chain([enqueue(key)]).collect()
 }
 
 fn pod(store: &Store, namespace: &str, change: &Change<v1::Pod>, rules: Rules) -> Vec<Reaction> {
@@ -193,13 +203,15 @@ fn revision_gone(store: &Store, revision: &Revision) -> Vec<Reaction> {
 /// Nodes wake every DaemonSet: the service decides which of them care. That is more than upstream wakes (D-105), and costs
 /// a plan that says so.
 fn node(change: &Change<v1::Node>, rules: Rules) -> Vec<Reaction> {
-    let wake = match (&change.old, &change.new) {
-        (None, Some(_)) => true,
-        (Some(old), Some(new)) => old.labels != new.labels || old.taints != new.taints,
-        (Some(_), None) => rules.wake_on_node_delete,
-        (None, None) => false,
+    let urgency = match (&change.old, &change.new) {
+        (None, Some(_)) => Some(Urgency::Urgent),
+        (Some(old), Some(new)) => {
+            (old.labels != new.labels || old.taints != new.taints).then_some(Urgency::Urgent)
+        }
+        (Some(_), None) => rules.wake_on_node_delete.then_some(Urgency::Normal),
+        (None, None) => None,
     };
-    wake.then_some(Reaction::EnqueueAll).into_iter().collect()
+    urgency.map(Reaction::EnqueueAll).into_iter().collect()
 }
 
 fn former_owner(

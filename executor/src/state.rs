@@ -11,6 +11,7 @@ use crate::expectations::{DeletionRule, Holdings};
 use crate::gate::Gate;
 use crate::handlers::{self, Reaction, Rules};
 use crate::metrics::Metrics;
+use crate::queue::Urgency;
 use crate::store::Store;
 
 /// Reports kept for a workload until they can be delivered; older ones are dropped, which costs time only.
@@ -52,23 +53,29 @@ impl State {
     }
 
     /// Takes in what a watch showed, and answers which workloads are to be looked at, and when: with
-    /// [`Reaction::Enqueue`] and [`Reaction::EnqueueAfter`] only.
+    /// [`Reaction::Enqueue`], [`Reaction::EnqueueFirst`] and [`Reaction::EnqueueAfter`] only.
     pub fn take_in(&mut self, event: ClusterEvent, metrics: &Metrics) -> Vec<Reaction> {
         let transitions = self.store.apply(event);
         let opened = self.gate.opened(|resource| self.store.reached(resource));
         let mut wake_ups: Vec<_> = opened.into_iter().map(Reaction::Enqueue).collect();
-        let mut wake_all = false;
+        let mut wake_all = None;
         for transition in &transitions {
             for reaction in handlers::react(&self.store, transition, self.rules) {
                 match reaction {
-                    Reaction::EnqueueAll => wake_all = true,
-                    Reaction::Enqueue(_) | Reaction::EnqueueAfter(..) => wake_ups.push(reaction),
+                    Reaction::EnqueueAll(urgency) => wake_all = wake_all.max(Some(urgency)),
+                    Reaction::Enqueue(_) | Reaction::EnqueueFirst(_) | Reaction::EnqueueAfter(..) => {
+                        wake_ups.push(reaction);
+                    }
                     reaction => self.observe(reaction, metrics),
                 }
             }
         }
-        if wake_all {
-            wake_ups.extend(self.every_workload().into_iter().map(Reaction::Enqueue));
+        if let Some(urgency) = wake_all {
+            let enqueue = match urgency {
+                Urgency::Urgent => Reaction::EnqueueFirst,
+                Urgency::Normal => Reaction::Enqueue,
+            };
+            wake_ups.extend(self.every_workload().into_iter().map(enqueue));
         }
         wake_ups
     }
@@ -103,7 +110,10 @@ impl State {
                 self.gate.clear(&key, Some(&own_writes_of));
                 self.drop_held(&key, metrics);
             }
-            Reaction::Enqueue(_) | Reaction::EnqueueAll | Reaction::EnqueueAfter(..) => {}
+            Reaction::Enqueue(_)
+            | Reaction::EnqueueFirst(_)
+            | Reaction::EnqueueAll(_)
+            | Reaction::EnqueueAfter(..) => {}
         }
     }
 
@@ -279,6 +289,13 @@ mod tests {
             crate::event::Node::from_json(&object).expect("a node")
         };
         let list = crate::testing::listed((0..1_000).map(node).collect());
+        let woken = state.take_in(ClusterEvent::Nodes(list), &Metrics::new());
+        assert_eq!(woken, [Reaction::EnqueueFirst(Key::new("ns", "foo"))]);
+        // One that came outweighs any number that went.
+        let list = crate::testing::listed(vec![node(1_000)]);
+        let woken = state.take_in(ClusterEvent::Nodes(list), &Metrics::new());
+        assert_eq!(woken, [Reaction::EnqueueFirst(Key::new("ns", "foo"))]);
+        let list = crate::testing::listed(Vec::new());
         let woken = state.take_in(ClusterEvent::Nodes(list), &Metrics::new());
         assert_eq!(woken, [Reaction::Enqueue(Key::new("ns", "foo"))]);
     }

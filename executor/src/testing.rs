@@ -100,6 +100,8 @@ pub(crate) struct ScriptedActuator {
     pub(crate) observes_only: bool,
     /// While set, writes wait.
     pub(crate) gate: Option<Arc<tokio::sync::Semaphore>>,
+    /// How long a write takes.
+    pub(crate) latency: std::time::Duration,
 }
 
 impl ScriptedActuator {
@@ -122,6 +124,9 @@ impl ScriptedActuator {
         lock(&self.calls).push(call.clone());
         if let Some(gate) = &self.gate {
             gate.acquire().await.expect("the gate stays").forget();
+        }
+        if !self.latency.is_zero() {
+            tokio::time::sleep(self.latency).await;
         }
         let refusals = lock(&self.refusals);
         // What follows the call is what the apiserver says.

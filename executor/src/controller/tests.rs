@@ -12,6 +12,8 @@ use crate::event::{Delta, Resource};
 use crate::service::ServiceError;
 use crate::testing::*;
 
+mod fairness;
+
 struct Running {
     events: mpsc::UnboundedSender<ClusterEvent>,
     service: Arc<ScriptedService>,

@@ -387,6 +387,15 @@ fn daemon_set_events() {
         own_writes_of: Arc::from(uid),
     };
     let mut store = cluster();
+    let new = ClusterEvent::DaemonSets(daemon_set("ds4", "u4", "x", 0));
+    assert_eq!(
+        take(&mut store, new, MENDED),
+        [Reaction::EnqueueFirst(key("ds4"))]
+    );
+    let Delta::Applied(ds4) = daemon_set("ds4", "u4", "x", 0) else {
+        unreachable!()
+    };
+    take(&mut store, ClusterEvent::DaemonSets(Delta::Deleted(ds4)), MENDED);
     let again = ClusterEvent::DaemonSets(daemon_set("ds1", "u1", "x", 0));
     assert_eq!(
         take(&mut store, again, MENDED),
@@ -424,7 +433,7 @@ fn daemon_set_replaced() {
         };
         assert_eq!(
             take(&mut store, event, rules),
-            [vec![forget], enqueue(&["ds1"])].concat()
+            [forget, Reaction::EnqueueFirst(key("ds1"))]
         );
     }
 }
@@ -441,7 +450,7 @@ fn node(labels: &Value, taints: &Value, capacity: &str) -> Node {
 // D-105, Q-22, S-124, S-125: nodes wake every DaemonSet, but only when labels or taints change.
 #[test]
 fn node_events() {
-    let all = || vec![Reaction::EnqueueAll];
+    let all = || vec![Reaction::EnqueueAll(Urgency::Urgent)];
     let a = json!({"key": "a", "effect": "NoSchedule"});
     let b = json!({"key": "b", "effect": "NoSchedule"});
     let mut store = cluster();
@@ -473,7 +482,10 @@ fn node_events() {
 // a deleted node wakes the DaemonSets, upstream's do not hear of it.
 #[test]
 fn node_delete() {
-    for (rules, expected) in [(MENDED, vec![Reaction::EnqueueAll]), (STRICT, vec![])] {
+    for (rules, expected) in [
+        (MENDED, vec![Reaction::EnqueueAll(Urgency::Normal)]),
+        (STRICT, vec![]),
+    ] {
         let mut store = cluster();
         let gone = node(&json!({}), &json!([]), "1");
         take(

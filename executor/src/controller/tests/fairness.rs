@@ -1,0 +1,210 @@
+//! Large rollouts under way, and a node comes: who waits for whom.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use prost::Message as _;
+use serde_json::json;
+
+use super::*;
+use crate::event::{DaemonSet, Node, Pod, Revision};
+use crate::service::BuildRequest;
+
+const NODES: usize = 5_000;
+const AGENTS: usize = 20;
+
+fn name_of(role: &str, index: usize) -> String {
+    format!("{role}-{index}")
+}
+
+fn workload(name: &str) -> DaemonSet {
+    let object = json!({
+        "metadata": {"namespace": "ns", "name": name, "uid": name, "resourceVersion": "10"},
+        "spec": {"selector": {"matchLabels": {"app": name}}},
+    });
+    DaemonSet::from_json(&object).expect("a DaemonSet")
+}
+
+fn node(name: &str) -> Node {
+    let object = json!({"metadata": {"name": name, "resourceVersion": "11"}});
+    Node::from_json(&object).expect("a node")
+}
+
+/// Answers a rollout with as many deletes as a plan may have, whenever it is asked, and an agent with nothing to do. Uids
+/// are names here.
+#[derive(Default)]
+struct Rollouts {
+    /// The newest node.
+    fresh: Mutex<String>,
+    /// How often each workload was planned, with that node and without, since it came.
+    asked: Mutex<HashMap<String, (usize, usize)>>,
+}
+
+impl Rollouts {
+    fn expect(&self, fresh: &str) {
+        fresh.clone_into(&mut self.fresh.lock().expect("no panic"));
+        self.asked.lock().expect("no panic").clear();
+    }
+
+    /// How often each workload of this role was planned with the newest node.
+    fn plans(&self, role: &str, count: usize) -> Vec<usize> {
+        let asked = self.asked.lock().expect("no panic");
+        (0..count)
+            .map(|index| asked.get(&name_of(role, index)).map_or(0, |asked| asked.0))
+            .collect()
+    }
+
+    fn all(&self) -> usize {
+        let asked = self.asked.lock().expect("no panic");
+        asked.values().map(|(with, without)| with + without).sum()
+    }
+}
+
+fn shows(request: &v1::PlanRequest, node: &str) -> bool {
+    let snapshot = request.snapshot.as_ref().expect("a snapshot");
+    let bucket = nodewise_proto::bucket::of(node, snapshot.bucket_count) as usize;
+    let data = snapshot.node_buckets[bucket].data.clone().expect("inline");
+    let nodes = v1::NodeBucket::decode(data).expect("a bucket").nodes;
+    nodes.iter().any(|shown| shown.name == node)
+}
+
+impl PlanService for Rollouts {
+    async fn plan(&self, uid: &str, build: &mut BuildRequest<'_>) -> Result<v1::Plan, ServiceError> {
+        let shown = shows(&build(&|_| false), &self.fresh.lock().expect("no panic"));
+        let mut asked = self.asked.lock().expect("no panic");
+        let (with, without) = asked.entry(uid.to_owned()).or_default();
+        *(if shown { with } else { without }) += 1;
+        if !uid.starts_with("rollout") {
+            return Ok(noop());
+        }
+        let deletes = (0..250).map(|index| {
+            v1::action::Kind::DeletePod(v1::DeletePod {
+                pod: Some(v1::ObjectReference {
+                    name: format!("{uid}-{index}"),
+                    ..Default::default()
+                }),
+                ..Default::default()
+            })
+        });
+        Ok(with_actions(v1::PhaseKind::Deletes, deletes.collect()))
+    }
+
+    async fn report(&self, _: v1::ReportRequest) -> Result<v1::ReportResponse, ServiceError> {
+        // At once, as the events of its pods would have it.
+        Ok(v1::ReportResponse {
+            requeue: v1::Requeue::After.into(),
+            requeue_after: Some(nodewise_proto::Duration {
+                seconds: 0,
+                nanos: 1_000_000,
+            }),
+            ..Default::default()
+        })
+    }
+}
+
+struct Cluster {
+    service: Arc<Rollouts>,
+    events: mpsc::UnboundedSender<ClusterEvent>,
+    stop: CancellationToken,
+    end: JoinHandle<Result<(), ControllerError>>,
+}
+
+/// Agents and rollouts on 5,000 nodes, with the default of two workers.
+fn start_with(rollouts: usize, actuator: ScriptedActuator) -> Cluster {
+    let (events, stream) = mpsc::unbounded_channel();
+    let (service, stop) = (Arc::new(Rollouts::default()), CancellationToken::new());
+    let config = Config {
+        drain_timeout: MILLISECOND,
+        ..Config::default()
+    };
+    assert_eq!(config.workers, 2);
+    let end = tokio::spawn(run(
+        UnboundedReceiverStream::new(stream),
+        Arc::new(actuator),
+        Arc::clone(&service),
+        config,
+        Metrics::new(),
+        stop.clone(),
+    ));
+    let names = (0..rollouts).map(|index| name_of("rollout", index));
+    let names = names.chain((0..AGENTS).map(|index| name_of("agent", index)));
+    for event in [
+        ClusterEvent::Nodes(listed(
+            (0..NODES).map(|index| node(&name_of("n", index))).collect(),
+        )),
+        ClusterEvent::Pods(listed::<Pod>(Vec::new())),
+        ClusterEvent::Revisions(listed::<Revision>(Vec::new())),
+        ClusterEvent::DaemonSets(listed(names.map(|name| workload(&name)).collect())),
+    ] {
+        events.send(event).expect("the controller listens");
+    }
+    Cluster {
+        service,
+        events,
+        stop,
+        end,
+    }
+}
+
+impl Cluster {
+    fn add_node(&self, name: &str) {
+        self.service.expect(name);
+        let event = ClusterEvent::Nodes(Delta::Applied(node(name)));
+        self.events.send(event).expect("the controller listens");
+    }
+
+    async fn end(self) {
+        self.stop.cancel();
+        let end = self.end.await.expect("the controller does not panic");
+        assert!(matches!(end, Err(ControllerError::NotDrained(..))), "{end:?}");
+    }
+}
+
+// Both workers are held by rollouts, for as long as one likes, and a node comes: each other DaemonSet is planned for it once,
+// with no plan besides.
+#[tokio::test(start_paused = true)]
+async fn a_new_node_does_not_wait_for_two_rollouts() {
+    let actuator = ScriptedActuator {
+        gate: Some(Arc::new(Semaphore::new(0))),
+        ..Default::default()
+    };
+    let cluster = start_with(2, actuator);
+    tokio::time::sleep(SECOND).await;
+    for name in ["fresh-1", "fresh-2"] {
+        cluster.add_node(name);
+        tokio::time::sleep(25 * MILLISECOND).await;
+        assert_eq!(cluster.service.plans("agent", AGENTS), [1; AGENTS], "{name}");
+        assert_eq!(cluster.service.all(), AGENTS, "{name}");
+    }
+    cluster.end().await;
+}
+
+// More rollouts than workers, each with turns of 40 s one after the other: nodes come now and then, and wait for none of
+// them; nor do nodes keep the rollouts from going on.
+#[tokio::test(start_paused = true)]
+async fn new_nodes_do_not_wait_for_many_rollouts_nor_these_for_them() {
+    const ROLLOUTS: usize = 5;
+    let actuator = ScriptedActuator {
+        latency: 10 * SECOND,
+        ..Default::default()
+    };
+    let cluster = start_with(ROLLOUTS, actuator);
+    // By now each of them has had a turn, and is known to be long.
+    tokio::time::sleep(200 * SECOND).await;
+    let mut turns = [0; ROLLOUTS];
+    for round in 0..40 {
+        let name = name_of("fresh", round);
+        cluster.add_node(&name);
+        tokio::time::sleep(25 * MILLISECOND).await;
+        assert_eq!(cluster.service.plans("agent", AGENTS), [1; AGENTS], "{name}");
+        assert!(cluster.service.all() <= AGENTS + ROLLOUTS, "{name}");
+        tokio::time::sleep(7 * SECOND).await;
+        let planned = cluster.service.plans("rollout", ROLLOUTS);
+        turns
+            .iter_mut()
+            .zip(planned)
+            .for_each(|(turns, planned)| *turns += planned);
+    }
+    assert!(turns.iter().all(|turns| *turns >= 2), "{turns:?}");
+    cluster.end().await;
+}

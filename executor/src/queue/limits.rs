@@ -1,0 +1,58 @@
+//! How retries are slowed down.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How failed keys are slowed down (M-30): the larger of the two delays counts.
+#[derive(Clone, Copy, Debug)]
+pub struct RateLimits {
+    /// Delay after a key's first failure; doubles with each further one.
+    pub base_delay: Duration,
+    /// Longest delay of a key.
+    pub max_delay: Duration,
+    /// Retries per second over all keys, once the burst is used up. Must be positive.
+    pub rate: f64,
+    /// Retries that may be made at once over all keys.
+    pub burst: u32,
+}
+
+impl Default for RateLimits {
+    /// Upstream's: 5 ms doubling to 1000 s, 10 per second with a burst of 100.
+    fn default() -> Self {
+        Self {
+            base_delay: Duration::from_millis(5),
+            max_delay: Duration::from_secs(1000),
+            rate: 10.0,
+            burst: 100,
+        }
+    }
+}
+
+/// Reserves tokens ahead of time: a reservation says how long to wait for its token.
+#[derive(Debug)]
+pub(super) struct TokenBucket {
+    tokens: f64,
+    updated: Instant,
+}
+
+impl TokenBucket {
+    pub(super) fn new(limits: &RateLimits, now: Instant) -> Self {
+        Self {
+            tokens: f64::from(limits.burst),
+            updated: now,
+        }
+    }
+
+    /// How long to wait for the next token, which is the caller's.
+    pub(super) fn reserve(&mut self, limits: &RateLimits, now: Instant) -> Duration {
+        let gained = now.saturating_duration_since(self.updated).as_secs_f64() * limits.rate;
+        self.tokens = (self.tokens + gained).min(f64::from(limits.burst)) - 1.0;
+        self.updated = self.updated.max(now);
+        if self.tokens >= 0.0 {
+            Duration::ZERO
+        } else {
+            Duration::from_secs_f64(-self.tokens / limits.rate)
+        }
+    }
+}

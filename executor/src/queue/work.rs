@@ -1,0 +1,144 @@
+//! The queue that workers wait on.
+
+use std::hash::Hash;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::{Next, Queue, RateLimits, Urgency};
+use crate::metrics::Metrics;
+
+/// What a worker takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Serves {
+    /// Every key.
+    All,
+    /// See [`Queue::next_urgent`].
+    Urgent,
+}
+
+/// A key that a worker took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken<K> {
+    /// The key.
+    pub key: K,
+    /// How long it waited in the queue.
+    pub waited: Duration,
+}
+
+/// A [`Queue`] that several tasks use at once, on the clock of tokio.
+#[derive(Debug)]
+pub struct WorkQueue<K> {
+    queue: Mutex<Queue<K>>,
+    changed: Notify,
+    metrics: Metrics,
+}
+
+impl<K: Clone + Eq + Hash + Ord> WorkQueue<K> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(limits: RateLimits, rest: Duration, metrics: Metrics) -> Self {
+        Self {
+            queue: Mutex::new(Queue::new(limits, rest, Instant::now())),
+            changed: Notify::new(),
+            metrics,
+        }
+    }
+
+    /// See [`Queue::add`].
+    pub fn add(&self, key: &K, urgency: Urgency) {
+        self.change(|queue, now| queue.add(key, urgency, now));
+    }
+
+    /// See [`Queue::add_after`].
+    pub fn add_after(&self, key: K, delay: Duration) {
+        self.change(|queue, now| queue.add_after(key, delay, now));
+    }
+
+    /// See [`Queue::add_rate_limited`].
+    pub fn add_rate_limited(&self, key: K) -> Duration {
+        self.change(|queue, now| queue.add_rate_limited(key, now))
+    }
+
+    /// See [`Queue::forget`].
+    pub fn forget(&self, key: &K) {
+        self.lock().forget(key);
+    }
+
+    /// See [`Queue::put_off`].
+    pub fn put_off(&self, key: &K) {
+        self.lock().put_off(key);
+    }
+
+    /// See [`Queue::done`].
+    pub fn done(&self, key: &K) {
+        self.change(|queue, now| queue.done(key, now));
+    }
+
+    /// See [`Queue::shut_down`].
+    pub fn shut_down(&self) {
+        self.change(Queue::shut_down);
+    }
+
+    /// See [`Queue::is_idle`].
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.lock().is_idle()
+    }
+
+    /// Waits for the next key; none after the shutdown, when the queue is drained. Safe to drop while waiting.
+    pub async fn take(&self, serves: Serves) -> Option<Taken<K>> {
+        loop {
+            // Registered before the queue is looked at, so that no change in between is missed.
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            let (next, waited) = self.with(|queue, now| {
+                let next = match serves {
+                    Serves::All => queue.next(now),
+                    Serves::Urgent => queue.next_urgent(now),
+                };
+                let waited = match &next {
+                    Next::Key(key) => queue.waited(key),
+                    _ => Duration::ZERO,
+                };
+                (next, waited)
+            });
+            match next {
+                Next::Key(key) => return Some(Taken { key, waited }),
+                Next::Finished => return None,
+                Next::Wait(None) => changed.await,
+                Next::Wait(Some(at)) => {
+                    tokio::select! {
+                        () = changed => {}
+                        () = tokio::time::sleep_until(at) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Queue<K>, Instant) -> T) -> T {
+        let answer = self.with(change);
+        // All of them: a shutdown, or an earlier timer, concerns every waiting worker.
+        self.changed.notify_waiters();
+        answer
+    }
+
+    fn with<T>(&self, action: impl FnOnce(&mut Queue<K>, Instant) -> T) -> T {
+        let mut queue = self.lock();
+        let (adds, retries) = (queue.adds, queue.retries);
+        let answer = action(&mut queue, Instant::now());
+        let depth = queue.len();
+        (adds..queue.adds).for_each(|_| self.metrics.queue_added(depth));
+        (retries..queue.retries).for_each(|_| self.metrics.queue_retried());
+        self.metrics.queue_depth(depth);
+        answer
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue<K>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
