@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::event::{DaemonSet, Node, Pod, Revision};
-use crate::service::BuildRequest;
+use crate::service::{Answer, BuildRequest};
 
 const NODES: usize = 5_000;
 const AGENTS: usize = 20;
@@ -69,13 +69,14 @@ fn shows(request: &v1::PlanRequest, node: &str) -> bool {
 }
 
 impl PlanService for Rollouts {
-    async fn plan(&self, uid: &str, build: &mut BuildRequest<'_>) -> Result<v1::Plan, ServiceError> {
+    async fn plan(&self, uid: &str, build: &mut BuildRequest<'_>) -> Result<Answer, ServiceError> {
+        let answer = |plan| Answer { plan, request: 0 };
         let shown = shows(&build(&|_| false), &self.fresh.lock().expect("no panic"));
         let mut asked = self.asked.lock().expect("no panic");
         let (with, without) = asked.entry(uid.to_owned()).or_default();
         *(if shown { with } else { without }) += 1;
         if !uid.starts_with("rollout") {
-            return Ok(noop());
+            return Ok(answer(noop()));
         }
         let deletes = (0..250).map(|index| {
             v1::action::Kind::DeletePod(v1::DeletePod {
@@ -86,7 +87,7 @@ impl PlanService for Rollouts {
                 ..Default::default()
             })
         });
-        Ok(with_actions(v1::PhaseKind::Deletes, deletes.collect()))
+        Ok(answer(with_actions(v1::PhaseKind::Deletes, deletes.collect())))
     }
 
     async fn report(&self, _: v1::ReportRequest) -> Result<v1::ReportResponse, ServiceError> {
