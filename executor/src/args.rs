@@ -129,6 +129,10 @@ pub struct Args {
     #[arg(long, env = "NODEWISE_CLIENT_QPS", value_name = "N")]
     pub client_qps: Option<std::num::NonZeroU64>,
 
+    /// Most pods created per second, by all plans together [default: no limit]
+    #[arg(long, env = "NODEWISE_CREATE_RATE", value_name = "PODS")]
+    pub create_rate: Option<std::num::NonZeroU64>,
+
     /// Longest time from SIGTERM to the end of the work under way
     #[arg(long, env = "NODEWISE_DRAIN_TIMEOUT", default_value = "20s", value_name = "DURATION",
           value_parser = humantime::parse_duration)]
@@ -196,6 +200,7 @@ impl Args {
             concurrent_syncs: self.concurrent_syncs.get(),
             concurrent_writes: self.concurrent_writes.get(),
             calls_per_second: self.client_qps,
+            creates_per_second: self.create_rate,
             options: self.plan_options(),
             buckets: self.buckets,
             plan_timeout: self.plan_timeout,

@@ -26,6 +26,8 @@ pub struct Config {
     pub concurrent_writes: usize,
     /// Most calls per second that plans may cause; `None`: no limit.
     pub calls_per_second: Option<NonZeroU64>,
+    /// Most pods that are created per second.
+    pub creates_per_second: Option<NonZeroU64>,
     /// How the service is asked to plan.
     pub options: v1::PlanOptions,
     /// Buckets that nodes and pods are divided into.

@@ -83,7 +83,8 @@ pub async fn run(
         metrics.clone(),
         recorder.clone(),
     )
-    .with_most_calls_per_second(config.calls_per_second);
+    .with_most_calls_per_second(config.calls_per_second)
+    .with_most_creates_per_second(config.creates_per_second);
     let parts = Parts {
         client,
         service,

@@ -22,6 +22,8 @@ pub struct KubeActuator {
     client: Client,
     call_timeout: Duration,
     pace: Option<Arc<Pace>>,
+    /// Of creates of pods, besides.
+    create_pace: Option<Arc<Pace>>,
     metrics: Metrics,
     recorder: EventRecorder,
 }
@@ -34,6 +36,13 @@ struct Pace {
 }
 
 impl Pace {
+    fn new(per_second: NonZeroU64) -> Arc<Self> {
+        Arc::new(Self {
+            interval: Duration::from_nanos(1_000_000_000 / per_second),
+            next: Mutex::new(Instant::now()),
+        })
+    }
+
     async fn keep(&self) {
         let turn = {
             let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
@@ -55,6 +64,7 @@ impl KubeActuator {
             client,
             call_timeout,
             pace: None,
+            create_pace: None,
             metrics,
             recorder,
         }
@@ -63,17 +73,24 @@ impl KubeActuator {
     /// Makes at most so many calls per second. What waits for its turn is not yet under way: it does not time out.
     #[must_use]
     pub fn with_most_calls_per_second(self, most: Option<NonZeroU64>) -> Self {
-        let pace = most.map(|calls| {
-            Arc::new(Pace {
-                interval: Duration::from_nanos(1_000_000_000 / calls),
-                next: Mutex::new(Instant::now()),
-            })
-        });
-        Self { pace, ..self }
+        Self {
+            pace: most.map(Pace::new),
+            ..self
+        }
+    }
+
+    /// Creates at most so many pods per second, whatever else is written meanwhile.
+    #[must_use]
+    pub fn with_most_creates_per_second(self, most: Option<NonZeroU64>) -> Self {
+        Self {
+            create_pace: most.map(Pace::new),
+            ..self
+        }
     }
 
     async fn call(&self, call: Call) -> Result<String, ActuatorError> {
-        if let Some(pace) = &self.pace {
+        let creates = call.verb == "create" && call.resource == Resource::Pods;
+        for pace in self.create_pace.iter().filter(|_| creates).chain(&self.pace) {
             pace.keep().await;
         }
         let (verb, resource) = (call.verb, call.resource.plural());

@@ -238,3 +238,23 @@ async fn calls_keep_their_pace() {
     );
     assert_eq!(requests.lock().expect("lock").len(), 41);
 }
+
+// A rate of creates slows down nothing else.
+#[tokio::test(start_paused = true)]
+async fn creates_of_pods_keep_their_rate() {
+    let (actuator, requests, _) = actuator(|_| Some(object("p", "1")));
+    let actuator = actuator.with_most_creates_per_second(std::num::NonZeroU64::new(10));
+    let started = tokio::time::Instant::now();
+    let target = key(Resource::Pods, "p");
+    for _ in 0..100 {
+        actuator.delete(&target, None).await.expect("deleted");
+        let revision = actuator.create(Resource::Revisions, "demo", "{}".into());
+        revision.await.expect("created");
+    }
+    assert_eq!(started.elapsed(), Duration::ZERO);
+    let creates = (0..31).map(|_| actuator.create(Resource::Pods, "demo", "{}".into()));
+    let answers = futures::future::join_all(creates).await;
+    assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+    assert_eq!(started.elapsed(), Duration::from_secs(3));
+    assert_eq!(requests.lock().expect("lock").len(), 231);
+}

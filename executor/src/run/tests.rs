@@ -55,6 +55,7 @@ async fn start(mode: Mode, elect: bool) -> Running {
         concurrent_syncs: 2,
         concurrent_writes: 4,
         calls_per_second: None,
+        creates_per_second: None,
         options: nodewise_proto::v1::PlanOptions::default(),
         buckets: 4,
         plan_timeout: Duration::from_secs(5),
