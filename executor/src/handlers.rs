@@ -1,6 +1,6 @@
 //! Who is woken by what a watch showed, and what it tells about expectations: chapter 15 of the behaviour, row by row.
 //!
-//! A pure function of the transition and of the caches after it.
+//! A pure function of the transition and of the DaemonSets that are known.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -55,21 +55,36 @@ impl State {
     /// Takes in what a watch showed, and answers which workloads are to be looked at, and when: with
     /// [`Reaction::Enqueue`], [`Reaction::EnqueueFirst`] and [`Reaction::EnqueueAfter`] only.
     pub fn take_in(&mut self, event: ClusterEvent, metrics: &Metrics) -> Vec<Reaction> {
-        let transitions = self.store.apply(event);
-        let opened = self.gate.opened(|resource| self.store.reached(resource));
-        let mut wake_ups: Vec<_> = opened.into_iter().map(Reaction::Enqueue).collect();
-        let mut wake_all = None;
-        for transition in &transitions {
-            for reaction in handlers::react(&self.store, transition, self.rules) {
+        let Self {
+            store,
+            holdings,
+            gate,
+            undelivered,
+            rules,
+        } = self;
+        let mut memory = Memory {
+            holdings,
+            gate,
+            undelivered,
+            metrics,
+        };
+        let (mut wake_ups, mut wake_all) = (Vec::new(), None);
+        store.apply_each(event, &mut |store, transition| {
+            for reaction in handlers::react(store, &transition, *rules) {
                 match reaction {
                     Reaction::EnqueueAll(urgency) => wake_all = wake_all.max(Some(urgency)),
                     Reaction::Enqueue(_) | Reaction::EnqueueFirst(_) | Reaction::EnqueueAfter(..) => {
-                        wake_ups.push(reaction);
+                        // A list shows the pods of a workload one after the other.
+                        if wake_ups.last() != Some(&reaction) {
+                            wake_ups.push(reaction);
+                        }
                     }
-                    reaction => self.observe(reaction, metrics),
+                    reaction => memory.observe(reaction),
                 }
             }
-        }
+        });
+        let opened = gate.opened(|resource| store.reached(resource));
+        wake_ups.extend(opened.into_iter().map(Reaction::Enqueue));
         if let Some(urgency) = wake_all {
             let enqueue = match urgency {
                 Urgency::Urgent => Reaction::EnqueueFirst,
@@ -88,51 +103,21 @@ impl State {
         keys
     }
 
-    fn observe(&mut self, reaction: Reaction, metrics: &Metrics) {
-        match reaction {
-            Reaction::ObserveCreate {
-                key,
-                pod_name,
-                node_name,
-            } => {
-                self.holdings.observe_create(&key, &pod_name, &node_name);
-                self.tell(&key, metrics);
-            }
-            Reaction::ObserveDeletion {
-                key,
-                pod_name,
-                pod_uid,
-            } => {
-                self.holdings.observe_deletion(&key, &pod_name, &pod_uid);
-                self.tell(&key, metrics);
-            }
-            Reaction::Forget { key, own_writes_of } => {
-                self.gate.clear(&key, Some(&own_writes_of));
-                self.drop_held(&key, metrics);
-            }
-            Reaction::Enqueue(_)
-            | Reaction::EnqueueFirst(_)
-            | Reaction::EnqueueAll(_)
-            | Reaction::EnqueueAfter(..) => {}
-        }
-    }
-
     /// The workload is gone: nothing about it is kept.
     pub fn forget(&mut self, key: &Key, metrics: &Metrics) {
         self.gate.clear(key, None);
-        self.drop_held(key, metrics);
-    }
-
-    fn drop_held(&mut self, key: &Key, metrics: &Metrics) {
-        self.holdings.forget(key);
-        self.undelivered.remove(key);
-        metrics.forget_workload(&key.namespace, &key.name);
+        let mut memory = Memory {
+            holdings: &mut self.holdings,
+            gate: &mut self.gate,
+            undelivered: &mut self.undelivered,
+            metrics,
+        };
+        memory.drop_held(key);
     }
 
     /// Shows what is outstanding for a workload.
     pub fn tell(&self, key: &Key, metrics: &Metrics) {
-        let (creates, deletes) = self.holdings.outstanding(key);
-        metrics.expectations(&key.namespace, &key.name, creates, deletes);
+        tell(&self.holdings, key, metrics);
     }
 
     /// Reports about the workload of this uid that are still to be delivered, oldest first.
@@ -163,6 +148,56 @@ impl State {
     pub fn reports_delivered(&mut self, key: &Key) {
         self.undelivered.remove(key);
     }
+}
+
+/// What is remembered besides the caches.
+struct Memory<'a> {
+    holdings: &'a mut Holdings,
+    gate: &'a mut Gate,
+    undelivered: &'a mut HashMap<Key, Vec<v1::ReportRequest>>,
+    metrics: &'a Metrics,
+}
+
+impl Memory<'_> {
+    fn observe(&mut self, reaction: Reaction) {
+        match reaction {
+            Reaction::ObserveCreate {
+                key,
+                pod_name,
+                node_name,
+            } => {
+                self.holdings.observe_create(&key, &pod_name, &node_name);
+                tell(self.holdings, &key, self.metrics);
+            }
+            Reaction::ObserveDeletion {
+                key,
+                pod_name,
+                pod_uid,
+            } => {
+                self.holdings.observe_deletion(&key, &pod_name, &pod_uid);
+                tell(self.holdings, &key, self.metrics);
+            }
+            Reaction::Forget { key, own_writes_of } => {
+                self.gate.clear(&key, Some(&own_writes_of));
+                self.drop_held(&key);
+            }
+            Reaction::Enqueue(_)
+            | Reaction::EnqueueFirst(_)
+            | Reaction::EnqueueAll(_)
+            | Reaction::EnqueueAfter(..) => {}
+        }
+    }
+
+    fn drop_held(&mut self, key: &Key) {
+        self.holdings.forget(key);
+        self.undelivered.remove(key);
+        self.metrics.forget_workload(&key.namespace, &key.name);
+    }
+}
+
+fn tell(holdings: &Holdings, key: &Key, metrics: &Metrics) {
+    let (creates, deletes) = holdings.outstanding(key);
+    metrics.expectations(&key.namespace, &key.name, creates, deletes);
 }
 
 /// A [`State`] that watches and workers share.

@@ -47,6 +47,9 @@ pub enum Transition {
     Revision(Change<Arc<Revision>>),
 }
 
+/// Is shown each change, and the caches after it.
+pub type Visit<'a> = &'a mut dyn FnMut(&Store, Transition);
+
 /// The caches.
 #[derive(Debug)]
 pub struct Store {
@@ -89,44 +92,57 @@ impl Store {
         }
     }
 
-    /// Takes in what a watch showed.
+    /// Takes in what a watch showed; answers with what that changed.
     pub fn apply(&mut self, event: ClusterEvent) -> Vec<Transition> {
+        let mut transitions = Vec::new();
+        self.apply_each(event, &mut |_, transition| transitions.push(transition));
+        transitions
+    }
+
+    /// The same, with a visitor to each change as it is made: together those of a long list would take several times as much
+    /// memory as what is kept of it.
+    pub fn apply_each(&mut self, event: ClusterEvent, visit: Visit<'_>) {
         match event {
-            ClusterEvent::DaemonSets(delta) => self.apply_delta(Resource::DaemonSets, delta),
-            ClusterEvent::Pods(delta) => self.apply_delta(Resource::Pods, delta),
-            ClusterEvent::Nodes(delta) => self.apply_delta(Resource::Nodes, delta),
-            ClusterEvent::Revisions(delta) => self.apply_delta(Resource::Revisions, delta),
-            ClusterEvent::Bookmark(resource, version) => {
-                self.advance(resource, &version);
-                Vec::new()
-            }
+            ClusterEvent::DaemonSets(delta) => self.apply_delta(Resource::DaemonSets, delta, visit),
+            ClusterEvent::Pods(delta) => self.apply_delta(Resource::Pods, delta, visit),
+            ClusterEvent::Nodes(delta) => self.apply_delta(Resource::Nodes, delta, visit),
+            ClusterEvent::Revisions(delta) => self.apply_delta(Resource::Revisions, delta, visit),
+            ClusterEvent::Bookmark(resource, version) => self.advance(resource, &version),
         }
     }
 
-    fn apply_delta<T: Cached>(&mut self, resource: Resource, delta: Delta<T>) -> Vec<Transition> {
+    fn apply_delta<T: Cached>(&mut self, resource: Resource, delta: Delta<T>, visit: Visit<'_>) {
+        let mut tell = |store: &Self, transition: Option<Transition>| {
+            if let Some(transition) = transition {
+                visit(store, transition);
+            }
+        };
         match delta {
             Delta::Applied(object) => {
                 self.reached
                     .insert(resource, object.resource_version().to_owned());
-                object.put(self).into_iter().collect()
+                let transition = object.put(self);
+                tell(self, transition);
             }
             Delta::Deleted(object) => {
                 self.reached
                     .insert(resource, object.resource_version().to_owned());
-                object.remove(self).into_iter().collect()
+                let transition = object.remove(self);
+                tell(self, transition);
             }
             Delta::Listed {
                 objects,
                 resource_version,
             } => {
-                let gone = T::missing(self, &objects);
                 self.reached.insert(resource, resource_version);
-                let gone: Vec<_> = gone.iter().filter_map(|id| T::forget(self, id)).collect();
-                let put: Vec<_> = objects
-                    .into_iter()
-                    .filter_map(|object| object.put(self))
-                    .collect();
-                gone.into_iter().chain(put).collect()
+                for id in T::missing(self, &objects) {
+                    let transition = T::forget(self, &id);
+                    tell(self, transition);
+                }
+                for object in objects {
+                    let transition = object.put(self);
+                    tell(self, transition);
+                }
             }
         }
     }

@@ -1,7 +1,9 @@
 //! What the caches take for each pod, counted by the allocator: a test binary of its own, since all of its memory counts.
 
 use nodewise_executor::event::{ClusterEvent, DaemonSet, Delta, Node, Pod};
+use nodewise_executor::metrics::Metrics;
 use nodewise_executor::snapshot;
+use nodewise_executor::state::State;
 use nodewise_executor::store::Store;
 use nodewise_proto::{Timestamp, v1};
 use peak_alloc::PeakAlloc;
@@ -142,4 +144,36 @@ fn a_pod_takes_at_most_300_bytes() {
     }));
     let left = ALLOCATED.current_usage().saturating_sub(without_pods);
     assert!(left < 1 << 16, "{left} bytes are left of pods that are gone");
+    drop(store);
+    a_list_costs_itself_and_no_more();
+}
+
+/// While a list is taken in, nothing piles up besides what is kept. Not a test of its own: two at a time cannot be told apart.
+fn a_list_costs_itself_and_no_more() {
+    const LISTED: usize = 10 * NODES;
+    let (mut state, metrics) = (State::new(64, &v1::PlanOptions::default()), Metrics::new());
+    for index in 0..10 {
+        let event = ClusterEvent::DaemonSets(Delta::Applied(workload(index)));
+        state.take_in(event, &metrics);
+    }
+    let empty = ALLOCATED.current_usage();
+    let pods = (0..LISTED).map(|index| pod(index / NODES, index % NODES, index));
+    let objects: Vec<Pod> = pods.collect();
+    let listed = ALLOCATED.current_usage();
+    ALLOCATED.reset_peak_usage();
+    let event = ClusterEvent::Pods(Delta::Listed {
+        objects,
+        resource_version: "200000000".into(),
+    });
+    let woken = state.take_in(event, &metrics);
+    assert_eq!(woken.len(), 10, "each workload once");
+    let piled_up = ALLOCATED.peak_usage().saturating_sub(listed);
+    let kept = ALLOCATED.current_usage() - empty;
+    println!(
+        "bytes per pod: {} in a list, {} more while it is taken in, {} kept of it",
+        (listed - empty) / LISTED,
+        piled_up / LISTED,
+        kept / LISTED
+    );
+    assert!(piled_up / LISTED <= MOST_PER_POD, "{piled_up} bytes piled up");
 }
