@@ -96,6 +96,14 @@ pub enum ClusterEvent {
     Nodes(Delta<Node>),
     /// Of the ControllerRevisions.
     Revisions(Delta<Revision>),
+    /// Pods of a list that is not complete yet: they count when [`Self::Pods`] brings the rest of the list, and what was there
+    /// before is there until then.
+    PodPage {
+        /// Some of the list's pods.
+        pods: Vec<Pod>,
+        /// It begins a list: pages of one before it, which was given up, do not count.
+        is_first: bool,
+    },
     /// Nothing changed, but the watch of this resource has reached this metadata.resourceVersion.
     Bookmark(Resource, String),
 }
@@ -109,7 +117,7 @@ pub enum Delta<T> {
     Deleted(T),
     /// A complete list, the first one or one after a gap: what is missing in it is gone.
     Listed {
-        /// Every object there is.
+        /// Every object there is, but for those that pages showed.
         objects: Vec<T>,
         /// The list's own metadata.resourceVersion.
         resource_version: String,

@@ -17,10 +17,12 @@ use crate::expectations::Sighted;
 mod cached;
 mod parts;
 mod pods;
+mod staged;
 
 use cached::Cached;
 use parts::Parts;
 use pods::Pods;
+use staged::Pages;
 
 /// The owner kind whose pods and revisions are kept.
 pub(crate) const KIND: &str = "DaemonSet";
@@ -59,6 +61,7 @@ pub struct Store {
     namespaces: HashMap<Arc<str>, Namespace>,
     /// What pods share.
     parts: Parts,
+    pages: Pages,
     /// By resource: the version that its watch has reached; absent until its first list is complete.
     reached: HashMap<Resource, String>,
 }
@@ -88,6 +91,7 @@ impl Store {
             nodes: Buckets::new(bucket_count),
             namespaces: HashMap::new(),
             parts: Parts::default(),
+            pages: Pages::default(),
             reached: HashMap::new(),
         }
     }
@@ -107,6 +111,12 @@ impl Store {
             ClusterEvent::Pods(delta) => self.apply_delta(Resource::Pods, delta, visit),
             ClusterEvent::Nodes(delta) => self.apply_delta(Resource::Nodes, delta, visit),
             ClusterEvent::Revisions(delta) => self.apply_delta(Resource::Revisions, delta, visit),
+            ClusterEvent::PodPage { pods, is_first } => {
+                if is_first {
+                    self.pages.discard(&mut self.parts);
+                }
+                self.pages.add(pods, &mut self.parts, self.bucket_count);
+            }
             ClusterEvent::Bookmark(resource, version) => self.advance(resource, &version),
         }
     }
@@ -139,6 +149,7 @@ impl Store {
                     let transition = T::forget(self, &id);
                     tell(self, transition);
                 }
+                T::put_pages(self, &mut tell);
                 for object in objects {
                     let transition = object.put(self);
                     tell(self, transition);

@@ -139,6 +139,8 @@ struct Follower<T> {
     /// Where the next watch begins; absent when a list is needed.
     version: Option<String>,
     delays: Delays,
+    /// Pages were sent of a list that is not complete.
+    pages_sent: bool,
     resource: std::marker::PhantomData<fn() -> T>,
 }
 
@@ -185,6 +187,7 @@ impl<T: Watched> Follower<T> {
             path: path::<T>(namespace),
             version: None,
             delays: Delays::new(),
+            pages_sent: false,
             resource: std::marker::PhantomData,
         };
         follower
@@ -240,7 +243,10 @@ impl<T: Watched> Follower<T> {
     /// Lists everything, page by page, as of one version.
     async fn list(&mut self) -> Result<(), WatchError> {
         let mut params = ListParams::default().limit(PAGE_SIZE);
-        let mut objects = Vec::new();
+        let (mut objects, mut sent) = (Vec::new(), 0);
+        if std::mem::take(&mut self.pages_sent) {
+            self.send_page(Vec::new(), true).await?;
+        }
         let resource_version = loop {
             let request = Request::new(self.path.as_str())
                 .list(&params)
@@ -264,18 +270,35 @@ impl<T: Watched> Follower<T> {
                 break page.metadata.resource_version;
             }
             params = params.continue_token(&page.metadata.continue_token);
+            let read = objects.len();
+            objects = self.send_page(objects, !self.pages_sent).await?;
+            sent += read - objects.len();
         };
         if resource_version.is_empty() {
             return Err(WatchError::NoVersion(T::RESOURCE));
         }
-        tracing::debug!(resource = %T::RESOURCE, count = objects.len(), resource_version, "listed");
+        let count = sent + objects.len();
+        tracing::debug!(resource = %T::RESOURCE, count, resource_version, "listed");
         self.version = Some(resource_version.clone());
+        self.pages_sent = false;
         self.works();
         self.send(T::event(Delta::Listed {
             objects,
             resource_version,
         }))
         .await
+    }
+
+    /// Sends what was listed so far ahead, or answers with it.
+    async fn send_page(&mut self, objects: Vec<T>, is_first: bool) -> Result<Vec<T>, WatchError> {
+        match T::page(objects, is_first) {
+            Ok(page) => {
+                self.pages_sent = true;
+                self.send(page).await?;
+                Ok(Vec::new())
+            }
+            Err(objects) => Ok(objects),
+        }
     }
 
     /// Watches until the apiserver ends it, as it does every few minutes.

@@ -16,10 +16,12 @@ pub(super) trait Cached: Sized {
     type Id;
 
     fn resource_version(&self) -> &str;
-    /// Those that are kept and not among these.
+    /// Those that are kept and neither among these nor in the pages before.
     fn missing(store: &Store, listed: &[Self]) -> Vec<Self::Id>;
     /// Keeps it. No transition when it is not new.
     fn put(self, store: &mut Store) -> Option<Transition>;
+    /// Keeps what pages showed.
+    fn put_pages(_: &mut Store, _: &mut dyn FnMut(&Store, Option<Transition>)) {}
     /// It was deleted, this being its last state.
     fn remove(self, store: &mut Store) -> Option<Transition>;
     /// It vanished without a last state.
@@ -136,7 +138,11 @@ impl Cached for Pod {
         let kept =
             namespaces.flat_map(|(namespace, content)| content.pods.names().map(|name| (&**namespace, name)));
         let listed = listed.iter().map(|pod| (&*pod.namespace, &*pod.projection.name));
-        missing(kept, listed)
+        let staged = store
+            .pages
+            .iter()
+            .map(|(namespace, pod)| (&**namespace, pod.name()));
+        missing(kept, staged.chain(listed))
             .into_iter()
             .map(|(namespace, name)| (namespace.into(), name.to_owned()))
             .collect()
@@ -148,31 +154,20 @@ impl Cached for Pod {
             let old = store.remove_pod(&self.namespace, &self.projection.name)?;
             return Some(changed(&self.namespace, Some(old), Some(self.projection)));
         }
-        let bucket_count = store.bucket_count;
-        let kept = store.namespaces.get(&*self.namespace);
-        let kept = kept.and_then(|namespace| namespace.pods.get(&self.projection.name));
-        if kept.is_some_and(|kept| kept.version() == self.resource_version) {
-            // The same object again, by a list after a gap.
-            return None;
-        }
         let pod = pods::encode(
             &mut self.projection,
             &self.resource_version,
             &mut store.parts,
-            bucket_count,
+            store.bucket_count,
         );
-        // Most events of a pod tell of what nobody here reads: of a container's state, or of an annotation.
-        let is_news = kept.is_none_or(|kept| !kept.is_same(&pod));
-        let (name, namespace) = store.namespace(&self.namespace);
-        let old = namespace.pods.put(pod, bucket_count);
-        if let Some(old) = &old {
-            store.parts.release(old);
+        keep(store, &self.namespace, pod, Some(self.projection))
+    }
+
+    fn put_pages(store: &mut Store, tell: &mut dyn FnMut(&Store, Option<Transition>)) {
+        for (namespace, pod) in std::mem::take(&mut store.pages).into_pods() {
+            let transition = keep(store, &namespace, pod, None);
+            tell(store, transition);
         }
-        // Upstream counts each event of a pod that is being deleted.
-        (is_news || self.projection.deletion_time.is_some()).then(|| {
-            let (old, new) = (old.map(|old| old.decode()), Some(self.projection));
-            Transition::Pod(name, Change { old, new }.into())
-        })
     }
 
     fn remove(self, store: &mut Store) -> Option<Transition> {
@@ -184,6 +179,31 @@ impl Cached for Pod {
         let old = store.remove_pod(namespace, name)?;
         Some(changed(namespace, Some(old), None))
     }
+}
+
+/// Keeps a pod, whose projection the caller may have at hand.
+fn keep(store: &mut Store, namespace: &str, pod: Stored, projection: Option<v1::Pod>) -> Option<Transition> {
+    let kept = store.namespaces.get(namespace);
+    let kept = kept.and_then(|namespace| namespace.pods.get(pod.name()));
+    if kept.is_some_and(|kept| kept.version() == pod.version()) {
+        // The same object again, by a list after a gap.
+        store.parts.release(&pod);
+        return None;
+    }
+    // Most events of a pod tell of what nobody here reads: of a container's state, or of an annotation.
+    let is_news = kept.is_none_or(|kept| !kept.is_same(&pod));
+    let projection = projection.unwrap_or_else(|| pod.decode());
+    let bucket_count = store.bucket_count;
+    let (name, namespace) = store.namespace(namespace);
+    let old = namespace.pods.put(pod, bucket_count);
+    if let Some(old) = &old {
+        store.parts.release(old);
+    }
+    // Upstream counts each event of a pod that is being deleted.
+    (is_news || projection.deletion_time.is_some()).then(|| {
+        let (old, new) = (old.map(|old| old.decode()), Some(projection));
+        Transition::Pod(name, Change { old, new }.into())
+    })
 }
 
 fn changed(namespace: &str, old: Option<v1::Pod>, new: Option<v1::Pod>) -> Transition {

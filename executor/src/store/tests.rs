@@ -176,3 +176,84 @@ fn a_pod_is_in_one_place() {
         assert_eq!(store.count(Resource::Pods), 1);
     }
 }
+
+fn page(store: &mut Store, names: &[&str], is_first: bool) {
+    let pods = names.iter().map(|name| {
+        let object = object(name, 50, Some("u1"));
+        Pod::from_json(&object).expect("a pod")
+    });
+    let pods = pods.collect();
+    let transitions = store.apply(ClusterEvent::PodPage { pods, is_first });
+    assert!(transitions.is_empty(), "a page is not a list");
+}
+
+fn names(store: &mut Store) -> Vec<String> {
+    let mut names: Vec<_> = sent(store, "u1").into_iter().map(|pod| pod.name).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The names of the pods that came and of those that went.
+fn came_and_went(transitions: &[Transition]) -> (Vec<&str>, Vec<&str>) {
+    let (mut came, mut went) = (Vec::new(), Vec::new());
+    for transition in transitions {
+        let Transition::Pod(_, change) = transition else {
+            panic!("{transition:?}");
+        };
+        match (&change.old, &change.new) {
+            (None, Some(new)) => came.push(&*new.name),
+            (Some(old), None) => went.push(&*old.name),
+            _ => panic!("{change:?}"),
+        }
+    }
+    (came, went)
+}
+
+// M-25: half a list is none, and the whole of it is one however many pages it came in.
+#[test]
+fn pages_count_when_the_list_is_complete() {
+    let mut store = Store::new(4);
+    page(&mut store, &["a", "b"], true);
+    page(&mut store, &["c"], false);
+    assert_eq!(store.count(Resource::Pods), 0);
+    assert!(store.unsynced().any(|resource| resource == Resource::Pods));
+    let transitions = list(&mut store, &[object("d", 1, Some("u1"))]);
+    assert_eq!(came_and_went(&transitions), (vec!["a", "b", "c", "d"], vec![]));
+    assert_eq!(names(&mut store), ["a", "b", "c", "d"]);
+    let expected = Pod::from_json(&object("a", 50, Some("u1")))
+        .expect("a pod")
+        .projection;
+    assert!(sent(&mut store, "u1").contains(&expected));
+
+    page(&mut store, &["a", "e"], true);
+    assert_eq!(
+        names(&mut store),
+        ["a", "b", "c", "d"],
+        "until the list is complete"
+    );
+    let transitions = list(&mut store, &[object("d", 1, Some("u1"))]);
+    let (came, mut went) = came_and_went(&transitions);
+    went.sort_unstable();
+    assert_eq!(
+        (came, went),
+        (vec!["e"], vec!["b", "c"]),
+        "and a and d are the same"
+    );
+    assert_eq!(names(&mut store), ["a", "d", "e"]);
+}
+
+#[test]
+fn pages_of_a_list_that_was_given_up_do_not_count() {
+    let mut store = Store::new(4);
+    page(&mut store, &["gone"], true);
+    page(&mut store, &["a"], true);
+    list(&mut store, &[]);
+    assert_eq!(names(&mut store), ["a"]);
+    page(&mut store, &["b"], true);
+    page(&mut store, &[], true);
+    list(&mut store, &[]);
+    assert_eq!(store.count(Resource::Pods), 0);
+    assert_eq!(store.parts.len(), 0, "nor is anything kept of them");
+    list(&mut store, &[object("c", 1, Some("u1"))]);
+    assert_eq!(names(&mut store), ["c"], "nor do they count twice");
+}

@@ -22,6 +22,13 @@ pub(super) trait Watched: Sized + Send + 'static {
     /// not seen gets another beside it, and the pods of a node that is not seen are deleted.
     const MAY_BE_MISSING: bool;
 
+    /// The objects of a page of a list that is not complete yet, as an event of their own where they are so many that they must not
+    /// pile up; else they are given back. `is_first` after a list that was given up, and on the first page.
+    fn page(objects: Vec<Self>, is_first: bool) -> Result<ClusterEvent, Vec<Self>> {
+        let _ = is_first;
+        Err(objects)
+    }
+
     /// Whether it is worth keeping in a list.
     fn matters(&self) -> bool {
         true
@@ -100,6 +107,9 @@ impl Watched for Pod {
     }
     fn event(delta: Delta<Self>) -> ClusterEvent {
         ClusterEvent::Pods(delta)
+    }
+    fn page(pods: Vec<Self>, is_first: bool) -> Result<ClusterEvent, Vec<Self>> {
+        Ok(ClusterEvent::PodPage { pods, is_first })
     }
     fn matters(&self) -> bool {
         self.projection

@@ -84,6 +84,10 @@ fn describe(event: &ClusterEvent) -> String {
             let names: Vec<_> = objects.iter().map(|pod| pod.projection.name.as_str()).collect();
             format!("listed {} at {resource_version}", names.join(" "))
         }
+        ClusterEvent::PodPage { pods, is_first } => {
+            let names: Vec<_> = pods.iter().map(|pod| pod.projection.name.as_str()).collect();
+            format!("{} {}", if *is_first { "first" } else { "next" }, names.join(" "))
+        }
         ClusterEvent::Bookmark(resource, version) => format!("bookmark of {resource} at {version}"),
         other => panic!("unexpected {other:?}"),
     }
@@ -102,11 +106,41 @@ async fn follow(client: &Client, namespace: Option<&str>, count: usize) -> (Vec<
     (events, checks)
 }
 
+// What pages showed of a list that was given up is void, also when the next one has no pages.
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_given_up_is_void() {
+    let (client, _) = apiserver(vec![
+        page(&["a"], "7", "more"),
+        answer(500, status(500).to_string()),
+        page(&["b"], "8", ""),
+        answer(410, status(410).to_string()),
+        page(&["c"], "9", "more"),
+        answer(410, status(410).to_string()),
+        page(&["d"], "10", "more"),
+        page(&["e"], "10", ""),
+        answer(410, status(410).to_string()),
+        page(&["f"], "11", ""),
+    ]);
+    let (events, _) = follow(&client, None, 8).await;
+    let expected = [
+        "first a",
+        "first ",
+        "listed b at 8",
+        "first c",
+        "first ",
+        "next d",
+        "listed e at 10",
+        "listed f at 11",
+    ];
+    assert_eq!(events, expected);
+}
+
 // M-25, D-110: pages, then the watch from the list's version; events and bookmarks move that version on.
 #[tokio::test(start_paused = true)]
 async fn lists_then_watches() {
     let (client, requests) = apiserver(vec![
         page(&["a", "b"], "7", "more"),
+        page(&["f"], "7", "more"),
         page(&["c"], "7", ""),
         events(&[
             ("ADDED", pod("d", "8", "DaemonSet")),
@@ -116,9 +150,11 @@ async fn lists_then_watches() {
         ]),
         events(&[("ADDED", pod("e", "21", "DaemonSet"))]),
     ]);
-    let (events, checks) = follow(&client, None, 6).await;
+    let (events, checks) = follow(&client, None, 8).await;
     let expected = [
-        "listed a b c at 7",
+        "first a b",
+        "next f",
+        "listed c at 7",
         "applied d@8",
         "applied a@9",
         "deleted b@10",
@@ -134,12 +170,12 @@ async fn lists_then_watches() {
     );
     assert!(requests[1].contains("continue=more"), "{requests:?}");
     assert!(
-        requests[2].contains("watch=true") && requests[2].contains("resourceVersion=7"),
+        requests[3].contains("watch=true") && requests[3].contains("resourceVersion=7"),
         "{requests:?}"
     );
-    assert!(requests[2].contains("allowWatchBookmarks=true"), "{requests:?}");
+    assert!(requests[3].contains("allowWatchBookmarks=true"), "{requests:?}");
     assert!(
-        requests[3].contains("resourceVersion=20"),
+        requests[4].contains("resourceVersion=20"),
         "resumes where the bookmark was: {requests:?}"
     );
 }
