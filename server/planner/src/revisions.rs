@@ -190,7 +190,7 @@ impl<'a> Resolution<'a> {
         pods.sort_by_key(|pod| is_adopted(pod));
         for pod in pods
             .into_iter()
-            .filter(|pod| pod.labels.get(HASH_LABEL) != Some(&self.current_hash))
+            .filter(|pod| pod.labels.get(HASH_LABEL).unwrap_or_default() != self.current_hash)
         {
             if only_theirs && !of_duplicate(pod) {
                 // Upstream would pass this pod off as one of the present template.

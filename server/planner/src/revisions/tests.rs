@@ -403,6 +403,23 @@ fn q_1_among_equal_numbers_the_younger_and_then_the_greater_name_is_kept() {
 }
 
 #[test]
+fn d_56_a_pod_without_a_hash_label_carries_the_empty_hash() {
+    let hashless = |name: &str, number: i64| Revision {
+        labels: labels(&[("app", "foo"), (HASH_LABEL, "")]),
+        ..revision(name, "img:1", number)
+    };
+    let mut snapshot = snapshot(at("img:1"), vec![hashless("keep", 5), hashless("twin", 1)]);
+    let mut bare = pod(&snapshot.daemon_set, "bare", "n1", "");
+    bare.labels = labels(&[("app", "foo")]);
+    let other = pod(&snapshot.daemon_set, "other", "n2", "other-hash");
+    snapshot.buckets = vec![bucket(vec![], vec![bare, other])];
+    snapshot.options = Options::upstream_strict();
+    let resolution = resolve(&snapshot);
+    assert_eq!(resolution.current_hash, "");
+    assert_eq!(resolution.relabelled, BTreeSet::from(["other-uid"]));
+}
+
+#[test]
 fn s_105_a_hand_made_copy_with_a_higher_number_takes_over() {
     let mut snapshot = snapshot(
         at("img:1"),
