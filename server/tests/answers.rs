@@ -575,7 +575,7 @@ async fn the_service_tells_what_it_accepts() {
     let ids: Vec<_> = told.deviations.iter().map(|info| info.deviation).collect();
     assert_eq!(
         ids,
-        (1..=16).collect::<Vec<_>>(),
+        (1..=17).collect::<Vec<_>>(),
         "every deviation of the protocol"
     );
     let off: Vec<_> = told
