@@ -292,12 +292,10 @@ fn a_wrong_log_filter() {
 #[test]
 fn a_service_or_cluster_that_is_not_there() {
     let new = data("new.json");
-    // Bound and closed again: nobody listens there.
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    // Bound and not listening: nobody else gets the port meanwhile.
+    let silent = tokio::net::TcpSocket::new_v4().unwrap();
+    silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = silent.local_addr().unwrap().port();
     let url = format!("http://127.0.0.1:{port}");
     let ran = nodewise(&["plan", "-f", &new, "--server", &url]);
     refused(

@@ -236,9 +236,10 @@ async fn whatever_else_listens_there_is_no_nodewise_server() {
 async fn the_environment_names_the_service_and_the_profile() {
     let service = Scripted::new([Status::unavailable("asked")]);
     let url = serve_scripted(&service).await;
-    let away = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    // Bound and not listening: nobody else gets the port meanwhile.
+    let away = tokio::net::TcpSocket::new_v4().unwrap();
+    away.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let away_url = format!("http://{}", away.local_addr().unwrap());
-    drop(away);
     let servers = format!("{away_url},{url}");
     let ran = run(&["plan"], &[("NODEWISE_SERVER", &servers)]).await;
     refused(&ran, &format!("--server {url}: not available: asked"));

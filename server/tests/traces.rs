@@ -241,13 +241,12 @@ async fn the_variables_name_the_service_and_a_caller_from_elsewhere_is_the_paren
 
 #[tokio::test]
 async fn a_collector_that_is_away_or_hangs_delays_nothing() {
-    let closed = {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap()
-    };
+    // Bound and not listening: nobody else gets the port meanwhile.
+    let closed = tokio::net::TcpSocket::new_v4().unwrap();
+    closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     // Connections to it are made, by its backlog, and never answered.
     let hanging = TcpListener::bind("127.0.0.1:0").unwrap();
-    for address in [closed, hanging.local_addr().unwrap()] {
+    for address in [closed.local_addr().unwrap(), hanging.local_addr().unwrap()] {
         let url = format!("http://{address}");
         let mut process = Process::start(&LISTEN, &[("OTEL_EXPORTER_OTLP_ENDPOINT", &url)]);
         let start = Instant::now();

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
+    net::{TcpSocket, TcpStream},
     task::JoinHandle,
 };
 
@@ -36,13 +36,17 @@ struct Running {
     requests: Requests,
     shutdown: CancellationToken,
     task: JoinHandle<Result<(), RunError>>,
+    _silent: TcpSocket,
 }
 
 /// Starts an executor whose service is at a port that nobody listens on.
 async fn start(mode: Mode, elect: bool) -> Running {
-    let nobody = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let server = format!("http://{}", nobody.local_addr().expect("an address"));
-    drop(nobody);
+    // Taken, so that no other test listens there meanwhile.
+    let silent = TcpSocket::new_v4().expect("a socket");
+    silent
+        .bind("127.0.0.1:0".parse().expect("an address"))
+        .expect("a free port");
+    let server = format!("http://{}", silent.local_addr().expect("an address"));
     let config = Config {
         servers: vec![server.parse().expect("a target")],
         mode,
@@ -73,6 +77,7 @@ async fn start(mode: Mode, elect: bool) -> Running {
         requests,
         shutdown,
         task,
+        _silent: silent,
     }
 }
 
