@@ -27,12 +27,14 @@ pub fn may_change(deviation: Deviation) -> &'static [Field] {
             Field::Expectations,
             Field::Error,
         ],
+        // What comes after the error that is spared sets timers, too.
         Deviation::SurgeIgnoresMissingNodes => &[
             Field::PodDeletes,
             Field::PodCreates,
             Field::Events,
             Field::Expectations,
             Field::RevisionDeletes,
+            Field::Requeue,
             Field::Error,
         ],
         // A create that is not made cannot fail either, and does not hold up what comes after it.
