@@ -66,11 +66,8 @@ pub async fn run(
     let asked = Arc::clone(&service);
     health.ready.add("plan-service", move || asked.health());
 
-    let address = listener.local_addr().map_err(RunError::Address)?;
-    tracing::info!(addr = %address, "health and metrics: listening on {address}");
-    let end = CancellationToken::new();
+    let _served = http::spawn(listener, health.clone()).map_err(RunError::Address)?;
     let mut helpers = JoinSet::new();
-    helpers.spawn(serve(listener, health.clone(), end.clone()));
     let tended = Arc::clone(&service);
     helpers.spawn(async move { tended.tend().await });
 
@@ -109,14 +106,7 @@ pub async fn run(
     {
         tracing::warn!("some Kubernetes Events could not be sent before the end");
     }
-    end.cancel();
     result.map_err(RunError::from)
-}
-
-async fn serve(listener: TcpListener, health: Health, end: CancellationToken) {
-    if let Err(error) = http::serve(listener, health, end).await {
-        tracing::error!(%error, "health and metrics are served no more");
-    }
 }
 
 /// What all terms have in common.

@@ -8,7 +8,7 @@ use nodewise_telemetry::{
     http::{self, Exposition, Health},
 };
 use tokio::net::TcpListener;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::DropGuard;
 use tonic::transport::{Server, server::TcpIncoming};
 use tonic_health::ServingStatus;
 use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
@@ -130,8 +130,6 @@ fn log_listening(address: SocketAddr) {
 
 /// Serves health and metrics until the answer is dropped: also while the server drains.
 fn serve_http(listener: TcpListener, service: &Service) -> Result<DropGuard, Error> {
-    let address = listener.local_addr().map_err(Error::Address)?;
-    tracing::info!(addr = %address, "health and metrics: listening on {address}");
     let engine = Arc::clone(service.engine());
     let health = Health {
         metrics: Exposition::new(move || metrics::encode(&engine)),
@@ -145,14 +143,7 @@ fn serve_http(listener: TcpListener, service: &Service) -> Result<DropGuard, Err
             Ok(())
         }
     });
-    let end = CancellationToken::new();
-    let served = http::serve(listener, health, end.clone());
-    tokio::spawn(async move {
-        if let Err(error) = served.await {
-            tracing::error!(%error, "health and metrics are served no more");
-        }
-    });
-    Ok(end.drop_guard())
+    http::spawn(listener, health).map_err(Error::Address)
 }
 
 fn reflection(config: &Config) -> Result<Option<ServerReflectionServer<impl ServerReflection>>, Error> {

@@ -16,7 +16,7 @@ use axum::{
     routing::get,
 };
 use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
@@ -161,10 +161,24 @@ impl fmt::Debug for Exposition {
 }
 
 /// Serves until `shutdown` is cancelled.
-pub async fn serve(listener: TcpListener, health: Health, shutdown: CancellationToken) -> io::Result<()> {
+async fn serve(listener: TcpListener, health: Health, shutdown: CancellationToken) -> io::Result<()> {
     axum::serve(listener, router(health))
         .with_graceful_shutdown(shutdown.cancelled_owned())
         .await
+}
+
+/// Says where it serves, and serves until the answer is dropped. Fails when the listener has no address.
+pub fn spawn(listener: TcpListener, health: Health) -> io::Result<DropGuard> {
+    let address = listener.local_addr()?;
+    tracing::info!(addr = %address, "health and metrics: listening on {address}");
+    let end = CancellationToken::new();
+    let served = serve(listener, health, end.clone());
+    tokio::spawn(async move {
+        if let Err(error) = served.await {
+            tracing::error!(%error, "health and metrics are served no more");
+        }
+    });
+    Ok(end.drop_guard())
 }
 
 fn router(health: Health) -> Router {
