@@ -12,6 +12,7 @@ use nodewise_telemetry::grpc::ClientCall;
 use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
+use crate::causes::with_causes;
 use crate::metrics::{Fate, Method, Metrics};
 use crate::service::{Answer, BuildRequest, PlanService, ServiceError};
 
@@ -289,16 +290,8 @@ fn has_expired(status: &Status) -> bool {
 
 fn failure(replica: &Replica, status: &Status) -> String {
     // Without its causes "tcp connect error" leaves open whether nobody listens or nobody could be found.
-    let mut text = format!("{}: {:?}: {}", replica.url(), status.code(), status.message());
-    let mut cause = std::error::Error::source(status);
-    while let Some(error) = cause {
-        let reason = error.to_string();
-        if !text.contains(&reason) {
-            text = format!("{text}: {reason}");
-        }
-        cause = error.source();
-    }
-    text
+    let text = format!("{}: {:?}: {}", replica.url(), status.code(), status.message());
+    with_causes(text, status)
 }
 
 #[cfg(test)]

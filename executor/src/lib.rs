@@ -7,6 +7,7 @@ pub mod answer;
 pub mod apply;
 pub mod args;
 mod buckets;
+mod causes;
 pub mod client;
 pub mod config;
 pub mod controller;

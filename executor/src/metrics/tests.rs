@@ -54,10 +54,7 @@ fn well_known_names_are_exposed() {
         "leader_election_slowpath_total{name=\"nodewise-executor\"} 1",
         "daemonset_controller_stale_sync_skips_total{group=\"\",resource=\"pods\"} 1",
     ] {
-        assert!(
-            text.lines().any(|found| found == line),
-            "no line {line} in\n{text}"
-        );
+        assert_line(&text, line);
     }
 }
 
@@ -109,10 +106,7 @@ fn plans_and_actions_are_counted_and_forgotten_with_their_workload() {
         "nodewise_rollout_nodes{namespace=\"a\",name=\"agent\",state=\"outdated\"} 3",
         "nodewise_expectations{namespace=\"a\",name=\"agent\",state=\"create\"} 1",
     ] {
-        assert!(
-            text.lines().any(|found| found == line),
-            "no line {line} in\n{text}"
-        );
+        assert_line(&text, line);
     }
     assert_eq!((metrics.plans(), metrics.batches()), (1, 1));
     metrics.forget_workload("a", "agent");
@@ -146,9 +140,13 @@ fn replicas_are_counted_without_their_names() {
         "nodewise_plans_elsewhere_total 1",
         "nodewise_reconciles_total{outcome=\"settled\"} 1",
     ] {
-        assert!(
-            text.lines().any(|found| found == line),
-            "no line {line} in\n{text}"
-        );
+        assert_line(&text, line);
     }
+}
+
+fn assert_line(text: &str, line: &str) {
+    assert!(
+        text.lines().any(|found| found == line),
+        "no line {line} in\n{text}"
+    );
 }

@@ -10,6 +10,7 @@ use kube::runtime::{WatchStreamExt as _, watcher as watch};
 use kube::{Api, Client, ResourceExt as _};
 
 use super::Found;
+use crate::causes::with_causes;
 use crate::client::target::{ServiceName, ServicePort};
 
 /// The label that says which Service a slice is part of.
@@ -26,23 +27,10 @@ pub(super) fn addresses(cluster: Client, service: &ServiceName) -> impl Stream<I
     watch(api, config).default_backoff().filter_map(move |event| {
         let found = match event {
             Ok(event) => slices.take(event).then(|| slices.addresses(&service.port)),
-            Err(error) => Some(Err(describe(&error))),
+            Err(error) => Some(Err(with_causes(error.to_string(), &error))),
         };
         std::future::ready(found)
     })
-}
-
-fn describe(error: &watcher::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(error) = source {
-        let reason = error.to_string();
-        if !text.contains(&reason) {
-            text = format!("{text}: {reason}");
-        }
-        source = error.source();
-    }
-    text
 }
 
 /// The slices of the Service, by name.
