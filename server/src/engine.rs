@@ -78,7 +78,7 @@ impl Engine {
         let plan = debug_span!("decide", nodes, pods)
             .in_scope(|| nodewise_planner::plan_until(&snapshot, &mut memory, stop))
             .ok_or(Refusal::Stopped)?;
-        *self.tally.lock().unwrap_or_else(PoisonError::into_inner) += memory.tally();
+        *self.tally.lock().unwrap_or_else(PoisonError::into_inner) += memory.take_tally();
         if by_digest {
             self.cache.remember(&snapshot.daemon_set.uid, memory);
         }

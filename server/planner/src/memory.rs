@@ -28,7 +28,7 @@ pub struct Memory {
     tally: Tally,
 }
 
-/// How much of a plan was remembered, in buckets.
+/// How much of plans was remembered, in buckets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Buckets whose nodes were not evaluated.
@@ -112,10 +112,9 @@ impl Memory {
         result
     }
 
-    /// How much the last plan could use.
-    #[must_use]
-    pub fn tally(&self) -> Tally {
-        self.tally
+    /// How much the plans since this was asked last could use.
+    pub fn take_tally(&mut self) -> Tally {
+        std::mem::take(&mut self.tally)
     }
 
     /// Bytes of memory that it takes, about.
@@ -138,7 +137,6 @@ impl Memory {
             scheduling: snapshot.daemon_set.scheduling.clone(),
             comparison_operators: snapshot.options.toleration_comparison_operators,
         };
-        self.tally = Tally::default();
         self.buckets.resize_with(snapshot.buckets.len(), Known::default);
         let same_fits = self.constraints.as_ref() == Some(&constraints);
         // Relabels and what is noted beyond need are of one plan.
