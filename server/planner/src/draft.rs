@@ -79,8 +79,7 @@ impl<'d, 'a> Draft<'d, 'a> {
     /// meanwhile. Upstream would write the status only.
     pub(crate) fn ahead(mut self, left: Duration, unseen: &BTreeSet<&str>) -> Plan {
         let backoffs = Backoffs::of(self.snapshot);
-        let surge = rollout::allows_surge(&self.snapshot.daemon_set);
-        let placement = placement::place(&self.survey.picture, &backoffs, surge, &self.snapshot.options);
+        let placement = placement::place(self.snapshot, &self.survey.picture, &backoffs);
         let moves = ramp::ahead(placement.moves, &self.survey.picture, unseen);
         if moves.is_empty() {
             return self.status_only(left);
@@ -100,8 +99,7 @@ impl<'d, 'a> Draft<'d, 'a> {
     pub(crate) fn in_full(mut self) -> Plan {
         let ds = &self.snapshot.daemon_set;
         let backoffs = Backoffs::of(self.snapshot);
-        let surge = rollout::allows_surge(ds);
-        let placement = placement::place(&self.survey.picture, &backoffs, surge, &self.snapshot.options);
+        let placement = placement::place(self.snapshot, &self.survey.picture, &backoffs);
         self.timers.failed_pods(&placement.waiting);
         self.deviations.extend(&placement.deviations);
         // Rolling actions only when placement asks for nothing (D-74).

@@ -11,7 +11,8 @@ use crate::{
     picture::{Picture, Place},
     plan::Reason,
     pods::{OwnPod, is_adopted},
-    snapshot::{Deviation, Options, Pod, PodPhase, Target},
+    rollout,
+    snapshot::{Deviation, Options, Pod, PodPhase, Snapshot, Target},
 };
 
 /// What placement asks for.
@@ -36,13 +37,11 @@ pub(crate) struct Waiting<'a> {
     pub(crate) wait: Wait,
 }
 
-/// Decides about every node. `surge`: a rollout may run two pods on a node for a while (D-37).
-pub(crate) fn place<'a>(
-    picture: &Picture<'a>,
-    backoffs: &Backoffs,
-    surge: bool,
-    options: &Options,
-) -> Placement<'a> {
+/// Decides about every node.
+pub(crate) fn place<'a>(snapshot: &Snapshot, picture: &Picture<'a>, backoffs: &Backoffs) -> Placement<'a> {
+    // A rollout may run two pods on a node for a while (D-37).
+    let surge = rollout::allows_surge(&snapshot.daemon_set);
+    let options = &snapshot.options;
     let mut placement = Placement::default();
     for (index, place) in picture
         .places

@@ -25,8 +25,13 @@ pub(crate) fn first_batch(snapshot: &Snapshot, hash: &str) -> u32 {
     if !options.deviates(Deviation::SlowStartAcrossPlans) {
         return 1;
     }
+    recalled(snapshot, hash).map_or(1, |known| within_burst(known.size, options))
+}
+
+/// The burst is the ceiling, and one create is the beginning whatever the burst.
+fn within_burst(size: u32, options: &Options) -> u32 {
     let burst = u32::try_from(options.burst).unwrap_or(u32::MAX);
-    recalled(snapshot, hash).map_or(1, |known| known.size.clamp(1, burst.max(1)))
+    size.min(burst).max(1)
 }
 
 /// What is known of the slow start, as far as it says anything about pods of this revision now.
@@ -70,9 +75,8 @@ pub(crate) fn grown(known: SlowStart, outcomes: &[Outcome], options: &Options) -
             OutcomeResult::NameTaken | OutcomeResult::NotFound | OutcomeResult::Skipped => {}
         }
     }
-    let burst = u32::try_from(options.burst).unwrap_or(u32::MAX);
     Some(SlowStart {
-        size: size.min(burst).max(1),
+        size: within_burst(size, options),
         ..known
     })
 }

@@ -51,8 +51,7 @@ impl<'a> Outlook<'a> {
         let ds = &snapshot.daemon_set;
         let survey = Survey::of(snapshot, &mut Memory::default(), Detail::Everything, patience)?;
         let backoffs = Backoffs::of(snapshot);
-        let surge = rollout::allows_surge(ds);
-        let placement = placement::place(&survey.picture, &backoffs, surge, &snapshot.options);
+        let placement = placement::place(snapshot, &survey.picture, &backoffs);
         let mut step = rollout::step(ds, &survey.picture, &snapshot.options);
         let moves = if placement.moves.is_empty() {
             std::mem::take(&mut step.moves)
