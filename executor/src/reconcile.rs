@@ -122,7 +122,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         // Revisions that the caches need not show, as they were read.
         let mut live = Vec::new();
         for _ in 0..MAX_PLANS {
-            let Some(workload) = self.admit(key)? else {
+            let Some(workload) = self.admit(key, &mut live)? else {
                 return Ok(Ending::Settled { after: None });
             };
             let planned = self.plan(&workload, &live).await?;
@@ -200,8 +200,9 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         read.collect()
     }
 
-    /// The workload, if it exists and the caches show our last writes to it (D-71, steps 1 and 2).
-    fn admit(&self, key: &Key) -> Result<Option<Arc<DaemonSet>>, Ending> {
+    /// The workload, if it exists and the caches show our last writes to it (D-71, steps 1 and 2). While they do not, what was
+    /// read live is kept, and is there again when the workload is admitted.
+    fn admit(&self, key: &Key, live: &mut Vec<Revision>) -> Result<Option<Arc<DaemonSet>>, Ending> {
         let mut state = self.state.lock();
         let state = &mut *state;
         let Some(workload) = state.store.daemon_set(key) else {
@@ -210,8 +211,12 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         };
         let workload = Arc::clone(workload);
         match state.gate.check(key, |resource| state.store.reached(resource)) {
-            Ok(()) => Ok(Some(workload)),
+            Ok(()) => {
+                live.append(&mut state.take_live(key, &workload.uid));
+                Ok(Some(workload))
+            }
             Err(behind) => {
+                state.keep_live(key, &workload.uid, std::mem::take(live));
                 self.metrics.stale_sync(behind.resource);
                 Err(Ending::Behind(behind))
             }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nodewise_proto::v1;
 
-use crate::event::{ClusterEvent, Key};
+use crate::event::{ClusterEvent, Key, Revision};
 use crate::expectations::{DeletionRule, Holdings};
 use crate::gate::Gate;
 use crate::handlers::{self, Reaction, Rules};
@@ -27,6 +27,8 @@ pub struct State {
     /// Own writes.
     pub gate: Gate,
     undelivered: HashMap<Key, Vec<v1::ReportRequest>>,
+    /// Revisions that interrupted reconciles read live, with the uid of the workload.
+    read_live: HashMap<Key, (Arc<str>, Vec<Revision>)>,
     rules: Rules,
 }
 
@@ -44,6 +46,7 @@ impl State {
             }),
             gate: Gate::default(),
             undelivered: HashMap::new(),
+            read_live: HashMap::new(),
             rules: Rules {
                 clear_replaced_own_writes: is_enabled(options, v1::Deviation::ClearReplacedOwnWrites),
                 wake_on_node_delete: is_enabled(options, v1::Deviation::WakeOnNodeDelete),
@@ -60,12 +63,14 @@ impl State {
             holdings,
             gate,
             undelivered,
+            read_live,
             rules,
         } = self;
         let mut memory = Memory {
             holdings,
             gate,
             undelivered,
+            read_live,
             metrics,
         };
         let (mut wake_ups, mut wake_all) = (Vec::new(), None);
@@ -110,6 +115,7 @@ impl State {
             holdings: &mut self.holdings,
             gate: &mut self.gate,
             undelivered: &mut self.undelivered,
+            read_live: &mut self.read_live,
             metrics,
         };
         memory.drop_held(key);
@@ -148,6 +154,31 @@ impl State {
     pub fn reports_delivered(&mut self, key: &Key) {
         self.undelivered.remove(key);
     }
+
+    /// Keeps revisions that a reconcile of the workload of this uid read live, and that has to wait for a cache before its
+    /// next plan: the cache of revisions need not show them by then.
+    pub fn keep_live(&mut self, key: &Key, uid: &Arc<str>, revisions: Vec<Revision>) {
+        if revisions.is_empty() {
+            return;
+        }
+        let kept = self.read_live.entry(key.clone());
+        let (of, kept) = kept.or_insert_with(|| (Arc::clone(uid), Vec::new()));
+        if of != uid {
+            (*of, *kept) = (Arc::clone(uid), Vec::new());
+        }
+        kept.extend(revisions);
+    }
+
+    /// Those that were kept, but for what the cache shows by now.
+    pub fn take_live(&mut self, key: &Key, uid: &Arc<str>) -> Vec<Revision> {
+        let kept = self.read_live.remove(key).filter(|(of, _)| of == uid);
+        let mut kept = kept.map_or_else(Vec::new, |(_, revisions)| revisions);
+        kept.retain(|live| {
+            let mut cached = self.store.revisions(&key.namespace, uid);
+            !cached.any(|cached| cached.name == live.name)
+        });
+        kept
+    }
 }
 
 /// What is remembered besides the caches.
@@ -155,6 +186,7 @@ struct Memory<'a> {
     holdings: &'a mut Holdings,
     gate: &'a mut Gate,
     undelivered: &'a mut HashMap<Key, Vec<v1::ReportRequest>>,
+    read_live: &'a mut HashMap<Key, (Arc<str>, Vec<Revision>)>,
     metrics: &'a Metrics,
 }
 
@@ -191,6 +223,7 @@ impl Memory<'_> {
     fn drop_held(&mut self, key: &Key) {
         self.holdings.forget(key);
         self.undelivered.remove(key);
+        self.read_live.remove(key);
         self.metrics.forget_workload(&key.namespace, &key.name);
     }
 }
@@ -361,5 +394,43 @@ mod tests {
         );
         state.reports_delivered(&key);
         assert_eq!(state.undelivered(&key, "u1"), []);
+    }
+
+    #[test]
+    fn what_was_read_live_is_kept_for_one_workload() {
+        let (key, metrics) = (Key::new("ns", "foo"), Metrics::new());
+        let (uid, other) = (Arc::from("u1"), Arc::from("u2"));
+        let revision = |name: &str| {
+            Revision::from_json(&serde_json::json!({"metadata": {"namespace": "ns", "name": name}}))
+                .expect("a revision")
+        };
+        let names = |revisions: Vec<Revision>| -> Vec<_> {
+            revisions
+                .into_iter()
+                .map(|revision| revision.name.to_string())
+                .collect()
+        };
+        let mut state = State::new(1, &v1::PlanOptions::default());
+        state.keep_live(&key, &uid, vec![revision("a")]);
+        state.keep_live(&key, &uid, Vec::new());
+        state.keep_live(&key, &uid, vec![revision("b")]);
+        assert_eq!(names(state.take_live(&key, &uid)), ["a", "b"]);
+        assert_eq!(names(state.take_live(&key, &uid)), [""; 0], "they were taken");
+        state.keep_live(&key, &uid, vec![revision("a")]);
+        state.keep_live(&key, &other, vec![revision("b")]);
+        assert_eq!(
+            names(state.take_live(&key, &uid)),
+            [""; 0],
+            "of a workload that was replaced"
+        );
+        state.keep_live(&key, &other, vec![revision("b")]);
+        assert_eq!(names(state.take_live(&key, &other)), ["b"]);
+        state.keep_live(&key, &uid, vec![revision("a")]);
+        state.forget(&key, &metrics);
+        assert_eq!(
+            names(state.take_live(&key, &uid)),
+            [""; 0],
+            "nothing is kept of what is gone"
+        );
     }
 }

@@ -520,6 +520,49 @@ async fn a_revision_that_was_created_before_an_orphan_was_gone_is_not_created_ag
     assert_eq!(fixture.service.snapshot(1).revisions, [marked]);
 }
 
+// D-110: nor when the next plan has to wait for the pods first, until the watch shows the revision.
+#[tokio::test]
+async fn a_revision_that_was_created_before_the_gate_closed_is_not_created_again() {
+    let adopt = |name: &str| {
+        v1::action::Kind::AdoptPod(v1::AdoptPod {
+            pod: Some(v1::ObjectReference {
+                name: name.into(),
+                uid: name.into(),
+            }),
+            patch: "{}".into(),
+        })
+    };
+    let mut plan = creating_revision();
+    plan.phases
+        .extend(with_actions(v1::PhaseKind::Claims, vec![adopt("gone"), adopt("there")]).phases);
+    for shown in [false, true] {
+        let fixture = with(ScriptedService::default().then_plan(plan.clone()));
+        fixture.actuator.refuse("patch pods ns/gone", Refusal::NotFound);
+        let live =
+            json!({"metadata": {"namespace": "ns", "name": "foo-abc", "uid": "r1", "resourceVersion": "90"}});
+        *fixture.actuator.live.lock().expect("no panic") = live.to_string().into();
+        for _ in 0..2 {
+            assert!(matches!(fixture.reconcile().await, Ending::Behind(_)));
+        }
+        if shown {
+            let mut cached = own_revision("91");
+            cached.name = "foo-abc".into();
+            fixture.watch(ClusterEvent::Revisions(Delta::Applied(cached)));
+        }
+        fixture.watch(ClusterEvent::Bookmark(Resource::Pods, "1000".into()));
+        assert_eq!(fixture.reconcile().await, SETTLED);
+        let revisions = fixture.service.snapshot(1).revisions;
+        let read_live: Vec<_> = revisions
+            .iter()
+            .map(|revision| revision.read_after_name_collision)
+            .collect();
+        assert_eq!(read_live, [!shown]);
+        // It was for that plan only.
+        assert_eq!(fixture.reconcile().await, SETTLED);
+        assert_eq!(fixture.service.snapshot(2).revisions.len(), usize::from(shown));
+    }
+}
+
 // By the time of the answer another object may have the name.
 #[test]
 fn only_orphans_are_forgotten() {
@@ -777,7 +820,7 @@ async fn a_plan_goes_with_the_request_that_it_answers() {
         metrics: reconciler.metrics,
     };
     let workload = reconciler
-        .admit(&key())
+        .admit(&key(), &mut Vec::new())
         .expect("nothing is behind")
         .expect("it exists");
     let planned = reconciler.plan(&workload, &[]).await.expect("a plan");
