@@ -102,8 +102,9 @@ async fn follow(client: &Client, namespace: Option<&str>, count: usize) -> (Vec<
     let mut tasks = JoinSet::new();
     tasks.spawn(follower.run());
     let stream = tokio_stream::wrappers::ReceiverStream::new(receiver);
-    let events = stream.take(count).map(|event| describe(&event)).collect().await;
-    (events, checks)
+    let events = stream.take(count).map(|event| describe(&event)).collect();
+    let events = timeout(Duration::from_hours(24), events).await;
+    (events.expect("so many events in a day"), checks)
 }
 
 // What pages showed of a list that was given up is void, also when the next one has no pages.

@@ -1,0 +1,8 @@
+//! Nodewise and upstream's DaemonSet controller, measured side by side in one run, and told in `docs/benchmarks.md`.
+//!
+//! Each section measures one thing and gives a [`report::Finding`]: a table, what was to be reached, and charts.
+
+pub mod machine;
+pub mod measure;
+pub mod programs;
+pub mod report;
