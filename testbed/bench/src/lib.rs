@@ -2,7 +2,11 @@
 //!
 //! Each section measures one thing and gives a [`report::Finding`]: a table, what was to be reached, and charts.
 
+pub mod chart;
+pub mod cluster;
+pub mod document;
 pub mod machine;
 pub mod measure;
 pub mod programs;
+pub mod record;
 pub mod report;

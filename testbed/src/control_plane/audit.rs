@@ -31,6 +31,8 @@ pub struct AuditEvent {
     pub uri: String,
     /// When the request came in.
     pub received: Timestamp,
+    /// When it was written down: when it was answered, or a watch began to be.
+    pub answered: Timestamp,
     /// Whether the answer has ended. A watch is written down when it begins, and again when it ends.
     pub complete: bool,
 }
@@ -73,6 +75,8 @@ struct Line {
     response_status: Status,
     #[serde(deserialize_with = "timestamp")]
     request_received_timestamp: Timestamp,
+    #[serde(deserialize_with = "timestamp")]
+    stage_timestamp: Timestamp,
 }
 
 #[derive(Deserialize)]
@@ -110,6 +114,7 @@ impl From<Line> for AuditEvent {
             user_agent: line.user_agent,
             uri: line.request_uri,
             received: line.request_received_timestamp,
+            answered: line.stage_timestamp,
             complete: line.stage == "ResponseComplete",
         }
     }
@@ -130,7 +135,8 @@ mod tests {
     const CREATE: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","stage":"ResponseComplete",
         "requestURI":"/api/v1/namespaces/default/pods","verb":"create","user":{"username":"kwok"},"userAgent":"me/1",
         "objectRef":{"resource":"pods","namespace":"default","name":"p","apiVersion":"v1"},
-        "responseStatus":{"metadata":{},"code":201},"requestReceivedTimestamp":"2026-01-02T03:04:05.678901Z"}"#;
+        "responseStatus":{"metadata":{},"code":201},"requestReceivedTimestamp":"2026-01-02T03:04:05.678901Z",
+        "stageTimestamp":"2026-01-02T03:04:05.688901Z"}"#;
 
     #[test]
     fn whole_lines_are_read_and_the_unfinished_last_one_is_not() -> Result<()> {
@@ -150,6 +156,7 @@ mod tests {
             ("pods", "")
         );
         assert_eq!(event.received, "2026-01-02T03:04:05.678901Z".parse()?);
+        assert_eq!(event.answered, "2026-01-02T03:04:05.688901Z".parse()?);
         assert!(event.is_write() && event.complete);
         Ok(())
     }

@@ -1,0 +1,83 @@
+//! Instant readiness: whatever pod appears becomes ready at once.
+//!
+//! Neither scheduler nor kubelets run beside the bench: they would take most of a small machine, the same for both sides. A
+//! DaemonSet's pod says by its affinity which node it is for, and that is where controllers count it, bound or not; unbound,
+//! it is gone as soon as it is deleted.
+
+use std::collections::HashSet;
+
+use anyhow::{Context as _, Result};
+use futures::{StreamExt as _, TryStreamExt as _, future};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use kube::Client;
+use kube::api::{Api, PartialObjectMeta, Patch, PatchParams};
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::watcher::{self, watcher};
+use serde_json::json;
+use tokio::task::JoinHandle;
+
+/// How many pods become ready at the same time.
+const CONCURRENCY: usize = 64;
+
+/// Makes pods ready until it is dropped.
+#[derive(Debug)]
+pub(super) struct Kubelets(JoinHandle<Result<()>>);
+
+impl Kubelets {
+    /// Makes the pods of a namespace ready, those that are there and those that come.
+    #[must_use]
+    pub(super) fn start(client: &Client, namespace: &str) -> Self {
+        let metadata = Api::namespaced(client.clone(), namespace);
+        let api = Api::namespaced(client.clone(), namespace);
+        Self(tokio::spawn(run(metadata, api)))
+    }
+
+    /// Fails if it has given up.
+    pub(super) async fn check_running(&mut self) -> Result<()> {
+        if !self.0.is_finished() {
+            return Ok(());
+        }
+        (&mut self.0).await?.context("the kubelets gave up")
+    }
+}
+
+impl Drop for Kubelets {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn run(metadata: Api<PartialObjectMeta<Pod>>, api: Api<Pod>) -> Result<()> {
+    let mut seen = HashSet::new();
+    let pods = watcher(metadata, watcher::Config::default()).default_backoff();
+    let new = pods.applied_objects().filter_map(move |pod| {
+        // A watch that breaks begins again by itself, with a list.
+        let new = pod.ok().and_then(|pod| {
+            let uid = pod.metadata.uid?;
+            pod.metadata.name.filter(|_| seen.insert(uid))
+        });
+        future::ready(new)
+    });
+    new.map(async |name| make_ready(&api, &name).await)
+        .buffer_unordered(CONCURRENCY)
+        .try_for_each(async |()| Ok(()))
+        .await
+}
+
+async fn make_ready(api: &Api<Pod>, name: &str) -> Result<()> {
+    let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let condition = |of: &str| json!({"type": of, "status": "True", "lastTransitionTime": now});
+    let status = json!({"status": {
+        "phase": "Running", "startTime": now, "conditions": [condition("Ready"), condition("ContainersReady")],
+    }});
+    let patched = api
+        .patch_status(name, &PatchParams::default(), &Patch::Merge(status))
+        .await;
+    match patched {
+        Ok(_) => Ok(()),
+        // It is gone already.
+        Err(kube::Error::Api(error)) if error.code == 404 => Ok(()),
+        Err(error) => Err(error).with_context(|| format!("making {name} ready")),
+    }
+}

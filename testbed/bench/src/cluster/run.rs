@@ -1,0 +1,329 @@
+//! One rollout of one owner, and one run of the bare loop: what they took.
+
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::{ControllerRevision, DaemonSet};
+use k8s_openapi::api::core::v1::Pod;
+use kube::Client;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use nodewise_testbed::{AuditEvent, ControlPlane, eventually};
+use serde_json::{Value, json};
+
+use super::bare::{self, Template};
+use super::kubelets::Kubelets;
+use super::owner::{Owner, Programs, Who};
+use super::{DEADLINE, foreign};
+use crate::report::figure;
+
+/// What a part of a rollout took.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    /// Wall-clock time.
+    pub(super) seconds: f64,
+    /// CPU time of the owner.
+    pub(super) cpu_seconds: f64,
+    /// Calls of the owner to the apiserver.
+    pub(super) calls: f64,
+}
+
+/// What a rollout took.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rollout {
+    /// From the DaemonSet to all its pods.
+    pub(super) create: Part,
+    /// From a new image to all pods new and available.
+    pub(super) update: Part,
+    /// Peak memory of the owner over both.
+    pub(super) peak_memory_mb: f64,
+}
+
+impl fmt::Display for Rollout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, part) in [("created", self.create), ("updated", self.update)] {
+            let [seconds, cpu, calls] = [part.seconds, part.cpu_seconds, part.calls].map(figure);
+            write!(f, "{name} in {seconds} s, {cpu} CPU s, {calls} calls; ")?;
+        }
+        write!(f, "{} MB", figure(self.peak_memory_mb))
+    }
+}
+
+/// What the bare loop took.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limit {
+    /// Wall-clock time.
+    pub(super) seconds: f64,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "created in {} s", figure(self.seconds))
+    }
+}
+
+/// A namespace with the DaemonSets of one rollout.
+struct Place<'a> {
+    plane: &'a ControlPlane,
+    client: Client,
+    namespace: &'a str,
+    nodes: usize,
+    user: &'a str,
+}
+
+/// Lets an owner create a DaemonSet's pods and replace them, and cleans up. Gives one of the pods, too.
+pub(super) async fn rollout(
+    plane: &ControlPlane,
+    who: Who,
+    programs: &Programs,
+    namespace: &str,
+    nodes: usize,
+) -> Result<(Rollout, Template)> {
+    let home = Place {
+        plane,
+        client: plane.client(),
+        namespace,
+        nodes,
+        user: who.user(),
+    };
+    foreign::make_namespace(&home.client, namespace).await?;
+    let owner = Owner::start(plane, who, programs).await?;
+    // It works when it has looked at a DaemonSet for which there is nothing to do.
+    home.create_daemon_set("first", json!({"nowhere": "true"}))
+        .await?;
+    home.observed(&owner, "first", |_| true).await?;
+
+    let create = home.measured(&owner, async || {
+        home.create_daemon_set("agent", json!({})).await?;
+        home.wait_for_pods(&owner, nodes).await?;
+        home.created().await
+    });
+    let create = create.await?;
+    let template = Template::of(&home.client, namespace).await?;
+    let mut kubelets = Kubelets::start(&home.client, namespace);
+    home.observed(&owner, "agent", |status| status.available == status.desired)
+        .await?;
+
+    let update = home.measured(&owner, async || {
+        let began = Timestamp::now();
+        home.change_image().await?;
+        let done = |status: &Counts| status.updated == status.desired && status.available == status.desired;
+        home.observed(&owner, "agent", done).await?;
+        Ok(since(began))
+    });
+    let update = update.await?;
+    kubelets.check_running().await?;
+    let peak_memory_mb = owner.peak_memory_mb()?;
+    owner.stop().await?;
+    drop(kubelets);
+    home.clean_up().await?;
+    Ok((
+        Rollout {
+            create,
+            update,
+            peak_memory_mb,
+        },
+        template,
+    ))
+}
+
+/// Creates the same pods without any controller, and cleans up.
+pub(super) async fn bare(
+    plane: &ControlPlane,
+    namespace: &str,
+    template: &Template,
+    nodes: &[String],
+) -> Result<Limit> {
+    let client = plane.client();
+    let home = Place {
+        plane,
+        client,
+        namespace,
+        nodes: nodes.len(),
+        user: "admin",
+    };
+    foreign::make_namespace(&home.client, namespace).await?;
+    bare::create(&home.client, namespace, template, nodes).await?;
+    let creates = home.creates().await?;
+    let first = creates
+        .iter()
+        .map(|event| event.received)
+        .min()
+        .context("pods were created")?;
+    let last = creates
+        .iter()
+        .map(|event| event.answered)
+        .max()
+        .context("pods were created")?;
+    home.clean_up().await?;
+    Ok(Limit {
+        seconds: (last - first).total(jiff::Unit::Second)?,
+    })
+}
+
+/// What a status counts.
+struct Counts {
+    desired: i32,
+    updated: i32,
+    available: i32,
+}
+
+impl Place<'_> {
+    async fn measured(&self, owner: &Owner, part: impl AsyncFnOnce() -> Result<Duration>) -> Result<Part> {
+        let (cpu, began) = (owner.cpu_time()?, Timestamp::now());
+        let took = part().await?;
+        let cpu_seconds = owner.cpu_time()?.saturating_sub(cpu).as_secs_f64();
+        let calls = self.plane.audit_events().await?;
+        let calls = calls
+            .iter()
+            .filter(|event| event.user == self.user && event.received >= began && event.complete);
+        #[expect(clippy::cast_precision_loss, reason = "some ten thousand calls")]
+        let calls = calls.count() as f64;
+        Ok(Part {
+            seconds: took.as_secs_f64(),
+            cpu_seconds,
+            calls,
+        })
+    }
+
+    fn daemon_sets(&self) -> Api<DaemonSet> {
+        Api::namespaced(self.client.clone(), self.namespace)
+    }
+
+    fn pods(&self) -> Api<Pod> {
+        Api::namespaced(self.client.clone(), self.namespace)
+    }
+
+    async fn create_daemon_set(&self, name: &str, node_selector: Value) -> Result<()> {
+        let object = json!({
+            "metadata": {"name": name},
+            "spec": {
+                "selector": {"matchLabels": {"app": name}},
+                "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "10%"}},
+                "template": {
+                    "metadata": {"labels": {"app": name}},
+                    "spec": {
+                        "nodeSelector": node_selector,
+                        "containers": [{
+                            "name": "agent", "image": "registry.example/agent:1",
+                            "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
+                        }],
+                    },
+                },
+            },
+        });
+        let object: DaemonSet = serde_json::from_value(object)?;
+        let created = self.daemon_sets().create(&PostParams::default(), &object).await;
+        created.with_context(|| format!("creating the DaemonSet {name}"))?;
+        Ok(())
+    }
+
+    async fn change_image(&self) -> Result<()> {
+        let container = json!({"name": "agent", "image": "registry.example/agent:2"});
+        let patch = json!({"spec": {"template": {"spec": {"containers": [container]}}}});
+        let (api, params) = (self.daemon_sets(), PatchParams::default());
+        let patched = api.patch("agent", &params, &Patch::Strategic(patch)).await;
+        patched.context("changing the image")?;
+        Ok(())
+    }
+
+    /// Waits until a DaemonSet's status is of its present spec, and as it should be.
+    async fn observed(&self, owner: &Owner, name: &str, is_so: impl Fn(&Counts) -> bool) -> Result<()> {
+        let api = self.daemon_sets();
+        let ended = eventually(DEADLINE, format!("the status of {name}"), async || {
+            if let Err(ended) = owner.check_running() {
+                return Ok(Some(ended));
+            }
+            let object = api.get(name).await?;
+            let status = object.status.unwrap_or_default();
+            let counts = Counts {
+                desired: status.desired_number_scheduled,
+                updated: status.updated_number_scheduled.unwrap_or_default(),
+                available: status.number_available.unwrap_or_default(),
+            };
+            let observed = status.observed_generation == object.metadata.generation;
+            ensure!(observed && is_so(&counts), "{status:?}");
+            Ok(None)
+        });
+        ended.await?.map_or(Ok(()), Err)
+    }
+
+    /// Waits until there are so many pods.
+    async fn wait_for_pods(&self, owner: &Owner, count: usize) -> Result<()> {
+        let ended = eventually(DEADLINE, format!("{count} pods"), async || {
+            if let Err(ended) = owner.check_running() {
+                return Ok(Some(ended));
+            }
+            let there = self.count_pods().await?;
+            ensure!(there >= count, "{there} are there");
+            Ok(None)
+        });
+        ended.await?.map_or(Ok(()), Err)?;
+        let there = self.count_pods().await?;
+        ensure!(there == count, "{there} pods on {count} nodes");
+        Ok(())
+    }
+
+    /// How many pods there are, which costs the same for many as for few.
+    async fn count_pods(&self) -> Result<usize> {
+        let page = self.pods().list_metadata(&ListParams::default().limit(1)).await?;
+        let rest = page.metadata.remaining_item_count.unwrap_or_default();
+        Ok(page.items.len() + usize::try_from(rest)?)
+    }
+
+    /// Creates of pods that succeeded.
+    async fn creates(&self) -> Result<Vec<AuditEvent>> {
+        let mut events = self.plane.audit_events().await?;
+        events.retain(|event| {
+            event.namespace == self.namespace
+                && event.verb == "create"
+                && event.resource == "pods"
+                && event.code == 201
+        });
+        ensure!(
+            events.len() == self.nodes,
+            "{} creates for {} nodes",
+            events.len(),
+            self.nodes
+        );
+        Ok(events)
+    }
+
+    /// The time from the request that created the DaemonSet to the answer to the last create of a pod.
+    async fn created(&self) -> Result<Duration> {
+        let creates = self.creates().await?;
+        let last = creates
+            .iter()
+            .map(|event| event.answered)
+            .max()
+            .context("pods were created")?;
+        let events = self.plane.audit_events().await?;
+        let asked = events.iter().find(|event| {
+            event.namespace == self.namespace
+                && event.verb == "create"
+                && event.resource == "daemonsets"
+                && event.name == "agent"
+        });
+        let asked = asked.context("the DaemonSet is in the audit log")?.received;
+        Ok((last - asked).try_into()?)
+    }
+
+    async fn clean_up(&self) -> Result<()> {
+        let revisions = Api::<ControllerRevision>::namespaced(self.client.clone(), self.namespace);
+        let (delete, all) = (DeleteParams::background().grace_period(0), ListParams::default());
+        self.daemon_sets().delete_collection(&delete, &all).await?;
+        revisions.delete_collection(&delete, &all).await?;
+        self.pods().delete_collection(&delete, &all).await?;
+        eventually(DEADLINE, "no pods", async || {
+            let left = self.count_pods().await?;
+            ensure!(left == 0, "{left} are left");
+            Ok(())
+        })
+        .await
+    }
+}
+
+fn since(began: Timestamp) -> Duration {
+    Duration::try_from(Timestamp::now() - began).unwrap_or_default()
+}

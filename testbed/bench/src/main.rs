@@ -1,0 +1,115 @@
+//! `nodewise-bench`: measures, and writes `docs/benchmarks.md`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::{Parser, ValueEnum};
+use nodewise_bench::cluster::{self, Programs};
+use nodewise_bench::document::{self, FOLDER};
+use nodewise_bench::machine::Machine;
+use nodewise_bench::record::{Measured, Record};
+use nodewise_bench::report::Finding;
+use nodewise_bench::{chart, programs};
+
+/// Measures Nodewise beside upstream's DaemonSet controller, and writes DOCS/benchmarks.md with a chart for each table.
+#[derive(Debug, Parser)]
+#[command(name = "nodewise-bench", version)]
+struct Args {
+    /// What to measure; what is not named keeps its figures
+    #[arg(value_enum, default_values_t = Section::value_variants().to_vec())]
+    sections: Vec<Section>,
+
+    /// Where to write
+    #[arg(long, default_value = "docs", value_name = "DOCS")]
+    docs: PathBuf,
+
+    /// How often each side takes its turn on the cluster
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    cluster_rounds: u16,
+
+    /// Nodes of the cluster
+    #[arg(long, default_value_t = 5_000, value_name = "N")]
+    nodes: usize,
+
+    /// Pods of the cluster that belong to no DaemonSet
+    #[arg(long, default_value_t = 50_000, value_name = "N")]
+    foreign_pods: usize,
+}
+
+/// What can be measured by itself, in the order of the document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Section {
+    /// Rollouts on a real apiserver
+    Cluster,
+}
+
+impl Section {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Cluster => "cluster",
+        }
+    }
+
+    async fn measure(self, args: &Args) -> Result<Finding> {
+        match self {
+            Self::Cluster => {
+                let size = cluster::Size {
+                    nodes: args.nodes,
+                    foreign_pods: args.foreign_pods,
+                    rounds: args.cluster_rounds.into(),
+                };
+                let programs = Programs {
+                    server: programs::find("nodewise-server")?,
+                    executor: programs::find("nodewise-executor")?,
+                };
+                cluster::measure(size, &programs).await
+            }
+        }
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let args = Args::parse();
+    let folder = args.docs.join(FOLDER);
+    std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+    for &section in &args.sections {
+        eprintln!("==> {}", section.name());
+        let finding = section
+            .measure(&args)
+            .await
+            .with_context(|| format!("measuring {}", section.name()))?;
+        keep(section, finding, &args.docs)?;
+    }
+    Ok(())
+}
+
+/// Writes what was found at once: what comes after may fail.
+fn keep(section: Section, finding: Finding, docs: &Path) -> Result<()> {
+    let folder = docs.join(FOLDER);
+    for picture in &finding.charts {
+        chart::draw(picture, &folder)?;
+    }
+    for target in &finding.targets {
+        let verdict = if target.reached { "reached" } else { "MISSED" };
+        println!(
+            "{}: {}, {} ({verdict})",
+            target.what, target.measured, target.goal
+        );
+    }
+    let path = folder.join("results.json");
+    let mut record = Record::read(&path)?;
+    let measured = Measured {
+        machine: Machine::here()?,
+        finding,
+    };
+    record.0.insert(section.name().to_owned(), measured);
+    record.write(&path)?;
+    let sections: Vec<_> = Section::value_variants()
+        .iter()
+        .map(|section| section.name())
+        .collect();
+    let document = docs.join("benchmarks.md");
+    std::fs::write(&document, document::render(&record, &sections)?)
+        .with_context(|| format!("writing {}", document.display()))
+}
