@@ -49,7 +49,9 @@ e2e:
 	$(CARGO) test -p nodewise-testbed -p nodewise-e2e --locked
 
 bench:
-	$(CARGO) bench --locked -p nodewise-planner && $(CARGO) bench --locked -p nodewise-server
+	$(SECTION) 'both sides measured, docs/benchmarks.md written (about half an hour; nothing else should run meanwhile)'
+	$(CARGO) build --release --locked -p nodewise-server -p nodewise-executor --bins
+	$(CARGO) run --release --locked -p nodewise-bench
 
 mutants:
 	$(SECTION) 'mutation tests of the planner (builds cargo-mutants the first time; then about an hour)'

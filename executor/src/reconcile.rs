@@ -18,11 +18,14 @@ use crate::metrics::Metrics;
 use crate::project;
 use crate::service::{Answer, Digest, PlanService, ServiceError};
 use crate::snapshot;
-use crate::state::Shared;
+use crate::state::{Shared, is_enabled};
 
 /// Plans that one reconcile may ask for in a row because what one rested on was not so: a revision's name was taken, an
 /// orphan was gone.
 const MAX_PLANS: usize = 4;
+
+/// The burst where options name none, as the service takes it.
+const DEFAULT_BURST: u32 = 250;
 
 /// The clock that snapshots are taken by.
 pub type Clock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
@@ -287,6 +290,17 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         state.tell(key, &self.metrics);
     }
 
+    /// Most creates of one plan.
+    fn burst(&self) -> usize {
+        let burst = self.options.burst.unwrap_or(DEFAULT_BURST);
+        usize::try_from(burst).unwrap_or(usize::MAX)
+    }
+
+    /// Whether pods are created while earlier creates are not seen yet.
+    fn goes_ahead(&self) -> bool {
+        is_enabled(&self.options, v1::Deviation::SlowStartAcrossPlans)
+    }
+
     async fn apply(&self, planned: &Planned) -> Applied {
         let Planned { plan, workload, sent } = planned;
         let (key, uid) = (&workload.key, &workload.uid);
@@ -309,7 +323,14 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         drop(span);
         self.metrics.applied(plan, &applied);
         let mut state = self.state.lock();
-        for write in &applied.writes {
+        // Creates that expectations tell by name need not be seen before more is created: until they are, only nodes that are
+        // not among theirs get pods.
+        let goes_ahead = self.goes_ahead();
+        let gated = applied
+            .writes
+            .iter()
+            .filter(|write| !(goes_ahead && write.is_expected_by_name));
+        for write in gated {
             state
                 .gate
                 .record(key, uid, write.resource, &write.resource_version);
@@ -328,6 +349,11 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         let (key, uid) = (&workload.key, &workload.uid);
         let reason = failure(plan, &applied);
         let after = plan.requeue_after.and_then(|after| after.try_into().ok());
+        let created = applied
+            .writes
+            .iter()
+            .filter(|write| write.is_expected_by_name)
+            .count();
         if applied.outcomes.is_empty() || !self.actuator.writes() {
             return Ok(ending(after, reason));
         }
@@ -353,6 +379,10 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                     v1::Requeue::Backoff => Ending::Failed {
                         after,
                         reason: reason.unwrap_or(response.message),
+                    },
+                    // The burst may have left some out, and no watch need show anything before they are created.
+                    _ if created >= self.burst() && self.goes_ahead() => Ending::Settled {
+                        after: Some(Duration::ZERO),
                     },
                     _ => Ending::Settled { after },
                 })

@@ -22,6 +22,10 @@ pub(super) struct Context<'a, A> {
     manifest: Result<Mutex<PodManifest>, String>,
 }
 
+fn is_named_create(action: &v1::Action) -> bool {
+    matches!(&action.kind, Some(Kind::CreatePod(create)) if !create.pod_name.is_empty())
+}
+
 /// What a live read shows of an object whose deletion was not plainly accepted.
 enum Fate {
     /// It is not there, or another one is in its place.
@@ -95,6 +99,7 @@ impl Done {
         let write = (!written.resource_version.is_empty()).then_some(OwnWrite {
             resource,
             resource_version: written.resource_version,
+            is_expected_by_name: is_named_create(action),
         });
         Self {
             write,

@@ -30,6 +30,8 @@ pub struct OwnWrite {
     pub resource: Resource,
     /// The resourceVersion that the write returned. Never empty.
     pub resource_version: String,
+    /// It created a pod whose name was known before, by which an expectation waits for it, too.
+    pub is_expected_by_name: bool,
 }
 
 /// What became of a plan.

@@ -975,11 +975,13 @@ async fn own_writes() {
         [
             OwnWrite {
                 resource: Resource::Pods,
-                resource_version: version()
+                resource_version: version(),
+                is_expected_by_name: true,
             },
             OwnWrite {
                 resource: Resource::DaemonSets,
-                resource_version: version()
+                resource_version: version(),
+                is_expected_by_name: false,
             },
         ]
     );

@@ -48,6 +48,15 @@ fn with(service: ScriptedService) -> Fixture {
     fixture(service, ScriptedActuator::default())
 }
 
+/// Everything as upstream does it.
+fn strict(mut fixture: Fixture) -> Fixture {
+    fixture
+        .reconciler
+        .options
+        .set_profile(v1::Profile::UpstreamStrict);
+    fixture
+}
+
 impl Fixture {
     async fn reconcile(&self) -> Ending {
         self.reconciler.reconcile(&key()).await
@@ -112,7 +121,9 @@ async fn the_request_is_the_snapshot() {
 // D-109, D-110, S-127: after our own write nothing is planned until the watch shows it.
 #[tokio::test]
 async fn waits_for_the_caches_to_show_our_writes() {
-    let fixture = with(ScriptedService::default().then_plan(creating(&[("a", "n1")])));
+    let fixture = strict(with(
+        ScriptedService::default().then_plan(creating(&[("a", "n1")])),
+    ));
     assert_eq!(fixture.reconcile().await, SETTLED);
     let behind = Behind {
         resource: Resource::Pods,
@@ -132,6 +143,30 @@ async fn waits_for_the_caches_to_show_our_writes() {
     assert_eq!(woken, [crate::handlers::Reaction::Enqueue(key())]);
     assert_eq!(fixture.reconcile().await, SETTLED);
     assert_eq!(fixture.service.plans_asked(), 2);
+}
+
+// A create whose pod an expectation tells by name is not waited for (SLOW_START_ACROSS_PLANS), and after as many as the burst
+// there is another plan at once, for what the burst left out. A pod without a name of its own is waited for as ever.
+#[tokio::test]
+async fn named_creates_are_planned_on_from() {
+    for (name, burst, first) in [
+        (
+            "a",
+            1,
+            Ending::Settled {
+                after: Some(Duration::ZERO),
+            },
+        ),
+        ("a", 2, SETTLED),
+        ("", 1, SETTLED),
+    ] {
+        let plan = creating(&[(name, "n1")]);
+        let mut fixture = with(ScriptedService::default().then_plan(plan));
+        fixture.reconciler.options.burst = Some(burst);
+        assert_eq!(fixture.reconcile().await, first, "{name:?}, burst {burst}");
+        let second = fixture.reconcile().await;
+        assert_eq!(second == SETTLED, !name.is_empty(), "{name:?}: {second:?}");
+    }
 }
 
 // D-72: expectations are held before the first call, and go out with the next snapshot.

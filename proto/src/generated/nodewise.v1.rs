@@ -232,7 +232,7 @@ pub struct ReconcileState {
 /// (or the call failed).
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Expectations {
-    /// The clock of the plan that set them.
+    /// The clock of the plan that set them; of the earliest plan, when creates of several are outstanding.
     #[prost(message, optional, tag = "1")]
     pub set_at: ::core::option::Option<::pbjson_types::Timestamp>,
     /// Creates outstanding.

@@ -89,6 +89,8 @@ impl<'d, 'a> Draft<'d, 'a> {
         let before = self.snapshot.state.expectations.clone();
         self.carry_out(moves, backoffs);
         if let (Some(expected), Some(before)) = (&mut self.state.expectations, before) {
+            // What never shows must not be renewed by what comes after it.
+            expected.set_at = expected.set_at.min(before.set_at);
             expected.creates.extend(before.creates);
         }
         let status = self.write_status(self.snapshot.daemon_set.status.observed_generation);

@@ -194,6 +194,11 @@ fn while_creates_are_not_seen_only_nodes_without_a_pod_get_theirs() {
     assert_eq!(moves(&plan), (vec!["node-3", "node-5"], vec![]));
     assert_eq!((plan.verdict, expected(&plan.state)), (Verdict::Apply, 3));
     assert!(plan.requeue.is_some(), "expectations expire");
+    // What never shows is given up after its five minutes, whatever is created meanwhile.
+    assert_eq!(
+        plan.state.expectations.as_ref().map(|expected| expected.set_at),
+        Some(at(999))
+    );
     // An old status is no sign that a new spec was seen to the end (D-90).
     cluster.ds.generation = 9;
     assert_eq!(
