@@ -68,7 +68,7 @@ pub struct Args {
     #[arg(long, env = "NODEWISE_NAMESPACE", value_name = "NAMESPACE")]
     pub namespace: Option<String>,
 
-    /// DaemonSets in work at the same time
+    /// DaemonSets in work at the same time; one more worker takes only those with a node that is new
     #[arg(
         long,
         env = "NODEWISE_CONCURRENT_SYNCS",
@@ -129,7 +129,7 @@ pub struct Args {
     #[arg(long, env = "NODEWISE_CLIENT_QPS", value_name = "N")]
     pub client_qps: Option<std::num::NonZeroU64>,
 
-    /// Most pods created per second, by all plans together [default: no limit]
+    /// Most pods created per second, by all plans together: first come, first served [default: no limit]
     #[arg(long, env = "NODEWISE_CREATE_RATE", value_name = "PODS")]
     pub create_rate: Option<std::num::NonZeroU64>,
 

@@ -407,7 +407,7 @@ mod tests {
         let names = |revisions: Vec<Revision>| -> Vec<_> {
             revisions
                 .into_iter()
-                .map(|revision| revision.name.to_string())
+                .map(|revision| revision.name.clone())
                 .collect()
         };
         let mut state = State::new(1, &v1::PlanOptions::default());

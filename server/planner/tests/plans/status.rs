@@ -66,6 +66,14 @@ fn counts_are_of_nodes() {
             [1, 1, 0, 1, 1, 1, 0],
         ),
         (
+            "D-84: pods of the current template that only may stay",
+            Cluster::new(4)
+                .taint(0, &["a:NoSchedule"])
+                .taint(1, &["a:NoSchedule"]),
+            &["a@node-0 new ready", "b@node-1 new ready", "c@node-2 new ready"],
+            [2, 1, 2, 1, 1, 1, 1],
+        ),
+        (
             "S-116, D-85, D-87",
             Cluster::new(1),
             &["a@node-0 old t=1", "b@node-0 ready t=2"],
