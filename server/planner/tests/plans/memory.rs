@@ -153,6 +153,40 @@ fn the_passing_of_time_is_noticed() {
 }
 
 #[test]
+fn buckets_do_not_show_in_plans() {
+    let orphans = ["z@node-0 orphan", "a@node-1 orphan", "m@node-2 orphan"];
+    for (case, cluster) in [
+        ("creates", Cluster::new(12)),
+        ("claims", Cluster::new(3).with(&orphans)),
+        (
+            "candidates",
+            Cluster::new(5).rolling("2", "0").with(&[
+                "a@node-4 old ready",
+                "b@node-3 old ready",
+                "c@node-2 old ready",
+                "d@node-1 old",
+            ]),
+        ),
+    ] {
+        let snapshot = cluster.snapshot();
+        let plan = nodewise_planner::plan(&snapshot);
+        assert!(
+            plan.phases
+                .iter()
+                .any(|phase| phase.batches.len() + phase.batches[0].actions.len() > 1),
+            "{case}"
+        );
+        for count in [2, 3, 5] {
+            assert_eq!(
+                nodewise_planner::plan(&in_buckets(&snapshot, count)),
+                plan,
+                "{case}, {count} buckets"
+            );
+        }
+    }
+}
+
+#[test]
 fn takes_little_memory() {
     let mut cluster = Cluster::new(1_000);
     let bytes = |cluster: &Cluster| {
