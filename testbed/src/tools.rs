@@ -35,11 +35,13 @@ pub enum Tool {
     /// Kubernetes' own DaemonSet controller, one sync at a time; see `upstream/README.md`. It is built to leave its
     /// coverage in `$GOCOVERDIR`, and says on standard error when that is not set.
     Upstream,
+    /// The same without coverage, whose counters take time: for measuring it.
+    UpstreamPlain,
 }
 
 impl Tool {
     /// All of them, in the order in which they are best built.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Etcd,
         Self::KubeApiserver,
         Self::KubeControllerManager,
@@ -48,6 +50,7 @@ impl Tool {
         Self::Kwok,
         Self::Buf,
         Self::Upstream,
+        Self::UpstreamPlain,
     ];
 
     /// The program's name, also that of its file.
@@ -62,6 +65,7 @@ impl Tool {
             Self::Kwok => "kwok",
             Self::Buf => "buf",
             Self::Upstream => "upstream",
+            Self::UpstreamPlain => "upstream-plain",
         }
     }
 
@@ -70,7 +74,7 @@ impl Tool {
         match self {
             Self::Kwok => "tools/kwok",
             Self::Buf => "tools/buf",
-            Self::Upstream => "upstream",
+            Self::Upstream | Self::UpstreamPlain => "upstream",
             _ => "tools/kubernetes",
         }
     }
@@ -89,7 +93,7 @@ impl Tool {
             Self::Kubectl => "k8s.io/kubernetes/cmd/kubectl",
             Self::Kwok => "sigs.k8s.io/kwok/cmd/kwok",
             Self::Buf => "github.com/bufbuild/buf/cmd/buf",
-            Self::Upstream => ".",
+            Self::Upstream | Self::UpstreamPlain => ".",
         }
     }
 
@@ -110,7 +114,7 @@ impl Tool {
         match self {
             Self::KubeApiserver => "several minutes the first time",
             Self::Etcd | Self::KubeScheduler | Self::Kubectl => "up to a minute the first time",
-            Self::KubeControllerManager | Self::Kwok | Self::Buf | Self::Upstream => {
+            Self::KubeControllerManager | Self::Kwok | Self::Buf | Self::Upstream | Self::UpstreamPlain => {
                 "a minute or two the first time"
             }
         }
@@ -382,6 +386,21 @@ mod tests {
         assert_eq!(runs(&dir), 2);
         let built = fs::read_to_string(dir.path().join("runs"))?;
         assert!(built.lines().all(|run| run.contains("-cover ")), "{built}");
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_measured_counts_no_coverage() -> Result<()> {
+        let (dir, toolbox) = toolbox()?;
+        let covered = toolbox.get(Tool::Upstream)?;
+        let plain = toolbox.get(Tool::UpstreamPlain)?;
+        assert!(
+            covered.exists() && plain.exists(),
+            "one does not replace the other"
+        );
+        let built = fs::read_to_string(dir.path().join("runs"))?;
+        let covers: Vec<_> = built.lines().map(|run| run.contains("-cover")).collect();
+        assert_eq!(covers, [true, false], "{built}");
         Ok(())
     }
 

@@ -28,10 +28,20 @@ type caches struct {
 // that is new at each call, as that of a real cache is.
 func newCaches(c *cluster, chance *rand.Rand) *caches {
 	return &caches{
-		daemonSets: newInformer(c.daemonSets, chance),
-		nodes:      newInformer(c.nodes, chance),
-		pods:       newInformer(c.pods, chance),
-		revisions:  newInformer(c.revisions, chance),
+		daemonSets: newOrderedInformer(c.daemonSets, chance),
+		nodes:      newOrderedInformer(c.nodes, chance),
+		pods:       newOrderedInformer(c.pods, chance),
+		revisions:  newOrderedInformer(c.revisions, chance),
+	}
+}
+
+// newPlainCaches fills caches as a real controller has them, which cost what they cost there.
+func newPlainCaches(c *cluster) *caches {
+	return &caches{
+		daemonSets: newInformer(newIndexer(), c.daemonSets),
+		nodes:      newInformer(newIndexer(), c.nodes),
+		pods:       newInformer(newIndexer(), c.pods),
+		revisions:  newInformer(newIndexer(), c.revisions),
 	}
 }
 
@@ -39,17 +49,28 @@ func newCaches(c *cluster, chance *rand.Rand) *caches {
 // of the interface is nil and would panic.
 type informer struct {
 	cache.SharedIndexInformer
-	indexer *orderedIndexer
+	indexer cache.Indexer
 }
 
-func newInformer[O apiObject](objects []O, chance *rand.Rand) informer {
-	i := informer{indexer: newOrderedIndexer(chance)}
-	for rank, object := range objects {
-		i.indexer.rank[keyOf(object)] = rank
+func newInformer[O apiObject](indexer cache.Indexer, objects []O) informer {
+	for _, object := range objects {
 		// It fails only for what has no key.
-		utilruntime.Must(i.indexer.Add(object))
+		utilruntime.Must(indexer.Add(object))
 	}
-	return i
+	return informer{indexer: indexer}
+}
+
+func newOrderedInformer[O apiObject](objects []O, chance *rand.Rand) informer {
+	indexer := &orderedIndexer{Indexer: newIndexer(), rank: map[string]int{}, chance: chance}
+	for rank, object := range objects {
+		indexer.rank[keyOf(object)] = rank
+	}
+	return newInformer(indexer, objects)
+}
+
+// newIndexer is what a shared informer keeps its objects in.
+func newIndexer() cache.Indexer {
+	return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 }
 
 func keyOf(object any) string { return cache.MetaObjectToName(object.(apiObject)).String() }
@@ -97,14 +118,6 @@ type orderedIndexer struct {
 	rank map[string]int
 	// chance shuffles every list; nil leaves it.
 	chance *rand.Rand
-}
-
-func newOrderedIndexer(chance *rand.Rand) *orderedIndexer {
-	return &orderedIndexer{
-		Indexer: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
-		rank:    map[string]int{},
-		chance:  chance,
-	}
 }
 
 func (o *orderedIndexer) List() []any { return o.ordered(o.Indexer.List()) }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	core "k8s.io/api/core/v1"
@@ -17,7 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/daemon"
 )
 
-// trial is one sync in the making: a controller of its own over caches and an API of its own.
+// trial is a sync in the making: a controller of its own over caches and an API of its own.
 type trial struct {
 	cluster      *cluster
 	api          *api
@@ -30,9 +29,8 @@ type trial struct {
 	key string
 }
 
-// newTrial wires upstream's controller to a case. What it starts ends with `ctx`.
-func newTrial(ctx context.Context, client kubernetes.Interface, c *cluster, chance *rand.Rand) (*trial, error) {
-	caches := newCaches(c, chance)
+// newTrial wires upstream's controller to a case and to caches that hold it. What it starts ends with `ctx`.
+func newTrial(ctx context.Context, client kubernetes.Interface, c *cluster, caches *caches) (*trial, error) {
 	t := &trial{
 		cluster:  c,
 		api:      newAPI(c),

@@ -63,7 +63,7 @@ func (d *driver) outcomes(line []byte) ([]json.RawMessage, error) {
 func (d *driver) sync(c *cluster, chance *rand.Rand) (*outcome, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	trial, err := newTrial(ctx, d.client, c, chance)
+	trial, err := newTrial(ctx, d.client, c, newCaches(c, chance))
 	if err != nil {
 		return nil, err
 	}

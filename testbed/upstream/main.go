@@ -1,6 +1,6 @@
 // Upstream drives Kubernetes' own DaemonSet controller, unmodified, over the caches and the API of one case, one sync at a
 // time, and tells every call that it made. It reads a request per line from standard input and writes an answer per line to
-// standard output; README.md describes both.
+// standard output; README.md describes both. Told to, it measures how long a sync takes instead.
 package main
 
 import (
@@ -31,8 +31,10 @@ func run(args []string, in io.Reader, out io.Writer) error {
 		return serve(in, out)
 	case len(args) == 2 && args[0] == "coverage":
 		return coverage(args[1], out)
+	case len(args) == 2 && args[0] == "bench":
+		return bench(args[1], in, out)
 	default:
-		return errors.New("usage: upstream < REQUESTS, or upstream coverage DIR")
+		return errors.New("usage: upstream < REQUESTS, or upstream bench FILE < NUMBERS, or upstream coverage DIR")
 	}
 }
 
