@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use nodewise_planner::{
     memory::{Memory, Tally},
     report,
+    snapshot::Snapshot,
 };
 use nodewise_proto::v1;
 use tracing::debug_span;
@@ -84,6 +85,12 @@ impl Engine {
         }
         let plan = debug_span!("render").in_scope(|| render::plan(plan, &snapshot.daemon_set));
         Ok(v1::PlanResponse { plan: Some(plan) })
+    }
+
+    /// What the planner is asked for a request, where the caller plans himself: a bench does. `stop` as for [`Engine::plan`].
+    pub fn snapshot(&self, request: v1::PlanRequest, stop: &dyn Fn() -> bool) -> Result<Snapshot, Refusal> {
+        let (snapshot, _) = parse::request::plan(request, self.context(stop), |_| Memory::default())?;
+        Ok(snapshot)
     }
 
     /// Why the workload runs, or does not run, on its nodes. `stop` as for [`Engine::plan`].

@@ -79,6 +79,27 @@ fn a_first_plan_creates_the_revision_and_a_pod_on_each_node() {
 }
 
 #[test]
+fn who_plans_himself_gets_what_the_planner_gets() {
+    let request = Cluster::settled(5).request(4, Form::InlineWithDigest);
+    let engine = engine();
+    let snapshot = engine.snapshot(request, &never).unwrap();
+    assert_eq!((snapshot.nodes().count(), snapshot.pods().count()), (5, 5));
+    assert!(
+        snapshot
+            .buckets
+            .iter()
+            .all(|bucket| bucket.pods.digest().is_some())
+    );
+    let verdict = nodewise_planner::plan(&snapshot).verdict;
+    assert_eq!(verdict, nodewise_planner::plan::Verdict::Noop);
+    let by_digest = Cluster::settled(5).request(4, Form::DigestOnly);
+    let again = engine.snapshot(by_digest, &never).unwrap();
+    assert_eq!(again.nodes().count(), 5, "buckets are kept");
+    let refusal = engine.snapshot(v1::PlanRequest::default(), &never).unwrap_err();
+    assert!(matches!(refusal, Refusal::Invalid { .. }), "{refusal}");
+}
+
+#[test]
 fn the_plan_id_is_the_digest_of_the_plan_without_it() {
     use sha2::{Digest as _, Sha256};
     let mut plan = engine()
