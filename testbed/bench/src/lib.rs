@@ -5,8 +5,11 @@
 pub mod chart;
 pub mod cluster;
 pub mod document;
+pub mod cores;
 pub mod machine;
 pub mod measure;
+pub mod objects;
+pub mod plan;
 pub mod programs;
 pub mod record;
 pub mod report;

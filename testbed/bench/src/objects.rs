@@ -1,0 +1,567 @@
+//! One cluster at rest, for both sides: nodes as clouds make them, DaemonSets, and a ready pod of each on every node, in
+//! the JSON that an apiserver serves.
+//!
+//! Pods and revisions are those of Nodewise's own first plans. There are no other pods and revisions. The objects are made one
+//! by one from their numbers, so that a large cluster need not be there twice: [`Cluster::case`] is what upstream gets,
+//! [`Caches`] is what the executor has and asks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use bytes::Bytes;
+use nodewise_compare::case::{self, Case};
+use nodewise_executor::event::{ClusterEvent, DaemonSet, Delta, Node, Pod, Revision};
+use nodewise_executor::service::Digest;
+use nodewise_executor::{snapshot, store::Store};
+use nodewise_proto::{Timestamp, v1};
+use nodewise_server::{ByteSize, Engine, Limits, never};
+use serde_json::{Value, json, value::RawValue};
+
+/// 2026-01-01T00:00:00Z, when everything has been in place for long.
+const NOW: i64 = 1_767_225_600;
+const CREATED: &str = "2025-11-03T09:14:27Z";
+/// As many as an executor divides nodes and pods into unless it is told otherwise.
+const BUCKETS: u32 = 64;
+const NAMESPACE: &str = "monitoring";
+/// Stand in a pod's text for what differs from pod to pod.
+const NODE_MARK: &str = "@node";
+const NAME_MARK: &str = "@name";
+const UID_MARK: &str = "@uid";
+
+/// A cluster at rest.
+#[derive(Debug)]
+pub struct Cluster {
+    nodes: usize,
+    workloads: Vec<Workload>,
+}
+
+/// A DaemonSet that runs everywhere.
+#[derive(Debug)]
+struct Workload {
+    index: usize,
+    daemon_set: Value,
+    /// With its data as it was written, whose bytes matter to upstream.
+    revision: BTreeMap<String, Box<RawValue>>,
+    /// A ready pod's text, with marks.
+    pod: String,
+}
+
+impl Cluster {
+    /// So many nodes, on which so many DaemonSets run.
+    ///
+    /// # Errors
+    /// Nodewise's first plan for a DaemonSet is not one that creates its revision and its pods.
+    pub fn at_rest(nodes: usize, workloads: usize) -> Result<Self> {
+        let workloads = (0..workloads).map(|index| Workload::new(index, nodes));
+        Ok(Self {
+            nodes,
+            workloads: workloads.collect::<Result<_>>()?,
+        })
+    }
+
+    /// How many nodes there are.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// The caches of upstream's controller, which syncs the first DaemonSet.
+    ///
+    /// # Errors
+    /// An object is no JSON.
+    pub fn case(&self) -> Result<Case> {
+        let parsed = |text: String| serde_json::from_str(&text).with_context(|| text);
+        let pods = self
+            .pods(|workload, node| parsed(workload.pod(node, true)))
+            .collect::<Result<_>>()?;
+        Ok(Case {
+            seed: 0,
+            now: "2026-01-01T00:00:00Z".to_owned(),
+            daemon_sets: self
+                .workloads
+                .iter()
+                .map(|workload| workload.daemon_set.clone())
+                .collect(),
+            nodes: (0..self.nodes).map(node).collect(),
+            pods,
+            revisions: self
+                .workloads
+                .iter()
+                .map(Workload::case_revision)
+                .collect::<Result<_>>()?,
+            live: case::Live::default(),
+            expectations: None,
+            backoff: Vec::new(),
+            burst: 250,
+            feature_gates: Vec::new(),
+            echo: false,
+            faults: Vec::new(),
+        })
+    }
+
+    /// Something for each pod, given its DaemonSet and the number of its node.
+    fn pods<'a, T>(&'a self, each: impl Fn(&'a Workload, usize) -> T + 'a) -> impl Iterator<Item = T> + 'a {
+        let places = self
+            .workloads
+            .iter()
+            .flat_map(|workload| (0..self.nodes).map(move |node| (workload, node)));
+        places.map(move |(workload, node)| each(workload, node))
+    }
+}
+
+impl Workload {
+    fn new(index: usize, nodes: usize) -> Result<Self> {
+        let name = format!("node-agent-{index}");
+        let uid = format!("{index:08x}-5d2e-4c0f-9b1a-7f3c2a9e6d10");
+        let first = first_plan(&daemon_set(&name, &uid, 0))
+            .with_context(|| format!("planning for {name} for the first time"))?;
+        Ok(Self {
+            index,
+            daemon_set: daemon_set(&name, &uid, nodes),
+            revision: revision(&first, index)?,
+            pod: pod(&first, &name)?,
+        })
+    }
+
+    fn pod(&self, node: usize, ready: bool) -> String {
+        let name = self.daemon_set["metadata"]["name"].as_str().unwrap_or_default();
+        let uid = format!("{node:08x}-{:04x}-4c0f-9b1a-2e8d7c6b5a49", self.index);
+        let text = self
+            .pod
+            .replace(NODE_MARK, &node_name(node))
+            .replace(NAME_MARK, &format!("{name}-{}", suffix(node)))
+            .replace(UID_MARK, &uid);
+        if ready {
+            text
+        } else {
+            text.replace(&condition("Ready", true), &condition("Ready", false))
+        }
+    }
+
+    fn case_revision(&self) -> Result<case::Revision> {
+        let mut object = self.revision.clone();
+        let data = object.remove("data").context("a revision without data")?;
+        Ok(case::Revision {
+            object: serde_json::to_value(object)?,
+            data: data.get().to_owned(),
+        })
+    }
+}
+
+/// The executor's caches of a cluster at rest.
+#[derive(Debug)]
+pub struct Caches {
+    cluster: Arc<Cluster>,
+    store: Store,
+    workloads: Vec<DaemonSet>,
+    events: u64,
+}
+
+impl Caches {
+    /// Those after the first lists.
+    ///
+    /// # Errors
+    /// An object is none that an apiserver would serve.
+    pub fn of(cluster: &Arc<Cluster>) -> Result<Self> {
+        let daemon_sets = cluster
+            .workloads
+            .iter()
+            .map(|workload| DaemonSet::from_json(&workload.daemon_set));
+        let workloads: Vec<_> = daemon_sets.collect::<Result<_, _>>().context("a DaemonSet")?;
+        let revisions = cluster.workloads.iter().map(|workload| -> Result<_> {
+            Ok(Revision::from_text(&serde_json::to_string(&workload.revision)?)?)
+        });
+        let nodes = (0..cluster.nodes).map(|number| Node::from_json(&node(number)));
+        let pods = cluster.pods(|workload, node| Pod::from_text(&workload.pod(node, true)));
+        let mut store = Store::new(BUCKETS);
+        for event in [
+            ClusterEvent::DaemonSets(listed(workloads.clone())),
+            ClusterEvent::Nodes(listed(nodes.collect::<Result<_, _>>().context("a node")?)),
+            ClusterEvent::Pods(listed(pods.collect::<Result<_, _>>().context("a pod")?)),
+            ClusterEvent::Revisions(listed(revisions.collect::<Result<_>>().context("a revision")?)),
+        ] {
+            store.apply_each(event, &mut |_, _| ());
+        }
+        Ok(Self {
+            cluster: Arc::clone(cluster),
+            store,
+            workloads,
+            events: 0,
+        })
+    }
+
+    /// How many nodes there are.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.cluster.nodes
+    }
+
+    /// A workload's pod on a node turns ready, or stops being so: a pod event, as a watch shows it.
+    ///
+    /// # Errors
+    /// There is no such workload.
+    pub fn turn(&mut self, workload: usize, node: usize, ready: bool) -> Result<()> {
+        let workload = self.cluster.workloads.get(workload).context("no such workload")?;
+        ensure!(node < self.cluster.nodes, "there is no node {node}");
+        let mut pod = Pod::from_text(&workload.pod(node, ready))?;
+        self.events += 1;
+        pod.resource_version = (2_000_000 + self.events).to_string();
+        self.store.apply(ClusterEvent::Pods(Delta::Applied(pod)));
+        Ok(())
+    }
+
+    /// What the executor asks about a workload. Buckets that the receiver has go by their digest alone.
+    ///
+    /// # Panics
+    /// There is no such workload.
+    pub fn request(&mut self, workload: usize, known: &dyn Fn(&Digest) -> bool) -> v1::PlanRequest {
+        let state = v1::ReconcileState::default();
+        let now = Timestamp {
+            seconds: NOW,
+            nanos: 0,
+        };
+        let snapshot = snapshot::take(&mut self.store, &self.workloads[workload], state, &[], now, known);
+        v1::PlanRequest {
+            snapshot: Some(snapshot),
+            ..v1::PlanRequest::default()
+        }
+    }
+}
+
+/// The digests of the buckets of a request.
+pub fn digests(request: &v1::PlanRequest) -> impl Iterator<Item = Digest> {
+    let buckets = request
+        .snapshot
+        .iter()
+        .flat_map(|snapshot| snapshot.node_buckets.iter().chain(&snapshot.pod_buckets));
+    buckets.filter_map(|bucket| Digest::try_from(&*bucket.digest).ok())
+}
+
+fn listed<T>(objects: Vec<T>) -> Delta<T> {
+    Delta::Listed {
+        objects,
+        resource_version: "2000000".to_owned(),
+    }
+}
+
+/// What Nodewise does for a DaemonSet that is new, in a cluster of one node.
+fn first_plan(daemon_set: &Value) -> Result<v1::Plan> {
+    let workload = DaemonSet::from_json(daemon_set)?;
+    let mut node = node(0);
+    node["metadata"]["name"] = json!(NODE_MARK);
+    let mut store = Store::new(1);
+    for event in [
+        ClusterEvent::DaemonSets(listed(vec![workload.clone()])),
+        ClusterEvent::Nodes(listed(vec![Node::from_json(&node)?])),
+        ClusterEvent::Pods(listed(Vec::new())),
+        ClusterEvent::Revisions(listed(Vec::new())),
+    ] {
+        store.apply(event);
+    }
+    let now = Timestamp {
+        seconds: NOW,
+        nanos: 0,
+    };
+    let state = v1::ReconcileState::default();
+    let request = v1::PlanRequest {
+        snapshot: Some(snapshot::take(&mut store, &workload, state, &[], now, &|_| false)),
+        ..v1::PlanRequest::default()
+    };
+    let answer = engine().plan(request, &never)?;
+    answer.plan.context("an answer without a plan")
+}
+
+/// An engine that remembers as much as a server does.
+#[must_use]
+pub fn engine() -> Engine {
+    Engine::new(Limits::default(), ByteSize::mib(256))
+}
+
+/// The revision that a plan creates, as it is served then.
+fn revision(plan: &v1::Plan, index: usize) -> Result<BTreeMap<String, Box<RawValue>>> {
+    let actions = plan
+        .phases
+        .iter()
+        .flat_map(|phase| &phase.batches)
+        .flat_map(|batch| &batch.actions);
+    let mut created = actions.filter_map(|action| match &action.kind {
+        Some(v1::action::Kind::CreateRevision(create)) => Some(&create.manifest),
+        _ => None,
+    });
+    let manifest: &Bytes = created.next().context("the plan creates no revision")?;
+    let mut object: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(manifest)?;
+    let metadata = object.get("metadata").context("a revision without metadata")?;
+    let mut metadata: Value = serde_json::from_str(metadata.get())?;
+    metadata["uid"] = json!(format!("{index:08x}-91c4-4be2-8a07-3d5f1c7b2e64"));
+    metadata["resourceVersion"] = json!("1001");
+    metadata["creationTimestamp"] = json!(CREATED);
+    object.insert("metadata".to_owned(), serde_json::value::to_raw_value(&metadata)?);
+    Ok(object)
+}
+
+/// The text of a pod that a plan creates, bound, running and ready, with marks.
+fn pod(plan: &v1::Plan, daemon_set: &str) -> Result<String> {
+    ensure!(!plan.pod_manifest.is_empty(), "the plan creates no pod");
+    let mut pod: Value = serde_json::from_slice(&plan.pod_manifest)?;
+    for pointer in &plan.node_name_pointers {
+        *pod.pointer_mut(pointer).context("no place for the node's name")? = json!(NODE_MARK);
+    }
+    let metadata = &mut pod["metadata"];
+    metadata["name"] = json!(NAME_MARK);
+    metadata["generateName"] = json!(format!("{daemon_set}-"));
+    metadata["namespace"] = json!(NAMESPACE);
+    metadata["uid"] = json!(UID_MARK);
+    metadata["resourceVersion"] = json!("1002");
+    metadata["creationTimestamp"] = json!(CREATED);
+    pod["spec"]["nodeName"] = json!(NODE_MARK);
+    pod["status"] = json!({
+        "phase": "Running",
+        "conditions": [
+            serde_json::from_str::<Value>(&condition("Initialized", true))?,
+            serde_json::from_str::<Value>(&condition("Ready", true))?,
+            serde_json::from_str::<Value>(&condition("ContainersReady", true))?,
+            serde_json::from_str::<Value>(&condition("PodScheduled", true))?,
+        ],
+        "hostIP": "10.0.0.1", "podIP": "10.1.0.1", "podIPs": [{"ip": "10.1.0.1"}], "startTime": CREATED, "qosClass": "Burstable",
+        "containerStatuses": [{
+            "name": "agent", "ready": true, "started": true, "restartCount": 0, "image": "registry.example/agent:1",
+            "imageID": "registry.example/agent@sha256:4b1d", "containerID": "containerd://7c2f",
+            "state": {"running": {"startedAt": CREATED}}, "lastState": {},
+        }],
+    });
+    Ok(pod.to_string())
+}
+
+/// A condition of a pod, as it is written in the pod's text.
+fn condition(kind: &str, holds: bool) -> String {
+    let status = if holds { "True" } else { "False" };
+    json!({"type": kind, "status": status, "lastProbeTime": null, "lastTransitionTime": CREATED}).to_string()
+}
+
+/// Five characters, as an apiserver completes a name with.
+fn suffix(number: usize) -> String {
+    const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    // Prime to 27^5, so that no two numbers below that share a suffix.
+    let mut left = (number + 1) * 7_368_787;
+    let letters = std::iter::repeat_with(|| {
+        let letter = char::from(LETTERS[left % LETTERS.len()]);
+        left /= LETTERS.len();
+        letter
+    });
+    letters.take(5).collect()
+}
+
+fn node_name(index: usize) -> String {
+    format!(
+        "ip-10-{}-{}-{}.eu-central-1.compute.internal",
+        index >> 16,
+        (index >> 8) & 255,
+        index & 255
+    )
+}
+
+fn node(index: usize) -> Value {
+    let name = node_name(index);
+    let condition = |kind: &str, status: &str, reason: &str| {
+        json!({
+            "type": kind, "status": status, "reason": reason, "message": format!("kubelet says {reason}"),
+            "lastHeartbeatTime": "2025-12-31T23:58:41Z", "lastTransitionTime": CREATED,
+        })
+    };
+    let resources = json!({
+        "cpu": "4", "ephemeral-storage": "83873772Ki", "hugepages-2Mi": "0", "memory": "16073656Ki", "pods": "58",
+    });
+    json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "uid": format!("{index:08x}-0a5b-4d7e-b3c2-1f6e8d9c4a70"),
+            "resourceVersion": "1003",
+            "creationTimestamp": CREATED,
+            "annotations": {
+                "node.alpha.kubernetes.io/ttl": "300",
+                "volumes.kubernetes.io/controller-managed-attach-detach": "true",
+            },
+            "labels": {
+                "beta.kubernetes.io/arch": "amd64",
+                "beta.kubernetes.io/instance-type": INSTANCE_TYPES[index % 3],
+                "beta.kubernetes.io/os": "linux",
+                "eks.amazonaws.com/capacityType": "ON_DEMAND",
+                "eks.amazonaws.com/nodegroup": format!("workers-{}", index % 8),
+                "failure-domain.beta.kubernetes.io/region": "eu-central-1",
+                "failure-domain.beta.kubernetes.io/zone": ZONES[index % 3],
+                "kubernetes.io/arch": "amd64",
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                "node.kubernetes.io/instance-type": INSTANCE_TYPES[index % 3],
+                "topology.kubernetes.io/region": "eu-central-1",
+                "topology.kubernetes.io/zone": ZONES[index % 3],
+            },
+        },
+        "spec": {"providerID": format!("aws:///{}/i-{index:017x}", ZONES[index % 3])},
+        "status": {
+            "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}, {"type": "Hostname", "address": name}],
+            "allocatable": resources,
+            "capacity": resources,
+            "conditions": [
+                condition("MemoryPressure", "False", "KubeletHasSufficientMemory"),
+                condition("DiskPressure", "False", "KubeletHasNoDiskPressure"),
+                condition("PIDPressure", "False", "KubeletHasSufficientPID"),
+                condition("Ready", "True", "KubeletReady"),
+            ],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+            "nodeInfo": {
+                "architecture": "amd64", "operatingSystem": "linux", "osImage": "Linux 2023", "kernelVersion": "6.12.40",
+                "kubeletVersion": "v1.36.3", "kubeProxyVersion": "v1.36.3", "containerRuntimeVersion": "containerd://2.1.4",
+                "machineID": format!("{index:032x}"), "systemUUID": format!("{index:032x}"), "bootID": format!("{index:032x}"),
+            },
+        },
+    })
+}
+
+const INSTANCE_TYPES: [&str; 3] = ["m6i.xlarge", "m6i.2xlarge", "c6i.4xlarge"];
+const ZONES: [&str; 3] = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
+
+/// A DaemonSet with the defaults of an apiserver, whose pods are ready on so many nodes.
+fn daemon_set(name: &str, uid: &str, nodes: usize) -> Value {
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {
+            "name": name, "namespace": NAMESPACE, "uid": uid, "resourceVersion": "1000", "generation": 1,
+            "creationTimestamp": CREATED, "labels": {"app": name},
+            "annotations": {"deprecated.daemonset.template.generation": "1"},
+        },
+        "spec": {
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {
+                    "containers": [{
+                        "name": "agent", "image": "registry.example/agent:1", "imagePullPolicy": "IfNotPresent",
+                        "args": ["--path.rootfs=/host/root", "--web.listen-address=:9100"],
+                        "env": [{"name": "NODE", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "spec.nodeName"}}}],
+                        "ports": [{"name": "metrics", "containerPort": 9100, "protocol": "TCP"}],
+                        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "128Mi"}},
+                        "volumeMounts": [{"name": "root", "mountPath": "/host/root", "readOnly": true}],
+                        "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File",
+                    }],
+                    "dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler",
+                    "nodeSelector": {"kubernetes.io/os": "linux"},
+                    "securityContext": {}, "terminationGracePeriodSeconds": 30,
+                    "tolerations": [{"operator": "Exists", "effect": "NoSchedule"}],
+                    "volumes": [{"name": "root", "hostPath": {"path": "/", "type": ""}}],
+                },
+            },
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}},
+            "revisionHistoryLimit": 10,
+        },
+        "status": {
+            "currentNumberScheduled": nodes, "desiredNumberScheduled": nodes, "numberReady": nodes,
+            "updatedNumberScheduled": nodes, "numberAvailable": nodes, "numberMisscheduled": 0, "observedGeneration": 1,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn verdict(caches: &mut Caches, workload: usize) -> Result<v1::Verdict> {
+        let plan = engine().plan(caches.request(workload, &|_| false), &never)?.plan;
+        Ok(plan.context("no plan")?.verdict())
+    }
+
+    #[test]
+    fn nothing_is_to_be_done_until_a_pod_changes() -> Result<()> {
+        let mut caches = Caches::of(&Arc::new(Cluster::at_rest(40, 2)?))?;
+        assert_eq!(verdict(&mut caches, 0)?, v1::Verdict::Noop);
+        assert_eq!(verdict(&mut caches, 1)?, v1::Verdict::Noop);
+        caches.turn(1, 7, false)?;
+        assert_eq!(verdict(&mut caches, 0)?, v1::Verdict::Noop, "it is not its pod");
+        assert_eq!(verdict(&mut caches, 1)?, v1::Verdict::Apply);
+        caches.turn(1, 7, true)?;
+        assert_eq!(verdict(&mut caches, 1)?, v1::Verdict::Noop);
+        assert!(caches.turn(2, 0, true).is_err() && caches.turn(0, 40, true).is_err());
+        Ok(())
+    }
+
+    /// What the executor would have of what upstream has.
+    #[test]
+    fn both_sides_have_the_same_objects() -> Result<()> {
+        let cluster = Arc::new(Cluster::at_rest(30, 1)?);
+        let case = cluster.case()?;
+        let mut store = Store::new(BUCKETS);
+        let workload = DaemonSet::from_json(&case.daemon_sets[0])?;
+        let revision = case.revisions.iter().map(|revision| -> Result<_> {
+            let mut object = revision.object.clone();
+            object["data"] = serde_json::from_str(&revision.data)?;
+            Ok(Revision::from_json(&object)?)
+        });
+        for event in [
+            ClusterEvent::DaemonSets(listed(vec![workload.clone()])),
+            ClusterEvent::Nodes(listed(
+                case.nodes.iter().map(Node::from_json).collect::<Result<_, _>>()?,
+            )),
+            ClusterEvent::Pods(listed(
+                case.pods.iter().map(Pod::from_json).collect::<Result<_, _>>()?,
+            )),
+            ClusterEvent::Revisions(listed(revision.collect::<Result<_>>()?)),
+        ] {
+            store.apply(event);
+        }
+        let now = Timestamp {
+            seconds: NOW,
+            nanos: 0,
+        };
+        let state = v1::ReconcileState::default();
+        let theirs = snapshot::take(&mut store, &workload, state, &[], now, &|_| false);
+        let ours = Caches::of(&cluster)?
+            .request(0, &|_| false)
+            .snapshot
+            .context("a snapshot")?;
+        assert_eq!(theirs.node_buckets, ours.node_buckets);
+        assert_eq!(theirs.pod_buckets, ours.pod_buckets);
+        assert_eq!(theirs.workload, ours.workload);
+        let values = |snapshot: &v1::Snapshot| -> Result<Vec<Value>> {
+            let objects = snapshot
+                .revisions
+                .iter()
+                .map(|revision| serde_json::from_slice(&revision.object));
+            Ok(objects.collect::<Result<_, _>>()?)
+        };
+        assert_eq!(values(&theirs)?, values(&ours)?);
+        assert_eq!(
+            (case.nodes.len(), case.pods.len(), case.revisions.len()),
+            (30, 30, 1)
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn one_changed_pod_is_one_changed_bucket() -> Result<()> {
+        let mut caches = Caches::of(&Arc::new(Cluster::at_rest(300, 1)?))?;
+        let known: HashSet<_> = digests(&caches.request(0, &|_| false)).collect();
+        caches.turn(0, 123, false)?;
+        let request = caches.request(0, &|digest| known.contains(digest));
+        let snapshot = request.snapshot.context("a snapshot")?;
+        let inline = |buckets: &[v1::Bucket]| buckets.iter().filter(|bucket| bucket.data.is_some()).count();
+        assert_eq!(
+            (inline(&snapshot.node_buckets), inline(&snapshot.pod_buckets)),
+            (0, 1)
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let names: HashSet<_> = (0..100_000).map(suffix).collect();
+        assert_eq!(names.len(), 100_000);
+        let names: HashSet<_> = (0..100_000).map(node_name).collect();
+        assert_eq!(names.len(), 100_000);
+    }
+}

@@ -1,0 +1,566 @@
+//! What deciding costs: upstream's sync and Nodewise's planner over the same objects, on the same core, in turn.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::hint::black_box;
+use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use nodewise_executor::service::Digest;
+use nodewise_planner::memory::Memory;
+use nodewise_planner::plan::{Plan, Verdict};
+use nodewise_planner::snapshot::Snapshot;
+use nodewise_server::{Engine, never};
+use nodewise_testbed::{Tool, Workdir};
+
+use crate::cores;
+use crate::measure::Spread;
+use crate::objects::{self, Caches, Cluster};
+use crate::report::{Bar, Chart, Finding, Series, Shape, Target, figure};
+
+/// Sizes that upstream is measured at too, and those that only the planner is.
+const WITH_UPSTREAM: [usize; 3] = [1_000, 5_000, 15_000];
+const ALONE: [usize; 2] = [50_000, 100_000];
+/// Of what a round takes the mean: so many nodes walked by upstream's syncs, and by plans from scratch, and so many plans
+/// after a change.
+const UPSTREAM_NODES: usize = 30_000;
+const PLANNED_NODES: usize = 300_000;
+const CHANGES: usize = 200;
+/// What is to be reached.
+const FASTER_FROM_SCRATCH: f64 = 300.0;
+const FASTER_AFTER_A_CHANGE: f64 = 3_000.0;
+const LONGEST_MS: f64 = 50.0;
+/// How much dearer a node may be in the largest cluster than in the smallest for the cost to be called linear.
+const LINEAR: f64 = 1.5;
+
+const ABOUT: &str = "\
+One DaemonSet in a cluster at rest: a ready pod of the current revision on every node, nothing to do. One thread on one core; \
+in each round every side has its turn at every size, and a value is the mean of a round.
+
+- *upstream* is `syncHandler` of Kubernetes' own DaemonSet controller, unmodified, with client-go's own indexers filled with these \
+objects, `GOMAXPROCS=1` and the garbage collector as Go sets it. There are no other pods, nothing is logged, and no call to the \
+API is made.
+- *from scratch* is `nodewise_planner::plan`: everything is decided anew from the decoded snapshot. Decoding is not in it, as it is \
+not in upstream's: both have the objects in memory.
+- *after one pod changed* is what the server does between decoding a request and writing the answer when it remembers the last plan: \
+the names of the pods are brought up to date (`Memory::identify`), then `plan_until` decides. Each time a pod stops being ready, \
+or is ready again, so that there is a status to be written. The decoding of the one bucket that the pod is in is not in it; see the \
+calls over gRPC for all of it. Upstream's sync does not depend on what changed, and is compared as it is at rest.";
+
+/// Measures, in so many rounds.
+///
+/// # Errors
+/// Upstream's program cannot be built, or a side finds something to do in a cluster at rest.
+pub fn measure(rounds: usize) -> Result<Finding> {
+    let sizes = WITH_UPSTREAM.map(|nodes| (nodes, true)).into_iter();
+    let sizes: Vec<_> = sizes.chain(ALONE.map(|nodes| (nodes, false))).collect();
+    finding(&times(&sizes, rounds)?)
+}
+
+/// What was measured at one size, in µs.
+#[derive(Debug)]
+pub struct Times {
+    /// How many nodes there were.
+    pub nodes: usize,
+    /// Of upstream, where it was asked.
+    pub upstream: Option<Spread>,
+    /// Of the planner, from scratch.
+    pub scratch: Spread,
+    /// Of the planner, after one pod changed.
+    pub changed: Spread,
+}
+
+/// Measures clusters of so many nodes; those that say so also with upstream.
+///
+/// # Errors
+/// As [`measure`].
+pub fn times(sizes: &[(usize, bool)], rounds: usize) -> Result<Vec<Times>> {
+    ensure!(rounds > 0, "nothing is measured in no round");
+    let program = if sizes.iter().any(|(_, upstream)| *upstream) {
+        Some(Tool::UpstreamPlain.path()?)
+    } else {
+        None
+    };
+    let core = *cores::allowed()?.last().context("there is no core")?;
+    cores::on(&[core], || {
+        let made = sizes.iter().map(|&(nodes, with_upstream)| {
+            let upstream = program.as_deref().filter(|_| with_upstream);
+            Sides::new(nodes, upstream).with_context(|| format!("at {nodes} nodes"))
+        });
+        let mut all: Vec<_> = made.collect::<Result<_>>()?;
+        for _ in 0..rounds {
+            for sides in &mut all {
+                sides
+                    .round()
+                    .with_context(|| format!("at {} nodes", sides.nodes))?;
+            }
+        }
+        all.into_iter().map(Sides::times).collect()
+    })
+}
+
+/// Both sides at one size.
+struct Sides {
+    nodes: usize,
+    upstream: Option<Upstream>,
+    planner: Planner,
+    /// In µs, by round.
+    upstream_times: Vec<f64>,
+    scratch_times: Vec<f64>,
+    changed_times: Vec<f64>,
+}
+
+impl Sides {
+    fn new(nodes: usize, program: Option<&Path>) -> Result<Self> {
+        let cluster = Arc::new(Cluster::at_rest(nodes, 1)?);
+        let mut sides = Self {
+            nodes,
+            upstream: program
+                .map(|program| Upstream::start(program, &cluster))
+                .transpose()?,
+            planner: Planner::new(&cluster)?,
+            upstream_times: Vec::new(),
+            scratch_times: Vec::new(),
+            changed_times: Vec::new(),
+        };
+        // What is done for the first time takes longer.
+        if let Some(upstream) = &mut sides.upstream {
+            upstream.syncs(2)?;
+        }
+        sides.planner.scratch(1)?;
+        sides.planner.after_changes(2)?;
+        Ok(sides)
+    }
+
+    fn round(&mut self) -> Result<()> {
+        if let Some(upstream) = &mut self.upstream {
+            let count = (UPSTREAM_NODES / self.nodes).clamp(2, 100);
+            self.upstream_times.push(upstream.syncs(count)?);
+        }
+        let count = (PLANNED_NODES / self.nodes).clamp(3, 1_000);
+        self.scratch_times.push(self.planner.scratch(count)?);
+        self.changed_times.push(self.planner.after_changes(CHANGES)?);
+        Ok(())
+    }
+
+    fn times(self) -> Result<Times> {
+        Ok(Times {
+            nodes: self.nodes,
+            upstream: self
+                .upstream
+                .map(|_| Spread::of(self.upstream_times))
+                .transpose()?,
+            scratch: Spread::of(self.scratch_times)?,
+            changed: Spread::of(self.changed_times)?,
+        })
+    }
+}
+
+/// Upstream's program with one cluster. It is killed when this is dropped.
+#[derive(Debug)]
+struct Upstream {
+    process: Child,
+    input: ChildStdin,
+    answers: BufReader<ChildStdout>,
+    /// With the file that it read.
+    _workdir: Arc<Workdir>,
+}
+
+impl Upstream {
+    fn start(program: &Path, cluster: &Cluster) -> Result<Self> {
+        let workdir = Workdir::new()?;
+        let path = workdir.path().join("case.json");
+        let mut file = BufWriter::new(File::create(&path).context("making the case's file")?);
+        serde_json::to_writer(&mut file, &cluster.case()?).context("writing the case")?;
+        file.flush().context("writing the case")?;
+        let mut process = Command::new(program)
+            .arg("bench")
+            .arg(&path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("starting {}", program.display()))?;
+        let (input, output) = process
+            .stdin
+            .take()
+            .zip(process.stdout.take())
+            .context("no pipes")?;
+        Ok(Self {
+            process,
+            input,
+            answers: BufReader::new(output),
+            _workdir: workdir,
+        })
+    }
+
+    /// How many µs each of so many syncs took.
+    fn syncs(&mut self, count: usize) -> Result<f64> {
+        let mut answer = String::new();
+        writeln!(self.input, "{count}")
+            .and_then(|()| self.answers.read_line(&mut answer))
+            .context("asking upstream's program")?;
+        ensure!(
+            !answer.is_empty(),
+            "upstream's program has ended; what it said is above"
+        );
+        let times: Vec<u64> = serde_json::from_str(&answer).context("reading its answer")?;
+        ensure!(
+            times.len() == count,
+            "{} answers to {count} questions",
+            times.len()
+        );
+        Ok(mean(Duration::from_nanos(times.iter().sum()), count))
+    }
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        // Nothing can be done about a process that is gone already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Nodewise's planner with one cluster, and what goes before it.
+struct Planner {
+    caches: Caches,
+    engine: Engine,
+    /// Buckets that the engine has.
+    known: HashSet<Digest>,
+    at_rest: Snapshot,
+    memory: Memory,
+    changes: usize,
+}
+
+impl Planner {
+    fn new(cluster: &Arc<Cluster>) -> Result<Self> {
+        let mut caches = Caches::of(cluster)?;
+        let engine = objects::engine();
+        let mut known = HashSet::new();
+        let at_rest = snapshot(&mut caches, &engine, &mut known)?;
+        Ok(Self {
+            caches,
+            engine,
+            known,
+            at_rest,
+            memory: Memory::default(),
+            changes: 0,
+        })
+    }
+
+    /// How many µs each of so many plans takes of which nothing was known.
+    fn scratch(&self, count: usize) -> Result<f64> {
+        let begun = Instant::now();
+        for _ in 0..count {
+            let plan = black_box(nodewise_planner::plan(black_box(&self.at_rest)));
+            ensure!(
+                plan.verdict == Verdict::Noop,
+                "there is something to do: {plan:?}"
+            );
+        }
+        Ok(mean(begun.elapsed(), count))
+    }
+
+    /// How many µs each of so many plans takes before each of which one pod changed.
+    fn after_changes(&mut self, count: usize) -> Result<f64> {
+        let mut all = Duration::ZERO;
+        for _ in 0..count {
+            let ready = self.changes % 2 == 1;
+            // Far from the one before, in another bucket.
+            let node = (self.changes / 2 * 7_919) % self.caches.nodes();
+            self.changes += 1;
+            self.caches.turn(0, node, ready)?;
+            let snapshot = snapshot(&mut self.caches, &self.engine, &mut self.known)?;
+            let begun = Instant::now();
+            let plan = black_box(again(black_box(&snapshot), &mut self.memory)?);
+            all += begun.elapsed();
+            let expected = if ready { Verdict::Noop } else { Verdict::Apply };
+            ensure!(plan.verdict == expected, "after a change the plan is {plan:?}");
+        }
+        Ok(mean(all, count))
+    }
+}
+
+/// A plan by what is remembered of the last one, as the engine makes it.
+fn again(snapshot: &Snapshot, memory: &mut Memory) -> Result<Plan> {
+    let unique = memory.identify(&snapshot.buckets);
+    unique.map_err(|twice| anyhow!("pods are there twice: {twice:?}"))?;
+    nodewise_planner::plan_until(snapshot, memory, &never).context("nobody stopped it")
+}
+
+/// What the planner is asked after the executor sent what the engine does not have.
+fn snapshot(caches: &mut Caches, engine: &Engine, known: &mut HashSet<Digest>) -> Result<Snapshot> {
+    let request = caches.request(0, &|digest| known.contains(digest));
+    known.extend(objects::digests(&request));
+    Ok(engine.snapshot(request, &never)?)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a few thousand")]
+fn mean(all: Duration, count: usize) -> f64 {
+    all.as_secs_f64() * 1e6 / count as f64
+}
+
+/// The table, the targets and the charts.
+fn finding(times: &[Times]) -> Result<Finding> {
+    let rows = times.iter().map(Times::row).collect();
+    let mut targets: Vec<_> = times.iter().flat_map(Times::targets).collect();
+    let (least, most) = times.first().zip(times.last()).context("nothing was measured")?;
+    let nodes = figure(count(most.nodes));
+    targets.push(Target::at_most(
+        format!("{nodes} nodes, from scratch"),
+        LONGEST_MS,
+        most.scratch.median() / 1e3,
+        "ms",
+    ));
+    targets.push(Target::at_most(
+        format!(
+            "a node of {nodes}, from scratch, against one of {}",
+            figure(count(least.nodes))
+        ),
+        LINEAR,
+        most.ns_per_node() / least.ns_per_node(),
+        "times the cost",
+    ));
+    Ok(Finding {
+        title: "Deciding, on one thread".to_owned(),
+        about: ABOUT.to_owned(),
+        columns: [
+            "nodes",
+            "upstream, µs per sync",
+            "from scratch, µs",
+            "ns per node",
+            "times faster",
+            "after one pod changed, µs",
+            "times faster",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        rows,
+        targets,
+        charts: vec![bars(times), lines(times)],
+    })
+}
+
+impl Times {
+    fn ns_per_node(&self) -> f64 {
+        self.scratch.median() * 1e3 / count(self.nodes)
+    }
+
+    /// How much faster than upstream something of Nodewise's is.
+    fn faster(&self, ours: &Spread) -> Option<f64> {
+        self.upstream
+            .as_ref()
+            .map(|upstream| upstream.median() / ours.median())
+    }
+
+    fn row(&self) -> Vec<String> {
+        let faster = |ours| self.faster(ours).map_or_else(|| "–".to_owned(), figure);
+        vec![
+            figure(count(self.nodes)),
+            self.upstream
+                .as_ref()
+                .map_or_else(|| "–".to_owned(), Spread::to_string),
+            self.scratch.to_string(),
+            figure(self.ns_per_node()),
+            faster(&self.scratch),
+            self.changed.to_string(),
+            faster(&self.changed),
+        ]
+    }
+
+    fn targets(&self) -> impl Iterator<Item = Target> {
+        let nodes = figure(count(self.nodes));
+        let target = |how: &str, goal, ours| {
+            let what = format!("{nodes} nodes, {how}, against upstream");
+            self.faster(ours)
+                .map(|faster| Target::at_least(what, goal, faster, "times faster"))
+        };
+        [
+            target("from scratch", FASTER_FROM_SCRATCH, &self.scratch),
+            target("after one pod changed", FASTER_AFTER_A_CHANGE, &self.changed),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// Who took how long.
+    fn parts(&self) -> impl Iterator<Item = (&'static str, &Spread)> {
+        let upstream = self.upstream.iter().map(|values| ("upstream", values));
+        let ours = [
+            ("Nodewise, from scratch", &self.scratch),
+            ("Nodewise, after one pod changed", &self.changed),
+        ];
+        upstream.chain(ours)
+    }
+}
+
+fn bars(times: &[Times]) -> Chart {
+    let both = times.iter().filter(|times| times.upstream.is_some());
+    let bars = both.flat_map(|times| {
+        times.parts().map(|(who, values)| Bar {
+            group: format!("{} nodes", figure(count(times.nodes))),
+            who: who.to_owned(),
+            values: values.clone(),
+        })
+    });
+    Chart {
+        file: "plan".to_owned(),
+        title: "Deciding for one DaemonSet at rest, on one thread".to_owned(),
+        unit: "µs, less is better".to_owned(),
+        logarithmic: true,
+        shape: Shape::Bars(bars.collect()),
+    }
+}
+
+fn lines(times: &[Times]) -> Chart {
+    let mut series: Vec<Series> = Vec::new();
+    for times in times {
+        for (who, values) in times.parts() {
+            let point = (count(times.nodes), values.clone());
+            match series.iter_mut().find(|series| series.who == who) {
+                Some(series) => series.points.push(point),
+                None => series.push(Series {
+                    who: who.to_owned(),
+                    points: vec![point],
+                }),
+            }
+        }
+    }
+    Chart {
+        file: "plan-sizes".to_owned(),
+        title: "Deciding for one DaemonSet at rest, by the size of the cluster".to_owned(),
+        unit: "µs, less is better".to_owned(),
+        logarithmic: true,
+        shape: Shape::Lines {
+            of: "nodes".to_owned(),
+            series,
+        },
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+fn count(nodes: usize) -> f64 {
+    nodes as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spread(values: [f64; 3]) -> Spread {
+        Spread::of(values).expect("numbers")
+    }
+
+    fn measured() -> [Times; 3] {
+        let times = |nodes, upstream, scratch, changed| Times {
+            nodes,
+            upstream,
+            scratch: spread(scratch),
+            changed: spread(changed),
+        };
+        [
+            times(
+                1_000,
+                Some(spread([30e3, 31e3, 35e3])),
+                [99.0, 100.0, 101.0],
+                [9.0, 10.0, 12.0],
+            ),
+            times(
+                5_000,
+                Some(spread([150e3, 160e3, 170e3])),
+                [590.0, 600.0, 610.0],
+                [39.0, 40.0, 50.0],
+            ),
+            times(100_000, None, [14e3, 15e3, 16e3], [100.0, 200.0, 300.0]),
+        ]
+    }
+
+    #[test]
+    fn figures_become_rows_and_targets() -> Result<()> {
+        let finding = finding(&measured())?;
+        assert!(finding.rows.iter().all(|row| row.len() == finding.columns.len()));
+        assert_eq!(
+            finding.rows[0],
+            [
+                "1,000",
+                "31,000 (30,000–35,000)",
+                "100 (99–101)",
+                "100",
+                "310",
+                "10 (9–12)",
+                "3,100"
+            ]
+        );
+        assert_eq!(finding.rows[2][1], "–");
+        let told: Vec<_> = finding
+            .targets
+            .iter()
+            .map(|target| (target.what.as_str(), target.measured.as_str(), target.reached))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (
+                    "1,000 nodes, from scratch, against upstream",
+                    "310 times faster",
+                    true
+                ),
+                (
+                    "1,000 nodes, after one pod changed, against upstream",
+                    "3,100 times faster",
+                    true
+                ),
+                (
+                    "5,000 nodes, from scratch, against upstream",
+                    "267 times faster",
+                    false
+                ),
+                (
+                    "5,000 nodes, after one pod changed, against upstream",
+                    "4,000 times faster",
+                    true
+                ),
+                ("100,000 nodes, from scratch", "15 ms", true),
+                (
+                    "a node of 100,000, from scratch, against one of 1,000",
+                    "1.5 times the cost",
+                    true
+                ),
+            ]
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn charts_show_what_there_is() {
+        let Shape::Bars(bars) = bars(&measured()).shape else {
+            panic!("no bars");
+        };
+        assert_eq!(bars.len(), 6, "those with upstream");
+        let Shape::Lines { series, .. } = lines(&measured()).shape else {
+            panic!("no lines");
+        };
+        let lengths: Vec<_> = series.iter().map(|series| series.points.len()).collect();
+        assert_eq!(lengths, [2, 3, 3]);
+    }
+
+    #[test]
+    fn the_planner_is_measured_alone() -> Result<()> {
+        let times = times(&[(20, false), (40, false)], 2)?;
+        let nodes: Vec<_> = times
+            .iter()
+            .map(|times| (times.nodes, times.scratch.rounds()))
+            .collect();
+        assert_eq!(nodes, [(20, 2), (40, 2)]);
+        assert!(
+            times
+                .iter()
+                .all(|times| times.changed.min() > 0.0 && times.upstream.is_none())
+        );
+        Ok(())
+    }
+}
