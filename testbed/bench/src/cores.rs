@@ -41,12 +41,12 @@ mod tests {
     fn work_keeps_to_its_cores_and_so_do_its_processes() -> Result<()> {
         let all = allowed()?;
         let last = *all.last().context("a core")?;
-        let list = on(&[last], || {
+        let told = on(&[last], || {
             assert_eq!(allowed()?, [last]);
             let status = Command::new("cat").arg("/proc/self/status").output()?;
             Ok(String::from_utf8(status.stdout)?)
         })?;
-        let line = list
+        let line = told
             .lines()
             .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
         assert_eq!(line.map(str::trim), Some(last.to_string().as_str()));

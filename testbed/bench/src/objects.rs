@@ -23,11 +23,15 @@ const NOW: i64 = 1_767_225_600;
 const CREATED: &str = "2025-11-03T09:14:27Z";
 /// As many as an executor divides nodes and pods into unless it is told otherwise.
 const BUCKETS: u32 = 64;
+/// The version at which the first lists are.
+const FIRST_VERSION: i64 = 2_000_000;
 const NAMESPACE: &str = "monitoring";
 /// Stand in a pod's text for what differs from pod to pod.
 const NODE_MARK: &str = "@node";
 const NAME_MARK: &str = "@name";
 const UID_MARK: &str = "@uid";
+const READY_MARK: &str = "@ready";
+const SINCE_MARK: &str = "@since";
 
 /// A cluster at rest.
 #[derive(Debug)]
@@ -73,7 +77,7 @@ impl Cluster {
     pub fn case(&self) -> Result<Case> {
         let parsed = |text: String| serde_json::from_str(&text).with_context(|| text);
         let pods = self
-            .pods(|workload, node| parsed(workload.pod(node, true)))
+            .pods(|workload, node| parsed(workload.pod(node, true, CREATED)))
             .collect::<Result<_>>()?;
         Ok(Case {
             seed: 0,
@@ -124,19 +128,16 @@ impl Workload {
         })
     }
 
-    fn pod(&self, node: usize, ready: bool) -> String {
+    /// The text of the pod on a node, which has been ready, or has not been, since then.
+    fn pod(&self, node: usize, ready: bool, since: &str) -> String {
         let name = self.daemon_set["metadata"]["name"].as_str().unwrap_or_default();
         let uid = format!("{node:08x}-{:04x}-4c0f-9b1a-2e8d7c6b5a49", self.index);
-        let text = self
-            .pod
+        self.pod
             .replace(NODE_MARK, &node_name(node))
             .replace(NAME_MARK, &format!("{name}-{}", suffix(node)))
-            .replace(UID_MARK, &uid);
-        if ready {
-            text
-        } else {
-            text.replace(&condition("Ready", true), &condition("Ready", false))
-        }
+            .replace(UID_MARK, &uid)
+            .replace(READY_MARK, if ready { "True" } else { "False" })
+            .replace(SINCE_MARK, since)
     }
 
     fn case_revision(&self) -> Result<case::Revision> {
@@ -155,7 +156,7 @@ pub struct Caches {
     cluster: Arc<Cluster>,
     store: Store,
     workloads: Vec<DaemonSet>,
-    events: u64,
+    events: i64,
 }
 
 impl Caches {
@@ -173,7 +174,7 @@ impl Caches {
             Ok(Revision::from_text(&serde_json::to_string(&workload.revision)?)?)
         });
         let nodes = (0..cluster.nodes).map(|number| Node::from_json(&node(number)));
-        let pods = cluster.pods(|workload, node| Pod::from_text(&workload.pod(node, true)));
+        let pods = cluster.pods(|workload, node| Pod::from_text(&workload.pod(node, true, CREATED)));
         let mut store = Store::new(BUCKETS);
         for event in [
             ClusterEvent::DaemonSets(listed(workloads.clone())),
@@ -197,16 +198,19 @@ impl Caches {
         self.cluster.nodes
     }
 
-    /// A workload's pod on a node turns ready, or stops being so: a pod event, as a watch shows it.
+    /// A workload's pod on a node turns ready, or stops being so: a pod event, as a watch shows it. Each is at another second,
+    /// so that no bucket is ever again what it was.
     ///
     /// # Errors
-    /// There is no such workload.
+    /// There is no such workload or node.
     pub fn turn(&mut self, workload: usize, node: usize, ready: bool) -> Result<()> {
         let workload = self.cluster.workloads.get(workload).context("no such workload")?;
         ensure!(node < self.cluster.nodes, "there is no node {node}");
-        let mut pod = Pod::from_text(&workload.pod(node, ready))?;
         self.events += 1;
-        pod.resource_version = (2_000_000 + self.events).to_string();
+        let created: jiff::Timestamp = CREATED.parse()?;
+        let since = created + jiff::SignedDuration::from_secs(self.events);
+        let mut pod = Pod::from_text(&workload.pod(node, ready, &since.to_string()))?;
+        pod.resource_version = (FIRST_VERSION + self.events).to_string();
         self.store.apply(ClusterEvent::Pods(Delta::Applied(pod)));
         Ok(())
     }
@@ -241,7 +245,7 @@ pub fn digests(request: &v1::PlanRequest) -> impl Iterator<Item = Digest> {
 fn listed<T>(objects: Vec<T>) -> Delta<T> {
     Delta::Listed {
         objects,
-        resource_version: "2000000".to_owned(),
+        resource_version: FIRST_VERSION.to_string(),
     }
 }
 
@@ -318,10 +322,10 @@ fn pod(plan: &v1::Plan, daemon_set: &str) -> Result<String> {
     pod["status"] = json!({
         "phase": "Running",
         "conditions": [
-            serde_json::from_str::<Value>(&condition("Initialized", true))?,
-            serde_json::from_str::<Value>(&condition("Ready", true))?,
-            serde_json::from_str::<Value>(&condition("ContainersReady", true))?,
-            serde_json::from_str::<Value>(&condition("PodScheduled", true))?,
+            condition("Initialized", "True", CREATED),
+            condition("Ready", READY_MARK, SINCE_MARK),
+            condition("ContainersReady", READY_MARK, SINCE_MARK),
+            condition("PodScheduled", "True", CREATED),
         ],
         "hostIP": "10.0.0.1", "podIP": "10.1.0.1", "podIPs": [{"ip": "10.1.0.1"}], "startTime": CREATED, "qosClass": "Burstable",
         "containerStatuses": [{
@@ -333,10 +337,8 @@ fn pod(plan: &v1::Plan, daemon_set: &str) -> Result<String> {
     Ok(pod.to_string())
 }
 
-/// A condition of a pod, as it is written in the pod's text.
-fn condition(kind: &str, holds: bool) -> String {
-    let status = if holds { "True" } else { "False" };
-    json!({"type": kind, "status": status, "lastProbeTime": null, "lastTransitionTime": CREATED}).to_string()
+fn condition(kind: &str, status: &str, since: &str) -> Value {
+    json!({"type": kind, "status": status, "lastProbeTime": null, "lastTransitionTime": since})
 }
 
 /// Five characters, as an apiserver completes a name with.
