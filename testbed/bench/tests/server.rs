@@ -1,0 +1,49 @@
+//! What is measured of the real server works, on clusters so small that the figures mean nothing.
+
+use nodewise_bench::{calls, cores, generator::Load, replicas};
+use nodewise_e2e::binaries;
+
+#[tokio::test]
+async fn calls_are_measured() {
+    let program = &binaries().expect("the programs under test").server;
+    let [inline, changed] = calls::calls(program, 30, 2, [3, 4]).await.expect("figures");
+    assert_eq!((inline.p50.rounds(), inline.of, inline.size.rounds()), (2, 3, 6));
+    assert_eq!(
+        (changed.p99.rounds(), changed.of, changed.size.rounds()),
+        (2, 4, 8)
+    );
+    assert!(
+        changed.size.max() < inline.size.min(),
+        "one bucket is less than all"
+    );
+    assert!(changed.largest.buckets > 0.0 && changed.largest.buckets < inline.largest.buckets);
+    let digests = 128.0 * 32.0 / 1e3;
+    assert!(
+        (changed.largest.digests - digests).abs() < 1e-9,
+        "{}",
+        changed.largest
+    );
+}
+
+#[test]
+fn replicas_are_measured() {
+    let program = &binaries().expect("the programs under test").server;
+    let load = Load::new(30, 4, 5).expect("a load");
+    let runs = replicas::runs(program, &load, 2);
+    let cores = cores::allowed().expect("cores").len();
+    if cores < 2 {
+        let error = runs.expect_err("too few cores");
+        assert!(
+            error.to_string().contains("two replicas need two cores"),
+            "{error}"
+        );
+        return;
+    }
+    let runs = runs.expect("figures");
+    assert_eq!(runs.len(), 2);
+    for [one, two] in runs {
+        assert_eq!((one.replicas, one.plans, one.shared), (1, 20, false));
+        assert_eq!((two.replicas, two.plans, two.shared), (2, 20, cores == 2));
+        assert!(!one.wall.is_zero() && !two.wall.is_zero());
+    }
+}
