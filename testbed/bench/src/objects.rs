@@ -18,14 +18,16 @@ use nodewise_proto::{Timestamp, v1};
 use nodewise_server::{ByteSize, Engine, Limits, never};
 use serde_json::{Value, json, value::RawValue};
 
+mod manifests;
+
+use manifests::{CREATED, NAMESPACE, condition, daemon_set, node, node_name, suffix};
+
 /// 2026-01-01T00:00:00Z, when everything has been in place for long.
 const NOW: i64 = 1_767_225_600;
-const CREATED: &str = "2025-11-03T09:14:27Z";
 /// As many as an executor divides nodes and pods into unless it is told otherwise.
 const BUCKETS: u32 = 64;
 /// The version at which the first lists are.
 const FIRST_VERSION: i64 = 2_000_000;
-const NAMESPACE: &str = "monitoring";
 /// Stand in a pod's text for what differs from pod to pod.
 const NODE_MARK: &str = "@node";
 const NAME_MARK: &str = "@name";
@@ -337,136 +339,6 @@ fn pod(plan: &v1::Plan, daemon_set: &str) -> Result<String> {
     Ok(pod.to_string())
 }
 
-fn condition(kind: &str, status: &str, since: &str) -> Value {
-    json!({"type": kind, "status": status, "lastProbeTime": null, "lastTransitionTime": since})
-}
-
-/// Five characters, as an apiserver completes a name with.
-fn suffix(number: usize) -> String {
-    const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-    // Prime to 27^5, so that no two numbers below that share a suffix.
-    let mut left = (number + 1) * 7_368_787;
-    let letters = std::iter::repeat_with(|| {
-        let letter = char::from(LETTERS[left % LETTERS.len()]);
-        left /= LETTERS.len();
-        letter
-    });
-    letters.take(5).collect()
-}
-
-fn node_name(index: usize) -> String {
-    format!(
-        "ip-10-{}-{}-{}.eu-central-1.compute.internal",
-        index >> 16,
-        (index >> 8) & 255,
-        index & 255
-    )
-}
-
-fn node(index: usize) -> Value {
-    let name = node_name(index);
-    let condition = |kind: &str, status: &str, reason: &str| {
-        json!({
-            "type": kind, "status": status, "reason": reason, "message": format!("kubelet says {reason}"),
-            "lastHeartbeatTime": "2025-12-31T23:58:41Z", "lastTransitionTime": CREATED,
-        })
-    };
-    let resources = json!({
-        "cpu": "4", "ephemeral-storage": "83873772Ki", "hugepages-2Mi": "0", "memory": "16073656Ki", "pods": "58",
-    });
-    json!({
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {
-            "name": name,
-            "uid": format!("{index:08x}-0a5b-4d7e-b3c2-1f6e8d9c4a70"),
-            "resourceVersion": "1003",
-            "creationTimestamp": CREATED,
-            "annotations": {
-                "node.alpha.kubernetes.io/ttl": "300",
-                "volumes.kubernetes.io/controller-managed-attach-detach": "true",
-            },
-            "labels": {
-                "beta.kubernetes.io/arch": "amd64",
-                "beta.kubernetes.io/instance-type": INSTANCE_TYPES[index % 3],
-                "beta.kubernetes.io/os": "linux",
-                "eks.amazonaws.com/capacityType": "ON_DEMAND",
-                "eks.amazonaws.com/nodegroup": format!("workers-{}", index % 8),
-                "failure-domain.beta.kubernetes.io/region": "eu-central-1",
-                "failure-domain.beta.kubernetes.io/zone": ZONES[index % 3],
-                "kubernetes.io/arch": "amd64",
-                "kubernetes.io/hostname": name,
-                "kubernetes.io/os": "linux",
-                "node.kubernetes.io/instance-type": INSTANCE_TYPES[index % 3],
-                "topology.kubernetes.io/region": "eu-central-1",
-                "topology.kubernetes.io/zone": ZONES[index % 3],
-            },
-        },
-        "spec": {"providerID": format!("aws:///{}/i-{index:017x}", ZONES[index % 3])},
-        "status": {
-            "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}, {"type": "Hostname", "address": name}],
-            "allocatable": resources,
-            "capacity": resources,
-            "conditions": [
-                condition("MemoryPressure", "False", "KubeletHasSufficientMemory"),
-                condition("DiskPressure", "False", "KubeletHasNoDiskPressure"),
-                condition("PIDPressure", "False", "KubeletHasSufficientPID"),
-                condition("Ready", "True", "KubeletReady"),
-            ],
-            "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
-            "nodeInfo": {
-                "architecture": "amd64", "operatingSystem": "linux", "osImage": "Linux 2023", "kernelVersion": "6.12.40",
-                "kubeletVersion": "v1.36.3", "kubeProxyVersion": "v1.36.3", "containerRuntimeVersion": "containerd://2.1.4",
-                "machineID": format!("{index:032x}"), "systemUUID": format!("{index:032x}"), "bootID": format!("{index:032x}"),
-            },
-        },
-    })
-}
-
-const INSTANCE_TYPES: [&str; 3] = ["m6i.xlarge", "m6i.2xlarge", "c6i.4xlarge"];
-const ZONES: [&str; 3] = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
-
-/// A DaemonSet with the defaults of an apiserver, whose pods are ready on so many nodes.
-fn daemon_set(name: &str, uid: &str, nodes: usize) -> Value {
-    json!({
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": {
-            "name": name, "namespace": NAMESPACE, "uid": uid, "resourceVersion": "1000", "generation": 1,
-            "creationTimestamp": CREATED, "labels": {"app": name},
-            "annotations": {"deprecated.daemonset.template.generation": "1"},
-        },
-        "spec": {
-            "selector": {"matchLabels": {"app": name}},
-            "template": {
-                "metadata": {"labels": {"app": name}},
-                "spec": {
-                    "containers": [{
-                        "name": "agent", "image": "registry.example/agent:1", "imagePullPolicy": "IfNotPresent",
-                        "args": ["--path.rootfs=/host/root", "--web.listen-address=:9100"],
-                        "env": [{"name": "NODE", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "spec.nodeName"}}}],
-                        "ports": [{"name": "metrics", "containerPort": 9100, "protocol": "TCP"}],
-                        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "128Mi"}},
-                        "volumeMounts": [{"name": "root", "mountPath": "/host/root", "readOnly": true}],
-                        "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File",
-                    }],
-                    "dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler",
-                    "nodeSelector": {"kubernetes.io/os": "linux"},
-                    "securityContext": {}, "terminationGracePeriodSeconds": 30,
-                    "tolerations": [{"operator": "Exists", "effect": "NoSchedule"}],
-                    "volumes": [{"name": "root", "hostPath": {"path": "/", "type": ""}}],
-                },
-            },
-            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}},
-            "revisionHistoryLimit": 10,
-        },
-        "status": {
-            "currentNumberScheduled": nodes, "desiredNumberScheduled": nodes, "numberReady": nodes,
-            "updatedNumberScheduled": nodes, "numberAvailable": nodes, "numberMisscheduled": 0, "observedGeneration": 1,
-        },
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
@@ -557,13 +429,5 @@ mod tests {
             (0, 1)
         );
         Ok(())
-    }
-
-    #[test]
-    fn names_are_unique() {
-        let names: HashSet<_> = (0..100_000).map(suffix).collect();
-        assert_eq!(names.len(), 100_000);
-        let names: HashSet<_> = (0..100_000).map(node_name).collect();
-        assert_eq!(names.len(), 100_000);
     }
 }

@@ -20,7 +20,9 @@ use nodewise_testbed::{Tool, Workdir};
 use crate::cores;
 use crate::measure::Spread;
 use crate::objects::{self, Caches, Cluster};
-use crate::report::{Bar, Chart, Finding, Series, Shape, Target, figure};
+use crate::report::Finding;
+
+mod finding;
 
 /// Sizes that upstream is measured at too, and those that only the planner is.
 const WITH_UPSTREAM: [usize; 3] = [1_000, 5_000, 15_000];
@@ -30,28 +32,6 @@ const ALONE: [usize; 2] = [50_000, 100_000];
 const UPSTREAM_NODES: usize = 30_000;
 const PLANNED_NODES: usize = 300_000;
 const CHANGES: usize = 200;
-/// What is to be reached.
-const FASTER_FROM_SCRATCH: f64 = 300.0;
-const FASTER_AFTER_A_CHANGE: f64 = 3_000.0;
-const LONGEST_MS: f64 = 50.0;
-/// How much dearer a node may be in the largest cluster than in the smallest for the cost to be called linear.
-const LINEAR: f64 = 1.5;
-
-const ABOUT: &str = "\
-One DaemonSet in a cluster at rest: a ready pod of the current revision on every node, nothing to do. One thread on one core; \
-in each round every side has its turn at every size, and a value is the mean of a round.
-
-- *upstream* is `syncHandler` of Kubernetes' own DaemonSet controller, unmodified, with client-go's own indexers filled with these \
-objects, `GOMAXPROCS=1` and the garbage collector as Go sets it. There are no other pods, nothing is logged, and no call to the \
-API is made.
-- *from scratch* is `nodewise_planner::plan`: everything is decided anew from the decoded snapshot. Decoding, which also sorts what \
-is in a bucket and checks that the names of pods are unique, is not in it, as decoding is not in upstream's: both have the objects in \
-memory. See the calls over gRPC for all of it.
-- *after one pod changed* is what the server does between decoding a request and writing the answer when it remembers the last plan: \
-the names of the pods are brought up to date (`Memory::identify`), then `plan_until` decides. Each time a pod stops being ready, \
-or is ready again: every plan finds another bucket, and every other one writes a status. The decoding of that bucket is not in it. \
-Upstream's sync does not depend on what changed, and is compared as it is at rest.";
-
 /// Measures, in so many rounds.
 ///
 /// # Errors
@@ -59,7 +39,7 @@ Upstream's sync does not depend on what changed, and is compared as it is at res
 pub fn measure(rounds: usize) -> Result<Finding> {
     let sizes = WITH_UPSTREAM.map(|nodes| (nodes, true)).into_iter();
     let sizes: Vec<_> = sizes.chain(ALONE.map(|nodes| (nodes, false))).collect();
-    finding(&times(&sizes, rounds)?)
+    finding::finding(&times(&sizes, rounds)?)
 }
 
 /// What was measured at one size, in µs.
@@ -309,249 +289,9 @@ fn mean(all: Duration, count: usize) -> f64 {
     all.as_secs_f64() * 1e6 / count as f64
 }
 
-/// The table, the targets and the charts.
-fn finding(times: &[Times]) -> Result<Finding> {
-    let rows = times.iter().map(Times::row).collect();
-    let mut targets: Vec<_> = times.iter().flat_map(Times::targets).collect();
-    let (least, most) = times.first().zip(times.last()).context("nothing was measured")?;
-    let nodes = figure(count(most.nodes));
-    targets.push(Target::at_most(
-        format!("{nodes} nodes, from scratch"),
-        LONGEST_MS,
-        most.scratch.median() / 1e3,
-        "ms",
-    ));
-    targets.push(Target::at_most(
-        format!(
-            "a node of {nodes}, from scratch, against one of {}",
-            figure(count(least.nodes))
-        ),
-        LINEAR,
-        most.ns_per_node() / least.ns_per_node(),
-        "times the cost",
-    ));
-    Ok(Finding {
-        title: "Deciding, on one thread".to_owned(),
-        about: ABOUT.to_owned(),
-        columns: [
-            "nodes",
-            "upstream, µs per sync",
-            "from scratch, µs",
-            "ns per node",
-            "times faster",
-            "after one pod changed, µs",
-            "times faster",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-        rows,
-        targets,
-        charts: vec![bars(times), lines(times)],
-    })
-}
-
-impl Times {
-    fn ns_per_node(&self) -> f64 {
-        self.scratch.median() * 1e3 / count(self.nodes)
-    }
-
-    /// How much faster than upstream something of Nodewise's is.
-    fn faster(&self, ours: &Spread) -> Option<f64> {
-        self.upstream
-            .as_ref()
-            .map(|upstream| upstream.median() / ours.median())
-    }
-
-    fn row(&self) -> Vec<String> {
-        let faster = |ours| self.faster(ours).map_or_else(|| "–".to_owned(), figure);
-        vec![
-            figure(count(self.nodes)),
-            self.upstream
-                .as_ref()
-                .map_or_else(|| "–".to_owned(), Spread::to_string),
-            self.scratch.to_string(),
-            figure(self.ns_per_node()),
-            faster(&self.scratch),
-            self.changed.to_string(),
-            faster(&self.changed),
-        ]
-    }
-
-    fn targets(&self) -> impl Iterator<Item = Target> {
-        let nodes = figure(count(self.nodes));
-        let target = |how: &str, goal, ours| {
-            let what = format!("{nodes} nodes, {how}, against upstream");
-            self.faster(ours)
-                .map(|faster| Target::at_least(what, goal, faster, "times faster"))
-        };
-        [
-            target("from scratch", FASTER_FROM_SCRATCH, &self.scratch),
-            target("after one pod changed", FASTER_AFTER_A_CHANGE, &self.changed),
-        ]
-        .into_iter()
-        .flatten()
-    }
-
-    /// Who took how long.
-    fn parts(&self) -> impl Iterator<Item = (&'static str, &Spread)> {
-        let upstream = self.upstream.iter().map(|values| ("upstream", values));
-        let ours = [
-            ("Nodewise, from scratch", &self.scratch),
-            ("Nodewise, after one pod changed", &self.changed),
-        ];
-        upstream.chain(ours)
-    }
-}
-
-fn bars(times: &[Times]) -> Chart {
-    let both = times.iter().filter(|times| times.upstream.is_some());
-    let bars = both.flat_map(|times| {
-        times.parts().map(|(who, values)| Bar {
-            group: format!("{} nodes", figure(count(times.nodes))),
-            who: who.to_owned(),
-            values: values.clone(),
-        })
-    });
-    Chart {
-        file: "plan".to_owned(),
-        title: "Deciding for one DaemonSet at rest, on one thread".to_owned(),
-        unit: "µs, less is better".to_owned(),
-        logarithmic: true,
-        shape: Shape::Bars(bars.collect()),
-    }
-}
-
-fn lines(times: &[Times]) -> Chart {
-    let mut series: Vec<Series> = Vec::new();
-    for times in times {
-        for (who, values) in times.parts() {
-            let point = (count(times.nodes), values.clone());
-            match series.iter_mut().find(|series| series.who == who) {
-                Some(series) => series.points.push(point),
-                None => series.push(Series {
-                    who: who.to_owned(),
-                    points: vec![point],
-                }),
-            }
-        }
-    }
-    Chart {
-        file: "plan-sizes".to_owned(),
-        title: "Deciding for one DaemonSet at rest, by the size of the cluster".to_owned(),
-        unit: "µs, less is better".to_owned(),
-        logarithmic: true,
-        shape: Shape::Lines {
-            of: "nodes".to_owned(),
-            series,
-        },
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-fn count(nodes: usize) -> f64 {
-    nodes as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn spread(values: [f64; 3]) -> Spread {
-        Spread::of(values).expect("numbers")
-    }
-
-    fn measured() -> [Times; 3] {
-        let times = |nodes, upstream, scratch, changed| Times {
-            nodes,
-            upstream,
-            scratch: spread(scratch),
-            changed: spread(changed),
-        };
-        [
-            times(
-                1_000,
-                Some(spread([30e3, 31e3, 35e3])),
-                [99.0, 100.0, 101.0],
-                [9.0, 10.0, 12.0],
-            ),
-            times(
-                5_000,
-                Some(spread([150e3, 160e3, 170e3])),
-                [590.0, 600.0, 610.0],
-                [39.0, 40.0, 50.0],
-            ),
-            times(100_000, None, [14e3, 15e3, 16e3], [100.0, 200.0, 300.0]),
-        ]
-    }
-
-    #[test]
-    fn figures_become_rows_and_targets() -> Result<()> {
-        let finding = finding(&measured())?;
-        assert!(finding.rows.iter().all(|row| row.len() == finding.columns.len()));
-        assert_eq!(
-            finding.rows[0],
-            [
-                "1,000",
-                "31,000 (30,000–35,000)",
-                "100 (99–101)",
-                "100",
-                "310",
-                "10 (9–12)",
-                "3,100"
-            ]
-        );
-        assert_eq!(finding.rows[2][1], "–");
-        let told: Vec<_> = finding
-            .targets
-            .iter()
-            .map(|target| (target.what.as_str(), target.measured.as_str(), target.reached))
-            .collect();
-        assert_eq!(
-            told,
-            [
-                (
-                    "1,000 nodes, from scratch, against upstream",
-                    "310 times faster",
-                    true
-                ),
-                (
-                    "1,000 nodes, after one pod changed, against upstream",
-                    "3,100 times faster",
-                    true
-                ),
-                (
-                    "5,000 nodes, from scratch, against upstream",
-                    "267 times faster",
-                    false
-                ),
-                (
-                    "5,000 nodes, after one pod changed, against upstream",
-                    "4,000 times faster",
-                    true
-                ),
-                ("100,000 nodes, from scratch", "15 ms", true),
-                (
-                    "a node of 100,000, from scratch, against one of 1,000",
-                    "1.5 times the cost",
-                    true
-                ),
-            ]
-        );
-        Ok(())
-    }
-
-    #[test]
-    fn charts_show_what_there_is() {
-        let Shape::Bars(bars) = bars(&measured()).shape else {
-            panic!("no bars");
-        };
-        assert_eq!(bars.len(), 6, "those with upstream");
-        let Shape::Lines { series, .. } = lines(&measured()).shape else {
-            panic!("no lines");
-        };
-        let lengths: Vec<_> = series.iter().map(|series| series.points.len()).collect();
-        assert_eq!(lengths, [2, 3, 3]);
-    }
 
     #[test]
     fn the_planner_is_measured_alone() -> Result<()> {
