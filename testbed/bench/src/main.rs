@@ -9,7 +9,7 @@ use nodewise_bench::document::{self, FOLDER};
 use nodewise_bench::machine::Machine;
 use nodewise_bench::record::{Measured, Record};
 use nodewise_bench::report::Finding;
-use nodewise_bench::{chart, programs};
+use nodewise_bench::{calls, chart, plan, programs, replicas};
 
 /// Measures Nodewise beside upstream's DaemonSet controller, and writes DOCS/benchmarks.md with a chart for each table.
 #[derive(Debug, Parser)]
@@ -22,6 +22,10 @@ struct Args {
     /// Where to write
     #[arg(long, default_value = "docs", value_name = "DOCS")]
     docs: PathBuf,
+
+    /// How often each side takes its turn, but on the cluster
+    #[arg(long, default_value_t = 9, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
 
     /// How often each side takes its turn on the cluster
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -39,6 +43,12 @@ struct Args {
 /// What can be measured by itself, in the order of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Section {
+    /// Deciding alone, beside upstream's sync
+    Plan,
+    /// A plan over gRPC, as its caller sees it
+    Calls,
+    /// Plans per CPU second, and what a second replica adds
+    Replicas,
     /// Rollouts on a real apiserver
     Cluster,
 }
@@ -46,12 +56,19 @@ enum Section {
 impl Section {
     fn name(self) -> &'static str {
         match self {
+            Self::Plan => "plan",
+            Self::Calls => "calls",
+            Self::Replicas => "replicas",
             Self::Cluster => "cluster",
         }
     }
 
     async fn measure(self, args: &Args) -> Result<Finding> {
+        let rounds = args.rounds.into();
         match self {
+            Self::Plan => tokio::task::spawn_blocking(move || plan::measure(rounds)).await?,
+            Self::Calls => calls::measure(rounds).await,
+            Self::Replicas => replicas::measure(rounds).await,
             Self::Cluster => {
                 let size = cluster::Size {
                     nodes: args.nodes,

@@ -9,6 +9,7 @@ use nodewise_testbed::{ControlPlane, Process, Tool};
 
 use super::DEADLINE;
 use crate::measure;
+use crate::report::figure;
 
 /// Who owns DaemonSets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,10 +100,13 @@ impl Owner {
 
     /// The most memory of each of its processes, taken together, in MB.
     pub(super) fn peak_memory_mb(&self) -> Result<f64> {
-        self.0
-            .iter()
-            .map(|process| measure::peak_memory_mb(process.pid()))
-            .sum()
+        let mut together = 0.0;
+        for process in &self.0 {
+            let peak = measure::peak_memory_mb(process.pid())?;
+            eprintln!("{}: {} MB at most", process.name(), figure(peak));
+            together += peak;
+        }
+        Ok(together)
     }
 
     /// Fails if it has ended.
