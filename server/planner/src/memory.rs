@@ -1,10 +1,16 @@
 //! What earlier plans found out, to be used again as far as it still holds.
 //!
-//! Nothing here is trusted by age or by name: each finding lies beside everything that it was derived from, and is used only
-//! where that is equal. So a plan with a memory, whatever it remembers, is the plan without one; it only costs what has
-//! changed.
+//! Nothing here is trusted by age or by name: each finding lies beside the digests of everything that it was derived from, and
+//! is used only where these are equal. So a plan with a memory, whatever it remembers, is the plan without one; it only costs
+//! what has changed. Of the workload itself digests are all that is kept: a template may have megabytes.
 
-use std::{mem::size_of_val, ops::AddAssign};
+use std::{
+    hash::{Hash, Hasher},
+    mem::size_of_val,
+    ops::AddAssign,
+};
+
+use sha2::{Digest as _, Sha256};
 
 use crate::{
     eligibility::{Eligibility, Fit},
@@ -14,7 +20,7 @@ use crate::{
     pods::Judge,
     revisions::Resolution,
     sketch::{Detail, Sketch},
-    snapshot::{Bucket, Digest, Scheduling, Selector, Snapshot},
+    snapshot::{Bucket, Digest, Snapshot},
 };
 
 /// What plans for one workload found out.
@@ -22,8 +28,8 @@ use crate::{
 pub struct Memory {
     /// The pods of the last snapshot, by name and by uid.
     pub(crate) identities: Option<Identities>,
-    constraints: Option<Constraints>,
-    view: Option<View>,
+    constraints: Option<Digest>,
+    view: Option<Digest>,
     buckets: Vec<Known>,
     tally: Tally,
 }
@@ -51,36 +57,43 @@ impl AddAssign for Tally {
 }
 
 /// What decides which nodes a workload may run on.
-#[derive(Debug, PartialEq)]
-struct Constraints {
-    scheduling: Scheduling,
-    comparison_operators: bool,
+fn constraints(snapshot: &Snapshot) -> Digest {
+    digest((
+        &snapshot.daemon_set.scheduling,
+        snapshot.options.toleration_comparison_operators,
+    ))
 }
 
 /// What else a sketch depends on.
-#[derive(Debug, PartialEq)]
-struct View {
-    name: String,
-    uid: String,
-    deleting: bool,
-    selector: Option<Selector>,
-    current_hash: String,
-    generation: Option<i64>,
-    min_ready_seconds: i32,
+fn view(snapshot: &Snapshot, resolution: &Resolution<'_>) -> Digest {
+    let ds = &snapshot.daemon_set;
+    digest((
+        (&ds.name, &ds.uid, ds.deleting, &ds.selector),
+        &resolution.current_hash,
+        manifest::template_generation(ds),
+        ds.min_ready_seconds,
+    ))
 }
 
-impl View {
-    fn of(snapshot: &Snapshot, resolution: &Resolution<'_>) -> Self {
-        let ds = &snapshot.daemon_set;
-        Self {
-            name: ds.name.clone(),
-            uid: ds.uid.clone(),
-            deleting: ds.deleting,
-            selector: ds.selector.clone(),
-            current_hash: resolution.current_hash.clone(),
-            generation: manifest::template_generation(ds),
-            min_ready_seconds: ds.min_ready_seconds,
-        }
+/// A digest that only what is equal has: what values write into a hasher tells them apart, and nobody finds two texts of one
+/// SHA-256.
+fn digest(value: impl Hash) -> Digest {
+    let mut written = Written(Sha256::new());
+    value.hash(&mut written);
+    written.0.finalize().into()
+}
+
+/// Takes in what is written into a hasher.
+struct Written(Sha256);
+
+impl Hasher for Written {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Nobody asks: 64 bits are not enough to trust.
+    fn finish(&self) -> u64 {
+        0
     }
 }
 
@@ -133,15 +146,12 @@ impl Memory {
 
     /// Forgets what does not hold for this workload as it is now.
     fn prepare(&mut self, snapshot: &Snapshot, resolution: &Resolution<'_>, detail: Detail) {
-        let constraints = Constraints {
-            scheduling: snapshot.daemon_set.scheduling.clone(),
-            comparison_operators: snapshot.options.toleration_comparison_operators,
-        };
+        let constraints = constraints(snapshot);
         self.buckets.resize_with(snapshot.buckets.len(), Known::default);
-        let same_fits = self.constraints.as_ref() == Some(&constraints);
+        let same_fits = self.constraints == Some(constraints);
         // Relabels and what is noted beyond need are of one plan.
         let repeatable = resolution.relabelled.is_empty() && detail == Detail::Notable;
-        let view = repeatable.then(|| View::of(snapshot, resolution));
+        let view = repeatable.then(|| view(snapshot, resolution));
         let same_view = view.is_some() && self.view == view;
         for known in &mut self.buckets {
             if !same_fits {

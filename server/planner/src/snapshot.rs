@@ -195,7 +195,7 @@ pub struct DaemonSet {
 }
 
 /// A label selector. All requirements are ANDed.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Selector {
     /// matchLabels; `None` when the field is absent, which the literal test of Q-17 tells from an empty map.
     pub match_labels: Option<Vec<(String, String)>>,
@@ -204,7 +204,7 @@ pub struct Selector {
 }
 
 /// One entry of matchExpressions, known to be valid.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SelectorRequirement {
     /// The label.
     pub key: String,
@@ -213,7 +213,7 @@ pub struct SelectorRequirement {
 }
 
 /// How a selector requirement compares a label.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum SelectorOperator {
     /// The label's value is one of these.
     In(Vec<String>),
@@ -226,7 +226,7 @@ pub enum SelectorOperator {
 }
 
 /// The parts of a pod template that decide where pods go.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Scheduling {
     /// spec.nodeName; empty when absent.
     pub node_name: String,
@@ -242,7 +242,7 @@ pub struct Scheduling {
 }
 
 /// One term of a required node affinity, as served: invalid expressions are kept, they decide too (D-16).
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct NodeSelectorTerm {
     /// Against node labels.
     pub match_expressions: Vec<NodeSelectorRequirement>,
@@ -251,7 +251,7 @@ pub struct NodeSelectorTerm {
 }
 
 /// One expression of a term, as served.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct NodeSelectorRequirement {
     /// The label or field.
     pub key: String,
@@ -262,7 +262,7 @@ pub struct NodeSelectorRequirement {
 }
 
 /// A toleration, as served. Absent strings are empty.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Toleration {
     /// Empty: every key.
     pub key: String,
