@@ -18,6 +18,7 @@ use crate::service::{Answer, BuildRequest, PlanService, ServiceError};
 
 mod ask;
 mod discovery;
+mod fault;
 mod health;
 mod rendezvous;
 mod replica;
@@ -25,8 +26,9 @@ mod replicas;
 pub mod target;
 mod tries;
 
-use ask::{Asking, Builder, note_failure, timed};
+use ask::{Asking, Builder, timed};
 use discovery::{Discovery, Lookup};
+use fault::{Opinions, note_failure};
 use replica::Replica;
 use replicas::Replicas;
 use target::{Address, Target, TargetError};
@@ -175,9 +177,10 @@ impl PlanClient {
         self.replicas.order(uid, until).await
     }
 
-    /// Why nobody was asked.
-    fn nobody(&self) -> String {
-        self.health().err().unwrap_or_default()
+    /// Nobody answered, or nobody was asked.
+    fn unreachable(&self, opinions: Opinions<'_>) -> ServiceError {
+        let nobody = || self.health().err().unwrap_or_default();
+        ServiceError::Unreachable(opinions.reason().unwrap_or_else(nobody))
     }
 }
 
@@ -185,37 +188,36 @@ impl PlanService for PlanClient {
     async fn plan(&self, uid: &str, build: &mut BuildRequest<'_>) -> Result<Answer, ServiceError> {
         let builder = Builder::new(build);
         let asking = Asking {
+            uid,
             replicas: &self.replicas,
             metrics: &self.metrics,
             builder: &builder,
         };
-        let mut tries = Tries::new(&self.config);
-        let mut last = None;
+        let (mut tries, mut opinions) = (Tries::new(&self.config), Opinions::new(&self.replicas));
         loop {
             let order = self.order(uid, &tries).await;
             let Some(turn) = tries.turn(&order) else { break };
             let taken = Box::pin(asking.take_turn(&turn, self.config.hedge_after)).await;
-            let failed = match taken.result {
-                Ok(answer) => {
-                    if !self.replicas.is_home(uid, taken.by) {
-                        self.metrics.planned_elsewhere();
-                    }
-                    return Ok(answer);
+            for (replica, failed) in taken.failed {
+                opinions.failed(replica, failed);
+            }
+            if let Some((answer, by)) = taken.answer {
+                opinions.answered(by);
+                if !self.replicas.is_home(uid, by) {
+                    self.metrics.planned_elsewhere();
                 }
-                Err(failed) if !failed.is_transient => return Err(ServiceError::Refused(failed.reason)),
-                Err(failed) => failed,
-            };
-            tracing::debug!("{}", failed.reason);
-            last = Some(failed.reason);
+                return Ok(answer);
+            }
+            opinions.so_far(order.len())?;
             if let Some(spare) = turn.spare.as_ref().filter(|_| taken.hedged) {
                 tries.also(spare);
             }
-            let Some(pause) = tries.pause(&order, failed.retry_after) else {
+            let Some(pause) = tries.pause(&order, opinions.retry_after()) else {
                 break;
             };
             tokio::time::sleep(pause).await;
         }
-        Err(ServiceError::Unreachable(last.unwrap_or_else(|| self.nobody())))
+        Err(self.unreachable(opinions))
     }
 
     async fn report(&self, report: v1::ReportRequest) -> Result<v1::ReportResponse, ServiceError> {
@@ -226,9 +228,8 @@ impl PlanService for PlanClient {
             min_attempts: 1,
             ..self.config.clone()
         };
-        let mut tries = Tries::new(&config);
+        let (mut tries, mut opinions) = (Tries::new(&config), Opinions::new(&self.replicas));
         let order = self.order(&uid, &tries).await;
-        let mut last = None;
         while let Some(turn) = tries.turn(&order) {
             let (replica, until) = (&*turn.replica, turn.until);
             let call = ClientCall::new("report", SERVICE_NAME, "Report", replica.url());
@@ -240,19 +241,18 @@ impl PlanService for PlanClient {
                 Ok(response) => {
                     self.metrics.call(Method::Report, Fate::Answered);
                     self.replicas.answered(replica);
+                    opinions.answered(&turn.replica);
                     return Ok(response);
                 }
                 Err(status) => {
-                    let failed =
-                        note_failure(&self.replicas, &self.metrics, replica, Method::Report, &status);
-                    if !failed.is_transient {
-                        return Err(ServiceError::Refused(failed.reason));
-                    }
-                    last = Some(failed.reason);
+                    let of = (&self.replicas, &self.metrics);
+                    let failed = note_failure(of, &uid, replica, Method::Report, &status);
+                    opinions.failed(&turn.replica, failed);
+                    opinions.so_far(order.len())?;
                 }
             }
         }
-        Err(ServiceError::Unreachable(last.unwrap_or_else(|| self.nobody())))
+        Err(self.unreachable(opinions))
     }
 }
 

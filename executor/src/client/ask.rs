@@ -1,6 +1,6 @@
 //! A plan from one replica, or from the quicker of two.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nodewise_proto::v1;
@@ -9,24 +9,17 @@ use nodewise_telemetry::grpc::ClientCall;
 use prost::Message as _;
 use tokio::time::Instant;
 use tonic::{Code, Request, Status};
-use tonic_types::StatusExt as _;
 
+use super::bounded;
+use super::fault::{Failed, Fault, note_failure};
 use super::replica::Replica;
 use super::replicas::Replicas;
 use super::tries::Turn;
-use super::{bounded, failure};
 use crate::metrics::{Evicted, Fate, Hedge, Method, Metrics};
 use crate::service::{Answer, BuildRequest, Digest};
 
-/// Why a replica did not do as it was asked.
-#[derive(Debug)]
-pub(super) struct Failed {
-    pub(super) reason: String,
-    /// Whether the same request may succeed later, or elsewhere.
-    pub(super) is_transient: bool,
-    /// When it asked to come back.
-    pub(super) retry_after: Option<Duration>,
-}
+/// How often a replica may lack buckets of one request before it is sent all of them.
+const CORRECTIONS: usize = 3;
 
 /// Builds requests for several replicas, and numbers them.
 pub(super) struct Builder<'a, 'b>(Mutex<(usize, &'a mut BuildRequest<'b>)>);
@@ -36,15 +29,15 @@ impl<'a, 'b> Builder<'a, 'b> {
         Self(Mutex::new((0, build)))
     }
 
-    /// A request for this replica, and which one it is.
-    fn build(&self, replica: &Replica) -> (usize, v1::PlanRequest) {
+    /// A request for this replica, with everything inline or only what it is not believed to have, and which one it is.
+    fn build(&self, replica: &Replica, everything: bool) -> (usize, v1::PlanRequest) {
         let mut builder = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let number = builder.0;
         builder.0 += 1;
         let span = tracing::debug_span!("snapshot");
         (
             number,
-            span.in_scope(|| builder.1(&|digest| replica.knows(digest))),
+            span.in_scope(|| builder.1(&|digest| !everything && replica.knows(digest))),
         )
     }
 }
@@ -52,62 +45,88 @@ impl<'a, 'b> Builder<'a, 'b> {
 /// What asking needs.
 #[derive(Clone, Copy)]
 pub(super) struct Asking<'a, 'b, 'c> {
+    /// Of the workload.
+    pub(super) uid: &'a str,
     pub(super) replicas: &'a Replicas,
     pub(super) metrics: &'a Metrics,
     pub(super) builder: &'a Builder<'b, 'c>,
 }
 
 /// What became of a turn.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Taken<'t> {
-    pub(super) result: Result<Answer, Failed>,
-    /// Who said so.
-    pub(super) by: &'t Replica,
+    /// The plan, and whose it is.
+    pub(super) answer: Option<(Answer, &'t Arc<Replica>)>,
+    /// Who failed.
+    pub(super) failed: Vec<(&'t Arc<Replica>, Failed)>,
     /// Whether the spare replica was asked, too.
     pub(super) hedged: bool,
+}
+
+impl<'t> Taken<'t> {
+    fn said(mut self, by: &'t Arc<Replica>, result: Result<Answer, Failed>) -> Self {
+        match result {
+            Ok(answer) => self.answer = Some((answer, by)),
+            Err(failed) => self.failed.push((by, failed)),
+        }
+        self
+    }
 }
 
 impl Asking<'_, '_, '_> {
     /// Asks the replica whose turn it is. When `hedge_after` has passed without an answer, a spare one is asked as well; the
     /// first plan is taken, and the other call is cancelled. A plan changes nothing, so that it may be asked for twice.
     pub(super) async fn take_turn(self, turn: &Turn, hedge_after: Option<Duration>) -> Taken<'_> {
-        let (by, until) = (&*turn.replica, turn.until);
-        let mut first = std::pin::pin!(self.ask(by, until));
-        let (Some(after), Some(spare)) = (hedge_after, turn.spare.as_deref()) else {
-            let (result, hedged) = (first.await, false);
-            return Taken { result, by, hedged };
+        let (asked, until) = (&turn.replica, turn.until);
+        let taken = Taken::default();
+        let mut first = std::pin::pin!(self.ask(asked, until));
+        let (Some(after), Some(spare)) = (hedge_after, &turn.spare) else {
+            return taken.said(asked, first.await);
         };
         if let Ok(result) = tokio::time::timeout(after, &mut first).await {
-            let hedged = false;
-            return Taken { result, by, hedged };
+            return taken.said(asked, result);
         }
-        tracing::debug!(slow = %by.address(), also = %spare.address(), "no answer yet; asking another replica, too");
+        tracing::debug!(slow = %asked.address(), also = %spare.address(), "no answer yet; asking another replica, too");
         let mut second = std::pin::pin!(self.ask(spare, until));
         let (quicker, by, slower, its) = tokio::select! {
-            result = &mut first => (result, by, second, spare),
-            result = &mut second => (result, spare, first, by),
+            result = &mut first => (result, asked, second, spare),
+            result = &mut second => (result, spare, first, asked),
         };
-        let (result, by) = match quicker {
-            Err(failed) if failed.is_transient => (slower.await, its),
-            decided => {
-                self.metrics.call(Method::Plan, Fate::Cancelled);
-                (decided, by)
+        let asks_on = quicker
+            .as_ref()
+            .is_err_and(|failed| failed.fault != Fault::Request);
+        let mut taken = taken.said(by, quicker);
+        taken.hedged = true;
+        if asks_on {
+            taken = taken.said(its, slower.await);
+        } else {
+            self.metrics.call(Method::Plan, Fate::Cancelled);
+            if taken.answer.is_some() && Arc::ptr_eq(its, asked) {
+                self.overtaken(asked);
             }
-        };
-        self.metrics.hedged(match &result {
-            Err(_) => Hedge::Failed,
-            Ok(_) if std::ptr::eq(by, spare) => Hedge::Won,
-            Ok(_) => Hedge::Lost,
+        }
+        self.metrics.hedged(match &taken.answer {
+            None => Hedge::Failed,
+            Some((_, by)) if Arc::ptr_eq(by, spare) => Hedge::Won,
+            Some(_) => Hedge::Lost,
         });
-        let hedged = true;
-        Taken { result, by, hedged }
+        taken
+    }
+
+    /// Another replica that was asked later has answered first. That is no failure; but one that hangs is never told from one
+    /// that is slow when nobody waits for it.
+    fn overtaken(self, replica: &Replica) {
+        if replica.is_overtaken_again() {
+            let reason = format!("{}: others answered first, time after time", replica.url());
+            self.replicas.failed(replica, &reason, Evicted::TimedOut);
+        }
     }
 
     /// Asks one replica; again when it turns out to lack buckets.
     async fn ask(self, replica: &Replica, until: Instant) -> Result<Answer, Failed> {
         let mut corrections = 0;
         loop {
-            let (number, request) = self.builder.build(replica);
+            let (number, request) = self.builder.build(replica, corrections == CORRECTIONS);
             let (size, digests) = (request.encoded_len(), digests(&request));
             let started = Instant::now();
             let status = match call(replica, request, size, until).await {
@@ -124,59 +143,21 @@ impl Asking<'_, '_, '_> {
                 Err(status) => status,
             };
             self.metrics.plan_failed(started.elapsed(), status.code());
-            // It may lose more while we send: twice is fair, more is a replica whose cache is too small, which then gets
-            // everything.
-            if status.code() != Code::FailedPrecondition || corrections == 3 {
-                return Err(note_failure(
-                    self.replicas,
-                    self.metrics,
-                    replica,
-                    Method::Plan,
-                    &status,
-                ));
+            // It may lose more while we send, and what it lacks may be believed to be there again by the answer to another
+            // workload: in the end it gets everything, whatever is believed.
+            if status.code() != Code::FailedPrecondition || corrections == CORRECTIONS {
+                let of = (self.replicas, self.metrics);
+                return Err(note_failure(of, self.uid, replica, Method::Plan, &status));
             }
             self.metrics.call(Method::Plan, Fate::LacksBuckets);
-            corrections += 1;
-            match missing(&status).filter(|_| corrections < 3) {
-                Some(missing) => replica.forget(&missing, &digests),
-                None => replica.forget_all(),
+            match missing(&status) {
+                Some(missing) => {
+                    replica.forget(&missing, &digests);
+                    corrections += 1;
+                }
+                None => corrections = CORRECTIONS,
             }
         }
-    }
-}
-
-/// Counts a failed call and draws the consequences for the replica.
-pub(super) fn note_failure(
-    replicas: &Replicas,
-    metrics: &Metrics,
-    replica: &Replica,
-    method: Method,
-    status: &Status,
-) -> Failed {
-    let reason = failure(replica, status);
-    let retry_after = status.get_details_retry_info().and_then(|info| info.retry_delay);
-    let (fate, is_transient) = match status.code() {
-        Code::InvalidArgument | Code::OutOfRange | Code::Unimplemented | Code::PermissionDenied => {
-            (Fate::Refused, false)
-        }
-        // Saturated; without a delay the request itself is too large.
-        Code::ResourceExhausted if retry_after.is_some() => (Fate::Saturated, true),
-        Code::ResourceExhausted => (Fate::Refused, false),
-        Code::DeadlineExceeded => (Fate::TimedOut, true),
-        _ => (Fate::Failed, true),
-    };
-    metrics.call(method, fate);
-    match fate {
-        // An answer all the same: it is there. One that has too much to do has not failed, and would not have less to do if
-        // all of its workloads went elsewhere with cold caches.
-        Fate::Refused | Fate::Saturated => replicas.answered(replica),
-        Fate::TimedOut => replicas.failed(replica, &reason, Evicted::TimedOut),
-        _ => replicas.failed(replica, &reason, Evicted::Failed),
-    }
-    Failed {
-        reason,
-        is_transient,
-        retry_after,
     }
 }
 

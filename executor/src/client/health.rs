@@ -10,7 +10,7 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use nodewise_proto::v1::reconcile_service_server::SERVICE_NAME;
 use tokio::time::{Instant, sleep, timeout};
-use tonic::{Code, Status, Streaming};
+use tonic::Streaming;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
@@ -67,11 +67,8 @@ async fn look_after_one(replicas: &Replicas, replica: Arc<Replica>) {
     replica.gone().run_until_cancelled(care).await;
 }
 
-/// The health of a replica from now on; `None` where it does not tell.
-type Watch = Option<Streaming<HealthCheckResponse>>;
-
 /// Asks a replica whether it serves.
-async fn probe(replica: &Replica) -> Result<(bool, Watch), String> {
+async fn probe(replica: &Replica) -> Result<(bool, Streaming<HealthCheckResponse>), String> {
     let ask = async {
         let mut client = HealthClient::new(replica.channel());
         let request = HealthCheckRequest {
@@ -82,20 +79,17 @@ async fn probe(replica: &Replica) -> Result<(bool, Watch), String> {
         Ok((first, watch))
     };
     match timeout(CONNECT_TIMEOUT, ask).await {
-        Ok(Ok((Some(first), watch))) => Ok((serves(first), Some(watch))),
+        Ok(Ok((Some(first), watch))) => Ok((serves(first), watch)),
         Ok(Ok((None, _))) => Err(no_more(replica)),
-        // There is somebody, and the health service is optional.
-        Ok(Err(status)) if Status::code(&status) == Code::Unimplemented => Ok((true, None)),
+        // UNIMPLEMENTED is no exception, though gRPC's own clients take it for a server that tells nothing of its health: a
+        // replica tells, so this is none.
         Ok(Err(status)) => Err(failure(replica, &status)),
         Err(_) => Err(format!("{}: no answer within {CONNECT_TIMEOUT:?}", replica.url())),
     }
 }
 
 /// Follows a replica's health until a call fails or the watch ends.
-async fn follow(replicas: &Replicas, replica: &Replica, watch: Watch) {
-    let Some(mut watch) = watch else {
-        return replica.call_failed().await;
-    };
+async fn follow(replicas: &Replicas, replica: &Replica, mut watch: Streaming<HealthCheckResponse>) {
     loop {
         let told = tokio::select! {
             () = replica.call_failed() => return,

@@ -19,8 +19,12 @@ use crate::service::Digest;
 const EVICTION: Duration = Duration::from_millis(500);
 /// The longest of these.
 const MAX_EVICTION: Duration = Duration::from_secs(30);
-/// Digests remembered per replica (32 bytes each). When there are more, all are forgotten: that costs one larger request.
-const MAX_KNOWN: usize = 1 << 16;
+/// Digests of a generation, of which there are two: so many that were used last are remembered for certain. Each generation
+/// ends with the request that makes it larger, so there may be at most twice as many and those of two requests: of 32 bytes
+/// each, with the room in the tables, about 9 MiB for a replica.
+const GENERATION: usize = 1 << 16;
+/// How often in a row a replica may be overtaken by another that was asked later.
+const MOST_OVERTAKEN: u32 = 3;
 
 /// A replica.
 #[derive(Debug)]
@@ -36,10 +40,40 @@ pub(super) struct Replica {
 
 #[derive(Debug, Default)]
 struct State {
-    known: HashSet<Digest>,
+    known: Known,
     standing: Standing,
     /// How often it was evicted for a failed call since it last answered one.
     evictions: u32,
+    /// How often another was quicker since it last answered a call or was evicted for that.
+    overtaken: u32,
+    /// The uid of the workload whose call has failed, if none was answered since. It may be the workload.
+    failing: Option<String>,
+}
+
+/// The buckets that a replica is believed to have: those used last.
+#[derive(Debug, Default)]
+struct Known {
+    recent: HashSet<Digest>,
+    /// Dropped when there are enough recent ones.
+    older: HashSet<Digest>,
+}
+
+impl Known {
+    fn contains(&self, digest: &Digest) -> bool {
+        self.recent.contains(digest) || self.older.contains(digest)
+    }
+
+    fn used(&mut self, digests: impl IntoIterator<Item = Digest>) {
+        self.recent.extend(digests);
+        if self.recent.len() > GENERATION {
+            self.older = std::mem::take(&mut self.recent);
+        }
+    }
+
+    fn forget(&mut self, digest: &Digest) {
+        self.recent.remove(digest);
+        self.older.remove(digest);
+    }
 }
 
 impl State {
@@ -131,7 +165,7 @@ impl Replica {
     /// It answered a call. One that drains finishes what it has.
     pub(super) fn answered(&self) {
         let mut state = self.state();
-        state.evictions = 0;
+        (state.evictions, state.overtaken, state.failing) = (0, 0, None);
         if state.standing != Standing::Draining {
             state.standing = Standing::Ready;
         }
@@ -149,6 +183,23 @@ impl Replica {
             self.call_failed.notify_one();
         }
         evicts
+    }
+
+    /// A call for this workload failed. Whether one for another did before, and none was answered in between.
+    pub(super) fn fails_another(&self, uid: &str) -> bool {
+        let before = self.state().failing.replace(uid.to_owned());
+        before.is_some_and(|before| before != uid)
+    }
+
+    /// Another replica, asked later, was quicker. Whether it is so often enough to call it a failure.
+    pub(super) fn is_overtaken_again(&self) -> bool {
+        let mut state = self.state();
+        state.overtaken += 1;
+        let enough = state.overtaken == MOST_OVERTAKEN;
+        if enough {
+            state.overtaken = 0;
+        }
+        enough
     }
 
     /// A probe was answered.
@@ -191,12 +242,9 @@ impl Replica {
         self.state().known.contains(digest)
     }
 
+    /// It was sent these, or has shown that it has them.
     pub(super) fn learn(&self, digests: impl IntoIterator<Item = Digest>) {
-        let mut state = self.state();
-        state.known.extend(digests);
-        if state.known.len() > MAX_KNOWN {
-            state.known.clear();
-        }
+        self.state().known.used(digests);
     }
 
     /// The replica lacks these of the node and pod buckets that it was sent.
@@ -212,12 +260,8 @@ impl Replica {
             .into_iter()
             .chain(at(pods, &missing.pod_bucket_indices))
         {
-            state.known.remove(&digest);
+            state.known.forget(&digest);
         }
-    }
-
-    pub(super) fn forget_all(&self) {
-        self.state().known.clear();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -252,6 +296,34 @@ mod tests {
         assert_eq!(rests, [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]);
         replica.answered();
         assert_eq!(replica.rest(), Duration::ZERO);
+    }
+
+    #[tokio::test]
+    async fn buckets_that_are_in_use_are_not_forgotten_however_many_there_were() {
+        let digest = |number: usize| {
+            let mut digest = Digest::default();
+            digest[..8].copy_from_slice(&number.to_le_bytes());
+            digest
+        };
+        let replica = replica();
+        let in_use = || (0..1_000).map(digest);
+        let mut next = 1_000;
+        for _ in 0..40 {
+            replica.learn(in_use());
+            replica.learn((next..next + 10_000).map(digest));
+            next += 10_000;
+            assert!(in_use().all(|digest| replica.knows(&digest)), "after {next}");
+        }
+        let known = (0..next).filter(|number| replica.knows(&digest(*number))).count();
+        assert!(
+            (GENERATION..3 * GENERATION).contains(&known),
+            "{known} are remembered"
+        );
+        assert!(
+            replica.knows(&digest(next - GENERATION / 2)),
+            "those used last are among them"
+        );
+        assert!(!replica.knows(&digest(next - 3 * GENERATION)));
     }
 
     #[tokio::test]

@@ -19,6 +19,7 @@ use super::replica::Standing;
 use super::*;
 use crate::service::Digest;
 
+mod blame;
 mod finding;
 mod hedging;
 mod standing;
@@ -36,6 +37,8 @@ struct Script {
     slow: Duration,
     /// Calls that nobody waited for any more.
     abandoned: usize,
+    /// Fail every report.
+    fail_reports: bool,
     requests: Vec<v1::PlanRequest>,
     timeouts: Vec<String>,
     reports: usize,
@@ -122,6 +125,9 @@ impl ReconcileService for Server {
     async fn report(&self, _: Request<v1::ReportRequest>) -> Result<Response<v1::ReportResponse>, Status> {
         self.script().reports += 1;
         self.take_time().await;
+        if self.script().fail_reports {
+            return Err(Status::internal("a defect"));
+        }
         Ok(Response::new(v1::ReportResponse::default()))
     }
 
@@ -233,20 +239,26 @@ fn tended(client: &Arc<PlanClient>) -> AbortOnDropHandle<()> {
     AbortOnDropHandle::new(tokio::spawn(async move { client.tend().await }))
 }
 
-/// A workload that belongs to this replica.
-fn workload_of(client: &PlanClient, replica: &Serving) -> String {
+fn member(client: &PlanClient, replica: &Serving) -> Arc<Replica> {
     let members = client.replicas.members();
     let is = |member: &&Arc<Replica>| *member.address() == replica.address();
-    let home = members.iter().find(is).expect("a replica");
-    let mut uids = (0..).map(|index| format!("uid-{index}"));
-    uids.find(|uid| client.replicas.is_home(uid, home))
-        .expect("endless")
+    Arc::clone(members.iter().find(is).expect("a replica"))
+}
+
+/// The workloads that belong to this replica.
+fn workloads_of(client: &PlanClient, replica: &Serving) -> impl Iterator<Item = String> {
+    let home = member(client, replica);
+    let uids = (0..).map(|index| format!("uid-{index}"));
+    uids.filter(move |uid| client.replicas.is_home(uid, &home))
+}
+
+/// A workload that belongs to this replica.
+fn workload_of(client: &PlanClient, replica: &Serving) -> String {
+    workloads_of(client, replica).next().expect("endless")
 }
 
 fn standing_of(client: &PlanClient, replica: &Serving) -> Standing {
-    let members = client.replicas.members();
-    let is = |member: &&Arc<Replica>| *member.address() == replica.address();
-    members.iter().find(is).expect("a replica").standing()
+    member(client, replica).standing()
 }
 
 /// Waits for what must happen soon.
@@ -346,6 +358,46 @@ async fn a_replica_that_forgets_all_the_time_gets_everything_inline() {
     assert_eq!(server.inline(4), [vec![true, true], vec![true, true]]);
 }
 
+// Whenever a request is built, the answer to another workload has just told that the replica has all buckets: it is believed,
+// and not true.
+#[tokio::test]
+async fn one_that_lacks_buckets_gets_everything_in_the_end_whatever_others_learn() {
+    let server = serve().await;
+    let client = client_of(&[&server], quick());
+    let replica = member(&client, &server);
+    for _ in 0..3 {
+        server.then(|| Err(lacking(&[0, 1], &[0, 1])));
+    }
+    let mut build = |known: &dyn Fn(&Digest) -> bool| {
+        replica.learn(["n0", "n1", "p0", "p1"].map(|content| Sha256::digest(content).into()));
+        request(known)
+    };
+    client.plan("uid", &mut build).await.expect("a plan");
+    assert_eq!(server.asked(), 4);
+    assert_eq!(server.inline(2), [vec![false, false], vec![false, false]]);
+    assert_eq!(server.inline(3), [vec![true, true], vec![true, true]]);
+}
+
+// It is there, and says so: a cache that is too small is no reason to move every workload to other cold caches.
+#[tokio::test]
+async fn one_that_lacks_buckets_whatever_it_is_sent_is_passed_over_and_stays() {
+    let (server, other) = (serve().await, serve().await);
+    let client = client_of(&[&server, &other], quick());
+    let uid = workload_of(&client, &server);
+    for _ in 0..4 {
+        server.then(|| Err(lacking(&[0], &[])));
+    }
+    plan_for(&client, &uid).await.expect("a plan");
+    assert_eq!((server.asked(), other.asked()), (4, 1));
+    assert_eq!(standing_of(&client, &server), Standing::Ready);
+    assert!(
+        !client
+            .metrics
+            .encode()
+            .contains("nodewise_replica_evictions_total{")
+    );
+}
+
 #[tokio::test]
 async fn only_what_may_pass_is_tried_again() {
     let retry = |delay| {
@@ -420,6 +472,8 @@ async fn calls_are_bounded() {
         !timeouts.is_empty() && told(&timeouts[0]) <= 300_000,
         "{timeouts:?}"
     );
+    // That could be the workload's fault, until another one fares no better.
+    plan_for(&client, "another").await.expect_err("it hangs");
     let reason = client.health().expect_err("nobody answers");
     assert!(reason.contains("no answer within"), "{reason}");
 }

@@ -33,6 +33,50 @@ async fn a_slow_replica_is_overtaken_and_its_call_cancelled() {
     );
 }
 
+// Else one that hangs would cost each of its workloads that time at each plan, for ever.
+#[tokio::test]
+async fn who_is_overtaken_time_after_time_is_asked_no_more() {
+    let (hung, other) = (serve().await, serve().await);
+    let client = client_of(&[&hung, &other], hedging(50));
+    let uid = workload_of(&client, &hung);
+    for (hangs, asked) in [
+        (true, 1),
+        (true, 2),
+        // It answers: what was before does not count.
+        (false, 3),
+        (true, 4),
+        (true, 5),
+    ] {
+        hung.script().hang = hangs;
+        plan_for(&client, &uid).await.expect("a plan");
+        assert_eq!(hung.asked(), asked);
+        assert!(!matches!(standing_of(&client, &hung), Standing::Evicted(_)));
+    }
+    plan_for(&client, &uid).await.expect("a plan");
+    assert!(matches!(standing_of(&client, &hung), Standing::Evicted(_)));
+    assert_eq!(
+        count(&client, "nodewise_replica_evictions_total{cause=\"timed_out\"}"),
+        1
+    );
+    plan_for(&client, &uid).await.expect("a plan");
+    assert_eq!(hung.asked(), 6, "the other is asked first");
+}
+
+// Of two that are asked the one that fails is to blame when the other answers.
+#[tokio::test]
+async fn who_fails_beside_one_that_answers_is_to_blame() {
+    let (failing, other) = (serve().await, serve().await);
+    failing.script().slow = Duration::from_millis(100);
+    failing.then(|| Err(Status::internal("a defect")));
+    other.script().slow = Duration::from_millis(300);
+    let client = client_of(&[&failing, &other], hedging(20));
+    let uid = workload_of(&client, &failing);
+    plan_for(&client, &uid).await.expect("a plan");
+    assert_eq!((failing.asked(), other.asked()), (1, 1));
+    assert!(matches!(standing_of(&client, &failing), Standing::Evicted(_)));
+    assert_eq!(standing_of(&client, &other), Standing::Ready);
+}
+
 #[tokio::test]
 async fn the_first_one_may_still_be_quicker() {
     let (first, other) = (serve().await, serve().await);

@@ -1,0 +1,142 @@
+//! Whose fault a failure is: a replica's, or a request's.
+
+use super::*;
+
+fn evictions(client: &PlanClient) -> u64 {
+    ["failed", "timed_out", "health", "draining"]
+        .iter()
+        .map(|cause| {
+            count(
+                client,
+                &format!("nodewise_replica_evictions_total{{cause=\"{cause}\"}}"),
+            )
+        })
+        .sum()
+}
+
+// At the address of a replica that is gone another server may listen, or a proxy that knows of none.
+#[tokio::test]
+async fn who_is_no_replica_passes_no_judgement() {
+    for code in [Code::Unimplemented, Code::PermissionDenied, Code::Unauthenticated] {
+        let (foreign, other) = (serve().await, serve().await);
+        foreign.then(move || Err(Status::new(code, "grpc-status header missing")));
+        let client = client_of(&[&foreign, &other], quick());
+        let uid = workload_of(&client, &foreign);
+        plan_for(&client, &uid).await.expect("a plan");
+        assert_eq!((foreign.asked(), other.asked()), (1, 1), "{code:?}");
+        assert!(
+            matches!(standing_of(&client, &foreign), Standing::Evicted(_)),
+            "{code:?}"
+        );
+    }
+}
+
+// A replica may be set up to take less than the others.
+#[tokio::test]
+async fn two_have_to_find_a_request_too_large() {
+    let too_large = [
+        Status::resource_exhausted("too large"),
+        Status::out_of_range("too large"),
+    ];
+    for status in too_large {
+        let replicas = [serve().await, serve().await, serve().await];
+        let client = client_of(&replicas.each_ref(), quick());
+        let uid = workload_of(&client, &replicas[0]);
+        let refuse = |replica: &Serving| {
+            let status = status.clone();
+            replica.then(move || Err(status.clone()));
+        };
+        refuse(&replicas[0]);
+        plan_for(&client, &uid).await.expect("the plan of another");
+        replicas.iter().for_each(refuse);
+        let error = plan_for(&client, &uid).await.expect_err("all refuse it");
+        assert!(matches!(error, ServiceError::Refused(_)), "{error}");
+        assert_eq!(replicas.iter().map(|replica| replica.asked()).sum::<usize>(), 4);
+        assert_eq!(evictions(&client), 0);
+    }
+}
+
+// What fails everywhere is asked for twice, and takes no replica from the others.
+#[tokio::test]
+async fn a_request_that_fails_everywhere_evicts_nobody() {
+    for code in [Code::Internal, Code::Unknown, Code::DeadlineExceeded] {
+        let replicas = [serve().await, serve().await, serve().await];
+        let client = client_of(&replicas.each_ref(), quick());
+        for attempt in 1..=3 {
+            for replica in &replicas {
+                replica.script().answers.clear();
+                replica.then(move || Err(Status::new(code, "a defect")));
+            }
+            let error = plan_for(&client, "poison")
+                .await
+                .expect_err("it fails everywhere");
+            assert!(matches!(error, ServiceError::Unreachable(_)), "{error}");
+            let asked: usize = replicas.iter().map(|replica| replica.asked()).sum();
+            assert_eq!(asked, 2 * attempt, "{code:?}");
+        }
+        assert_eq!(evictions(&client), 0, "{code:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_another_can_answer_is_the_fault_of_who_could_not() {
+    let (failing, other) = (serve().await, serve().await);
+    let client = client_of(&[&failing, &other], quick());
+    let uid = workload_of(&client, &failing);
+    failing.then(|| Err(Status::internal("a defect")));
+    plan_for(&client, &uid).await.expect("a plan");
+    assert!(matches!(standing_of(&client, &failing), Standing::Evicted(_)));
+    assert_eq!(evictions(&client), 1);
+}
+
+#[tokio::test]
+async fn who_answers_in_the_end_was_not_at_fault() {
+    let server = serve().await;
+    let client = client_of(&[&server], quick());
+    for uid in ["one", "two"] {
+        server.then(|| Err(Status::internal("once")));
+        plan_for(&client, uid)
+            .await
+            .expect("a plan, at the second attempt");
+    }
+    assert_eq!(evictions(&client), 0);
+    assert_eq!(client.health(), Ok(()));
+}
+
+#[tokio::test]
+async fn two_workloads_that_fail_in_a_row_evict() {
+    let server = serve().await;
+    let client = client_of(&[&server], quick());
+    for uid in ["one", "one", "two"] {
+        assert_eq!(evictions(&client), 0);
+        for _ in 0..3 {
+            server.then(|| Err(Status::internal("a defect")));
+        }
+        plan_for(&client, uid).await.expect_err("it fails");
+    }
+    assert_eq!(evictions(&client), 1);
+    let reason = client.health().expect_err("it fails");
+    assert!(reason.contains("a defect"), "{reason}");
+}
+
+#[tokio::test]
+async fn reports_blame_alike() {
+    let replicas = [serve().await, serve().await, serve().await];
+    let client = client_of(&replicas.each_ref(), quick());
+    for replica in &replicas {
+        replica.script().fail_reports = true;
+    }
+    let error = client
+        .report(v1::ReportRequest::default())
+        .await
+        .expect_err("a defect");
+    assert!(matches!(error, ServiceError::Unreachable(_)), "{error}");
+    assert_eq!(
+        replicas
+            .iter()
+            .map(|replica| replica.script().reports)
+            .sum::<usize>(),
+        2
+    );
+    assert_eq!(evictions(&client), 0);
+}
