@@ -41,7 +41,7 @@ impl Default for Config {
         Self {
             limits: Limits::default(),
             max_message_size: ByteSize::mib(64),
-            bucket_cache_size: ByteSize::mib(256),
+            bucket_cache_size: ByteSize::mib(1024),
             max_concurrent_plans: 2 * parallelism,
             max_queued_plans: 8 * parallelism,
             max_plans_per_stream: NonZeroUsize::new(16).expect("16 is not 0"),
