@@ -231,6 +231,14 @@ impl Cache {
         memory.unwrap_or_default()
     }
 
+    /// Removes buckets of pods in whose place the same workload now has others. Nobody else has pods like them, so that hardly
+    /// anybody asks for them again; and who does sends them. Without this a cache of any size would be full of them in time.
+    pub(crate) fn let_go(&self, pods: &[Digest]) {
+        for digest in pods {
+            self.entries.remove(&Key::Pods(*digest));
+        }
+    }
+
     /// Keeps what a plan found out, as far as there is room.
     pub(crate) fn remember(&self, uid: &str, memory: Memory) {
         let bytes = Self::ENTRY_BYTES + uid.len() as u64 + memory.bytes() as u64;

@@ -81,6 +81,7 @@ impl Engine {
             .ok_or(Refusal::Stopped)?;
         *self.tally.lock().unwrap_or_else(PoisonError::into_inner) += memory.take_tally();
         if by_digest {
+            self.cache.let_go(memory.superseded_pods());
             self.cache.remember(&snapshot.daemon_set.uid, memory);
         }
         let plan = debug_span!("render").in_scope(|| render::plan(plan, &snapshot.daemon_set));

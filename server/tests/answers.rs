@@ -242,6 +242,33 @@ fn buckets_may_be_given_by_digest_once_they_were_sent() {
 }
 
 #[test]
+fn a_bucket_in_whose_place_another_came_makes_room_at_once() {
+    let engine = engine();
+    let mut cluster = Cluster::settled(40);
+    let mut kept = Vec::new();
+    for restarts in 0..20 {
+        cluster.pods[0].ready_transition_time = moment(NOW - 3_600 + restarts);
+        engine
+            .plan(cluster.request(8, Form::InlineWithDigest), &never)
+            .unwrap();
+        kept.push((engine.cache().entries(), engine.cache().bytes()));
+    }
+    // Of nodes, of pods, and what plans found out.
+    assert_eq!(kept[0].0, 8 + 8 + 1);
+    assert!(kept[1..].iter().all(|now| *now == kept[1]), "{kept:?}");
+    assert!(engine.plan(cluster.request(8, Form::DigestOnly), &never).is_ok());
+    // A bucket without pods is everybody's.
+    let empty = Cluster::empty(40);
+    engine
+        .plan(empty.request(8, Form::InlineWithDigest), &never)
+        .unwrap();
+    engine
+        .plan(cluster.request(8, Form::InlineWithDigest), &never)
+        .unwrap();
+    assert!(engine.plan(empty.request(8, Form::DigestOnly), &never).is_ok());
+}
+
+#[test]
 fn a_digest_is_good_only_for_the_place_where_its_bucket_belongs() {
     let engine = engine();
     let cluster = Cluster::settled(40);

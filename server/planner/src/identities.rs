@@ -50,6 +50,8 @@ pub(crate) struct Identities {
     /// By name, and by uid.
     tables: [HashTable<Entry>; 2],
     buckets: Vec<Known>,
+    /// Digests of the buckets with pods in whose place others came when this was last brought up to date.
+    superseded: Vec<Digest>,
 }
 
 /// Where the pod is that has a name.
@@ -87,6 +89,9 @@ impl Identities {
             bucket.pods.digest().is_none() || self.buckets[*index].digest.as_ref() != bucket.pods.digest()
         };
         let new: Vec<(usize, &Bucket)> = buckets.iter().enumerate().filter(is_new).collect();
+        let gone = new.iter().map(|(index, _)| &self.buckets[*index]);
+        let gone = gone.filter(|known| !known.hashes.is_empty());
+        self.superseded = gone.filter_map(|known| known.digest).collect();
         // What goes makes room before what comes is looked at: a pod may have moved from one bucket to another.
         for (index, _) in &new {
             self.forget(*index);
@@ -96,6 +101,11 @@ impl Identities {
             self.learn(index, bucket, buckets, &mut twice);
         }
         if twice.is_empty() { Ok(()) } else { Err(twice) }
+    }
+
+    /// Digests of the buckets with pods in whose place others came when this was last brought up to date.
+    pub(crate) fn superseded(&self) -> &[Digest] {
+        &self.superseded
     }
 
     fn forget(&mut self, bucket: usize) {
@@ -154,7 +164,8 @@ impl Identities {
     pub(crate) fn bytes(&self) -> usize {
         let tables = self.tables.iter().map(HashTable::allocation_size);
         let hashes = self.buckets.iter().map(|known| size_of_val(&*known.hashes));
-        tables.chain(hashes).chain([size_of_val(&*self.buckets)]).sum()
+        let lists = [size_of_val(&*self.buckets), size_of_val(&*self.superseded)];
+        tables.chain(hashes).chain(lists).sum()
     }
 }
 

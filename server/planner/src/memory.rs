@@ -125,6 +125,12 @@ impl Memory {
         result
     }
 
+    /// Digests of the buckets with pods that the snapshot before had and the last one that was identified has not.
+    #[must_use]
+    pub fn superseded_pods(&self) -> &[Digest] {
+        self.identities.as_ref().map_or(&[], Identities::superseded)
+    }
+
     /// How much the plans since this was asked last could use.
     pub fn take_tally(&mut self) -> Tally {
         std::mem::take(&mut self.tally)

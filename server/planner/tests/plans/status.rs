@@ -125,7 +125,10 @@ fn counts_are_of_nodes() {
     for (what, cluster, pods, expected) in table {
         assert_eq!(counts(&cluster.with(pods)), expected, "{what}");
     }
-    // S-113: by either label.
+}
+
+#[test]
+fn s_113_a_pod_is_of_the_current_template_by_either_label() {
     let mut cluster = Cluster::new(1).with(&["a@node-0 by-generation ready"]);
     assert_eq!(counts(&cluster)[4], 0, "no template generation is known");
     for (annotation, updated) in [("1", 1), ("2", 0), ("x", 0)] {
