@@ -211,6 +211,15 @@ fn takes_little_memory() {
         (40_000..100_000).contains(&(with_names - quiet)),
         "{with_names} bytes with names"
     );
+    // Nodes that may not have a pod, and have none, are as quiet.
+    let none = (0..1_000).fold(Cluster::new(1_000), |cluster, index| {
+        cluster.taint(index, &["a:NoSchedule"])
+    });
+    let (barred, _) = bytes(&none);
+    assert!(
+        (2_000..5_000).contains(&barred),
+        "{barred} bytes where no node may have a pod"
+    );
 }
 
 #[test]
