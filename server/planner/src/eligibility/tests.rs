@@ -471,6 +471,59 @@ fn d_2_d_21_conditions_and_cordons_play_no_part() {
 }
 
 #[test]
+fn of_many_details_those_that_are_not_met_are_told() {
+    for (met, failed, told) in [
+        (0, 0, (0, 0, "")),
+        (3, 2, (3, 2, "")),
+        (16, 0, (16, 0, "")),
+        (15, 2, (14, 2, "and 1 more")),
+        (20, 0, (16, 0, "and 4 more")),
+        (0, 20, (0, 16, "and 4 more")),
+        (10, 10, (6, 10, "and 4 more")),
+        (30, 40, (0, 16, "and 54 more")),
+    ] {
+        let names =
+            |kind: &'static str, count: usize| (0..count).map(move |index| format!("{kind}-{index:02}"));
+        let labels: Vec<String> = names("met", met).collect();
+        let labels: Vec<(&str, &str)> = labels.iter().map(|name| (name.as_str(), "")).collect();
+        let asked = names("met", met).chain(names("failed", failed));
+        let scheduling = Scheduling {
+            node_selector: asked.map(|name| (name, String::new())).collect(),
+            ..Scheduling::default()
+        };
+        let decision = Eligibility::compile(&scheduling, false).decide(&node("n", &labels, &[]));
+        let of = |kind: &str| {
+            decision
+                .details
+                .iter()
+                .filter(|detail| detail.contains(kind))
+                .count()
+        };
+        let more = decision.details.iter().find(|detail| detail.starts_with("and "));
+        assert_eq!(
+            (of("met-"), of("failed-"), more.map_or("", String::as_str)),
+            told,
+            "{met} and {failed}"
+        );
+    }
+}
+
+#[test]
+fn of_many_values_the_first_are_told() {
+    for (values, told) in [
+        (&["a", "b", "c"][..], "it asks for zone In [a, b, c], and"),
+        (
+            &["a", "b", "c", "d", "e"],
+            "it asks for zone In [a, b, c, and 2 more], and",
+        ),
+    ] {
+        let scheduling = with_terms(vec![labels_term(&[("zone", "In", values)])]);
+        let decision = Eligibility::compile(&scheduling, false).decide(&node("n", &[], &[]));
+        assert!(decision.message.contains(told), "{}", decision.message);
+    }
+}
+
+#[test]
 fn decisions_name_what_decides() {
     let terms = with_terms(vec![
         labels_term(&[("zone", "In", &["a", "b"])]),
