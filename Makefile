@@ -31,7 +31,8 @@ proto:
 
 unit:
 	$(SECTION) 'unit, property and gRPC tests (cargo test)'
-	$(CARGO) test --workspace --exclude nodewise-testbed --exclude nodewise-compare --exclude nodewise-e2e --locked
+	$(CARGO) test --workspace --exclude nodewise-testbed --exclude nodewise-compare --exclude nodewise-e2e \
+		--exclude nodewise-bench --locked
 
 upstream:
 	$(SECTION) 'the same clusters through upstream (builds its controller the first time, up to 2 minutes)'
@@ -46,7 +47,7 @@ fuzz-upstream:
 e2e:
 	$(SECTION) 'end-to-end tests on a real control plane (builds it the first time, about 7 minutes)'
 	$(CARGO) run --locked --quiet -p nodewise-testbed -- build
-	$(CARGO) test -p nodewise-testbed -p nodewise-e2e --locked
+	$(CARGO) test -p nodewise-testbed -p nodewise-e2e -p nodewise-bench --locked
 
 bench:
 	$(SECTION) 'both sides measured, docs/benchmarks.md written (about half an hour; nothing else should run meanwhile)'
