@@ -278,7 +278,9 @@ impl Cacheable for Pod {
     }
 
     fn put(cache: &Cache, digest: Digest, bucket: &Decoded<Self>) {
-        let bytes = Cache::ENTRY_BYTES + bucket.items.iter().map(pod_bytes).sum::<u64>();
+        let before = std::iter::once(None).chain(bucket.items.iter().map(Some));
+        let pods = bucket.items.iter().zip(before);
+        let bytes = Cache::ENTRY_BYTES + pods.map(|(pod, before)| pod_bytes(pod, before)).sum::<u64>();
         cache.put(Key::Pods(digest), Entry::Pods(bucket.clone(), bytes));
     }
 }
@@ -296,7 +298,7 @@ fn text_bytes(text: &str) -> usize {
 
 fn label_bytes(labels: &Labels) -> usize {
     let text: usize = labels.iter().map(|(key, value)| key.len() + value.len()).sum();
-    text + labels.len() * size_of::<(usize, usize)>() + 2 * ALLOCATION_BYTES
+    text + labels.len() * size_of::<(usize, usize)>() + 5 * ALLOCATION_BYTES
 }
 
 fn node_bytes(node: &Node) -> u64 {
@@ -308,19 +310,29 @@ fn node_bytes(node: &Node) -> u64 {
     (size_of::<Node>() + text_bytes(&node.name) + label_bytes(&node.labels) + taints) as u64
 }
 
-fn pod_bytes(pod: &Pod) -> u64 {
-    let controller = pod
-        .controller
-        .as_ref()
-        .map_or(0, |ControllerRef { kind, name, uid }| {
-            text_bytes(kind) + text_bytes(name) + text_bytes(uid)
-        });
+/// What a pod takes beside the one before it, with which it shares what is equal.
+fn pod_bytes(pod: &Pod, before: Option<&Pod>) -> u64 {
+    let controller = match (
+        &pod.controller,
+        before.and_then(|before| before.controller.as_ref()),
+    ) {
+        (Some(controller), Some(before)) if Arc::ptr_eq(controller, before) => 0,
+        (Some(controller), _) => {
+            let ControllerRef { kind, name, uid } = &**controller;
+            size_of::<ControllerRef>() + text_bytes(kind) + text_bytes(name) + text_bytes(uid)
+        }
+        (None, _) => 0,
+    };
+    let labels = match before {
+        Some(before) if pod.labels.is_copy_of(&before.labels) => 0,
+        _ => label_bytes(&pod.labels),
+    };
     let target = match &pod.target {
         Target::Bound(node) | Target::Meant(node) => text_bytes(node),
         Target::Nowhere => 0,
     };
-    let own = text_bytes(&pod.name) + text_bytes(&pod.uid) + label_bytes(&pod.labels);
-    (size_of::<Pod>() + own + controller + target) as u64
+    let own = text_bytes(&pod.name) + text_bytes(&pod.uid);
+    (size_of::<Pod>() + own + labels + controller + target) as u64
 }
 
 #[cfg(test)]

@@ -174,7 +174,7 @@ fn created_pods(plan: &Plan, hash: &str) -> Vec<Pod> {
                 ("controller-revision-hash".to_owned(), hash.to_owned()),
                 ("pod-template-generation".to_owned(), "1".to_owned()),
             ]),
-            controller: Some(controller()),
+            controller: Some(controller().into()),
             target: Target::Bound(node_name.clone()),
             phase: PodPhase::Running,
             ready: true,

@@ -124,7 +124,7 @@ pub(crate) fn pod(ds: &DaemonSet, name: &str, node: &str, hash: &str) -> Pod {
         name: name.to_owned(),
         uid: format!("{name}-uid"),
         labels: labels(&[("app", "foo"), (HASH_LABEL, hash)]),
-        controller: Some(controller(ds)),
+        controller: Some(controller(ds).into()),
         target: Target::Bound(node.to_owned()),
         phase: PodPhase::Running,
         ready: true,

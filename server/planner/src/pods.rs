@@ -61,7 +61,7 @@ impl Claims<'_> {
 
 /// What becomes of a pod.
 pub(crate) fn claim(ds: &DaemonSet, pod: &Pod) -> Claim {
-    claims::claim(ds, &pod.labels, pod.controller.as_ref(), pod.deleting)
+    claims::claim(ds, &pod.labels, pod.controller.as_deref(), pod.deleting)
 }
 
 /// All pods that are the workload's once they are claimed, by node, those without one first.

@@ -6,7 +6,7 @@
 mod bucket;
 mod labels;
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 
@@ -402,8 +402,8 @@ pub struct Pod {
     pub uid: String,
     /// metadata.labels.
     pub labels: Labels,
-    /// The controller; `None` for an orphan.
-    pub controller: Option<ControllerRef>,
+    /// The controller; `None` for an orphan. Pods of one workload have the same.
+    pub controller: Option<Arc<ControllerRef>>,
     /// Where it is or is meant to go.
     pub target: Target,
     /// status.phase.

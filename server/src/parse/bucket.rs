@@ -8,6 +8,7 @@ use super::{
     Context, Path,
     items::Item,
     repeats::Orphans,
+    shared::Shared,
     wire::{self, Elements},
 };
 use crate::{
@@ -194,7 +195,7 @@ fn decode<T: Item>(
     }
     let mut items: Vec<T> = Vec::with_capacity(count);
     let mut right = true;
-    let mut labels = Vec::new();
+    let (mut labels, mut shared) = (Vec::new(), Shared::default());
     for (index, element) in Elements(data).flatten().enumerate() {
         if index % ITEMS_PER_LOOK == 0 {
             context.look()?;
@@ -212,7 +213,7 @@ fn decode<T: Item>(
         labels.clear();
         match wire::decode::<T::Message>(element, &mut labels) {
             Ok(message) => {
-                let item = T::parse(message, &mut labels, &at, &mut context.problems);
+                let item = T::parse(message, &mut labels, &mut shared, &at, &mut context.problems);
                 right &= belongs(&item, place, &at, context);
                 items.push(item);
             }

@@ -11,6 +11,7 @@ use super::{
     Context,
     problems::{Path, Problems},
     repeats::Orphans,
+    shared::Shared,
     time,
 };
 use crate::{cache::Cacheable, limits::Limits, refusal::Refusal};
@@ -26,6 +27,7 @@ pub(super) trait Item: Cacheable + Listed {
     fn parse(
         message: Self::Message,
         labels: &mut [(&str, &str)],
+        shared: &mut Shared,
         at: &Path<'_>,
         problems: &mut Problems,
     ) -> Self;
@@ -47,10 +49,17 @@ impl Item for Node {
     const LIST: &'static str = "nodes";
     type Message = v1::Node;
 
-    fn parse(message: v1::Node, labels: &mut [(&str, &str)], at: &Path<'_>, problems: &mut Problems) -> Self {
+    /// No two nodes have the same labels.
+    fn parse(
+        message: v1::Node,
+        labels: &mut [(&str, &str)],
+        _: &mut Shared,
+        at: &Path<'_>,
+        problems: &mut Problems,
+    ) -> Self {
         problems.require_name(&at.field("name"), &message.name);
         Self {
-            labels: unique(labels, &at.field("labels"), problems),
+            labels: unique(labels, &at.field("labels"), problems, Labels::of),
             taints: taints(message.taints, &at.field("taints"), problems),
             unschedulable: message.unschedulable,
             ready: condition(message.ready, &at.field("ready"), problems),
@@ -85,7 +94,13 @@ impl Item for Pod {
     const LIST: &'static str = "pods";
     type Message = v1::Pod;
 
-    fn parse(message: v1::Pod, labels: &mut [(&str, &str)], at: &Path<'_>, problems: &mut Problems) -> Self {
+    fn parse(
+        message: v1::Pod,
+        labels: &mut [(&str, &str)],
+        shared: &mut Shared,
+        at: &Path<'_>,
+        problems: &mut Problems,
+    ) -> Self {
         problems.require_name(&at.field("name"), &message.name);
         problems.require_name(&at.field("uid"), &message.uid);
         problems.bound_name(&at.field("node_name"), &message.node_name);
@@ -93,10 +108,12 @@ impl Item for Pod {
         // Checked like the others, though only its presence counts.
         time::optional(message.deletion_time, &at.field("deletion_time"), problems);
         Self {
-            labels: unique(labels, &at.field("labels"), problems),
+            labels: unique(labels, &at.field("labels"), problems, |labels| {
+                shared.labels(labels)
+            }),
             controller: message
                 .controller
-                .map(|message| controller(message, &at.field("controller"), problems)),
+                .map(|message| shared.controller(controller(message, &at.field("controller"), problems))),
             target: if !message.node_name.is_empty() {
                 Target::Bound(message.node_name)
             } else if !message.target_node_name.is_empty() {
@@ -133,14 +150,19 @@ impl Item for Pod {
     }
 }
 
-fn unique(entries: &mut [(&str, &str)], at: &Path<'_>, problems: &mut Problems) -> Labels {
+fn unique(
+    entries: &mut [(&str, &str)],
+    at: &Path<'_>,
+    problems: &mut Problems,
+    make: impl FnOnce(&mut [(&str, &str)]) -> Labels,
+) -> Labels {
     if !problems.bound(at, entries.len(), Limits::LIST_ENTRIES) {
         return Labels::default();
     }
     for (index, (key, _)) in entries.iter().enumerate() {
         problems.require(&at.index(index).field("key"), key);
     }
-    let labels = Labels::of(entries);
+    let labels = make(entries);
     if labels.len() != entries.len() {
         problems.add(at, "has a key twice");
     }

@@ -11,6 +11,7 @@ mod report;
 pub(crate) mod request;
 mod revision;
 mod selector;
+mod shared;
 mod snapshot;
 mod state;
 mod time;

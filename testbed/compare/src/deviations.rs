@@ -4,11 +4,12 @@ use nodewise_proto::v1::Deviation;
 
 use crate::effects::Field;
 
-/// Deviations that no plan names, since they show only when it is applied.
-pub const UNTOLD: [Deviation; 3] = [
+/// Deviations that no plan names, or not always, since they show only when it is applied.
+pub const UNTOLD: [Deviation; 4] = [
     Deviation::LowerOnNamespaceTerminating,
     Deviation::DeletionsByUid,
     Deviation::StatusWithUid,
+    Deviation::SlowStartAcrossPlans,
 ];
 
 /// The fields in which a deviation may show.
@@ -53,7 +54,8 @@ pub fn may_change(deviation: Deviation) -> &'static [Field] {
             &[Field::Status, Field::Requeue, Field::Error]
         }
         Deviation::LowerOnNamespaceTerminating | Deviation::DeletionsByUid => &[Field::Expectations],
-        // Of state that no case has: the ramp begins at 1, and what was expected decides whether more is created.
+        // Of state that no case has: the ramp begins at 1, and what was expected decides whether more is created. After as many
+        // creates as the burst the executor comes back at once.
         Deviation::SlowStartAcrossPlans => &[
             Field::PodCreates,
             Field::Events,

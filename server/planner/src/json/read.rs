@@ -166,3 +166,28 @@ fn sort(out: &mut String, begin: usize, begins: &[u32]) {
     out.truncate(begin);
     out.push_str(&sorted);
 }
+
+#[cfg(test)]
+mod tests {
+    use serde::de::value::{BytesDeserializer, Error, MapDeserializer};
+
+    use super::*;
+
+    // A source other than JSON may have them.
+    #[test]
+    fn values_and_keys_that_json_has_not_are_refused() {
+        let bytes = Json::deserialize(BytesDeserializer::<Error>::new(b"x"));
+        assert_eq!(
+            bytes.map_err(|error| error.to_string()).err().as_deref(),
+            Some("invalid type: byte array, expected a value that JSON has")
+        );
+        let numbered = MapDeserializer::<_, Error>::new([(1_u8, true)].into_iter());
+        assert_eq!(
+            Json::deserialize(numbered)
+                .map_err(|error| error.to_string())
+                .err()
+                .as_deref(),
+            Some("invalid type: integer `1`, expected a key")
+        );
+    }
+}

@@ -1,13 +1,18 @@
 //! The labels of thousands of objects.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 /// Labels, sorted by key; keys are unique.
 ///
 /// All keys and values of an object are one text: there are thousands of objects with a handful of labels each, and an
-/// allocation for every key and value would cost more time and memory than everything else about them.
+/// allocation for every key and value would cost more time and memory than everything else about them. A copy is the same text:
+/// the pods of a workload have the same labels, and what is looked at for each of them should be in the processor's cache.
 #[derive(Clone, PartialEq, Eq, Default, Hash)]
-pub struct Labels {
+pub struct Labels(Option<Arc<Entries>>);
+
+/// Labels of which there is at least one.
+#[derive(PartialEq, Eq, Hash)]
+struct Entries {
     /// Key, value, key, value, …
     text: Box<str>,
     /// Where in the text each key and its value end.
@@ -50,10 +55,12 @@ impl Labels {
             text.push_str(value);
             ends.push((end_of_key, text.len()));
         }
-        Self {
-            text: text.into_boxed_str(),
-            ends: ends.into_boxed_slice(),
-        }
+        Self((!ends.is_empty()).then(|| {
+            Arc::new(Entries {
+                text: text.into_boxed_str(),
+                ends: ends.into_boxed_slice(),
+            })
+        }))
     }
 
     /// The value of a label.
@@ -65,24 +72,37 @@ impl Labels {
 
     /// All entries, ascending by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        let mut start = 0;
-        self.ends.iter().map(move |(end_of_key, end)| {
-            let entry = (&self.text[start..*end_of_key], &self.text[*end_of_key..*end]);
-            start = *end;
-            entry
+        self.0.iter().flat_map(|entries| {
+            let Entries { text, ends } = &**entries;
+            let mut start = 0;
+            ends.iter().map(move |(end_of_key, end)| {
+                let entry = (&text[start..*end_of_key], &text[*end_of_key..*end]);
+                start = *end;
+                entry
+            })
         })
     }
 
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.0.as_ref().map_or(0, |entries| entries.ends.len())
+    }
+
+    /// Whether one is a copy of the other, so that both take the memory of one.
+    #[must_use]
+    pub fn is_copy_of(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (None, None) => true,
+            _ => false,
+        }
     }
 
     /// No labels at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.0.is_none()
     }
 }
 
@@ -128,9 +148,16 @@ mod tests {
         assert!(of(&[]).is_empty() && !labels.is_empty());
     }
 
+    fn labels_of_two() -> Labels {
+        of(&[("a", "b"), ("c", "d")])
+    }
+
     #[test]
     fn labels_are_equal_only_with_equal_entries() {
         assert_eq!(of(&[("a", "b"), ("c", "d")]), of(&[("c", "d"), ("a", "b")]));
+        let copied = labels_of_two().clone();
+        assert!(copied.is_copy_of(&copied.clone()) && !copied.is_copy_of(&labels_of_two()));
+        assert!(of(&[]).is_copy_of(&of(&[])) && !of(&[]).is_copy_of(&copied));
         // One text, cut differently.
         assert_ne!(of(&[("a", "bc")]), of(&[("ab", "c")]));
         assert_ne!(of(&[("a", ""), ("b", "")]), of(&[("a", "b")]));

@@ -51,7 +51,7 @@ impl Cluster {
         if let ActionKind::CreatePod { pod_name, node_name } = &action.kind
             && let Some(pod) = self.pods.iter().find(|pod| &pod.name == pod_name)
         {
-            let ours = pod.controller.as_ref() == Some(&self.controller());
+            let ours = pod.controller.as_deref() == Some(&self.controller());
             let same = ours && pod.target.node() == Some(node_name);
             return if same {
                 OutcomeResult::AlreadyExists
@@ -82,7 +82,7 @@ impl Cluster {
                 self.revisions.retain(|other| other.uid != revision.uid);
             }
             ActionKind::AdoptPod { pod, .. } => {
-                let controller = Some(self.controller());
+                let controller = Some(self.controller().into());
                 self.pod_mut(&pod.uid).controller = controller;
             }
             ActionKind::ReleasePod { pod, .. } => self.pod_mut(&pod.uid).controller = None,
@@ -148,7 +148,7 @@ impl Cluster {
             uid: format!("uid-{}-of-{name}", self.created),
             name,
             labels: labels.into_iter().collect(),
-            controller: Some(self.controller()),
+            controller: Some(self.controller().into()),
             target: Target::Bound(node.to_owned()),
             phase: PodPhase::Pending,
             ready: false,

@@ -2,6 +2,8 @@
 
 pub(crate) mod apply;
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 use nodewise_planner::{
     json::Json,
@@ -153,7 +155,7 @@ impl Cluster {
             name: name.to_owned(),
             uid: format!("uid-of-{name}"),
             labels: pod_labels("foo", &self.current_hash()),
-            controller: Some(self.controller()),
+            controller: Some(self.controller().into()),
             target: Target::Bound(node.to_owned()),
             phase: PodPhase::Running,
             ready: false,
@@ -188,10 +190,10 @@ impl Cluster {
             "nowhere" => pod.target = Target::Nowhere,
             "orphan" => pod.controller = None,
             "foreign" => {
-                pod.controller = Some(ControllerRef {
+                pod.controller = Some(Arc::new(ControllerRef {
                     uid: "another".to_owned(),
                     ..self.controller()
-                });
+                }));
             }
             _ => {
                 let (key, value) = word
