@@ -171,7 +171,8 @@ impl<'d, 'a> Draft<'d, 'a> {
         let (snapshot, hash) = (self.snapshot, &self.survey.resolution.current_hash);
         let first = (!creates.is_empty()).then(|| ramp::first_batch(snapshot, hash));
         self.state.slow_start = ramp::held(snapshot, hash, first);
-        if creates.len() > 1 && first.is_some_and(|first| first > 1) {
+        let goes_on = creates.len() > 1 && first.is_some_and(|first| first > 1);
+        if goes_on || ramp::comes_back(creates.len(), &snapshot.options) {
             self.deviations.insert(Deviation::SlowStartAcrossPlans);
         }
         self.phase(

@@ -4,12 +4,11 @@ use nodewise_proto::v1::Deviation;
 
 use crate::effects::Field;
 
-/// Deviations that no plan names, or not always, since they show only when it is applied.
-pub const UNTOLD: [Deviation; 4] = [
+/// Deviations that no plan names, since they show only when it is applied.
+pub const UNTOLD: [Deviation; 3] = [
     Deviation::LowerOnNamespaceTerminating,
     Deviation::DeletionsByUid,
     Deviation::StatusWithUid,
-    Deviation::SlowStartAcrossPlans,
 ];
 
 /// The fields in which a deviation may show.

@@ -140,10 +140,21 @@ fn begins_again_when_what_is_known_says_nothing_any_more() {
 #[test]
 fn is_told_as_a_deviation_where_it_made_a_difference() {
     let mut cluster = Cluster::new(40);
-    cluster.options.burst = 12;
     let told = |plan: &Plan| plan.deviations.contains(&Deviation::SlowStartAcrossPlans);
+    for (burst, expected) in [(12, true), (40, true), (41, false)] {
+        cluster.options.burst = burst;
+        assert_eq!(
+            told(&cluster.plan()),
+            expected,
+            "after a burst of {burst} the executor comes back at once"
+        );
+    }
+    let mut waiting = cluster.clone();
+    waiting.options.burst = 12;
+    waiting.options.deviations.remove(&Deviation::IdempotentCreates);
+    assert!(!told(&waiting.plan()), "what has no name is waited for");
+    cluster.options.burst = 12;
     let first = cluster.plan();
-    assert!(!told(&first), "it begins as upstream's does");
     let (next, _) = unseen(&cluster, &first, OutcomeResult::Succeeded);
     assert!(told(&next.plan()));
     let mut off = next.clone();
