@@ -241,6 +241,48 @@ mod tests {
     }
 
     #[test]
+    fn tells_which_buckets_with_pods_others_came_for() {
+        let mut memory = crate::memory::Memory::default();
+        assert_eq!(memory.superseded_pods(), [[0; 32]; 0]);
+        for (what, buckets, superseded) in [
+            (
+                "the first",
+                vec![bucket(1, &["a"]), bucket(2, &["b"]), bucket(3, &[])],
+                &[][..],
+            ),
+            (
+                "the same",
+                vec![bucket(1, &["a"]), bucket(2, &["b"]), bucket(3, &[])],
+                &[],
+            ),
+            (
+                "one pod more",
+                vec![bucket(1, &["a"]), bucket(4, &["b", "c"]), bucket(3, &[])],
+                &[2],
+            ),
+            (
+                "two change, one of which was empty",
+                vec![bucket(5, &[]), bucket(4, &["b", "c"]), bucket(6, &["d"])],
+                &[1],
+            ),
+            (
+                "without a digest",
+                vec![bucket(5, &[]), bucket(0, &["b"]), bucket(6, &["d"])],
+                &[4],
+            ),
+            (
+                "which nobody can ask for",
+                vec![bucket(5, &[]), bucket(7, &["b"]), bucket(6, &["d"])],
+                &[],
+            ),
+        ] {
+            assert_eq!(memory.identify(&buckets), Ok(()), "{what}");
+            let digests: Vec<_> = superseded.iter().map(|digest| [*digest; 32]).collect();
+            assert_eq!(memory.superseded_pods(), digests, "{what}");
+        }
+    }
+
+    #[test]
     fn what_is_known_by_its_digest_is_not_looked_at_again() {
         let mut identities = Identities::default();
         assert_eq!(

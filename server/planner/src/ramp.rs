@@ -84,7 +84,7 @@ pub(crate) fn grown(known: SlowStart, outcomes: &[Outcome], options: &Options) -
 /// Whether an executor asks for the next plan at once after so many creates, for what the burst may have left out.
 pub(crate) fn comes_back(creates: usize, options: &Options) -> bool {
     let ahead = [Deviation::SlowStartAcrossPlans, Deviation::IdempotentCreates];
-    creates > 0 && creates >= options.burst && ahead.into_iter().all(|deviation| options.deviates(deviation))
+    creates >= options.burst && ahead.into_iter().all(|deviation| options.deviates(deviation))
 }
 
 /// Creates that were started and not seen, when further ones may be planned meanwhile: nothing else is expected, and each has

@@ -97,9 +97,18 @@ fn the_list_names_what_is_there_and_says_why() {
     let rows = listed(&read(&root.join(LIST)));
     for ((file, mutation), reason) in rows {
         let source = read(&root.join(SOURCE).join(&file));
-        let (_, function) = mutation
-            .rsplit_once(" in ")
-            .unwrap_or_else(|| panic!("{mutation:?} ends in a function"));
+        // Of a part of a function, or of all of it: `replace F::g -> T with …`.
+        let part = mutation.rsplit_once(" in ").map(|(_, function)| function);
+        let whole = || {
+            let mut words = mutation.strip_prefix("replace ")?.split([' ', '(']);
+            words
+                .clone()
+                .find(|word| word.contains("::"))
+                .or_else(|| words.next())
+        };
+        let function = part
+            .or_else(whole)
+            .unwrap_or_else(|| panic!("{mutation:?} names no function"));
         let name = function.rsplit("::").next().unwrap_or(function);
         assert!(
             source.contains(&format!("fn {name}")),

@@ -170,14 +170,22 @@ fn is_told_as_a_deviation_where_it_made_a_difference() {
     assert!(told(&seen.plan()));
     seen.options.deviations.remove(&Deviation::SlowStartAcrossPlans);
     assert_eq!(batches(&seen.plan()), [1, 2, 4, 5]);
-    // One create is a batch of one on either profile.
-    let mut one = Cluster::new(1);
-    one.state.slow_start = Some(SlowStart {
-        size: 5,
-        revision_hash: one.current_hash(),
-        last: one.now,
-    });
-    assert!(!told(&one.plan()));
+    // One create is a batch of one on either profile, and a ramp at its beginning is upstream's.
+    for (nodes, size, expected) in [
+        (1, 5, false),
+        (2, 5, true),
+        (2, 2, true),
+        (2, 1, false),
+        (2, 0, false),
+    ] {
+        let mut cluster = Cluster::new(nodes);
+        cluster.state.slow_start = Some(SlowStart {
+            size,
+            revision_hash: cluster.current_hash(),
+            last: cluster.now,
+        });
+        assert_eq!(told(&cluster.plan()), expected, "{nodes} nodes, at {size}");
+    }
 }
 
 #[test]
