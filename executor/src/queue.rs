@@ -50,6 +50,8 @@ struct Turn {
     urgency: Urgency,
     started: Instant,
     waited: Duration,
+    /// A delay of the key has ended meanwhile: the next turn need not wait for a rest.
+    overdue: bool,
 }
 
 /// The queue as a state machine.
@@ -177,6 +179,7 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
                 urgency: self.dirty.remove(&key).unwrap_or_default(),
                 started: now,
                 waited: now.saturating_duration_since(since),
+                overdue: false,
             };
             self.owed.remove(&key);
             self.processing.insert(key.clone(), turn);
@@ -209,7 +212,9 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         } else {
             self.long.remove(key);
         }
-        self.rests.begin(key, now);
+        if !turn.overdue {
+            self.rests.begin(key, now);
+        }
         if !self.rests.contains(key) {
             self.push(key, now);
         }
@@ -274,6 +279,9 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
     fn add_now(&mut self, key: &K, now: Instant) {
         self.mark(key, Urgency::Normal);
         self.rests.end(key);
+        if let Some(turn) = self.processing.get_mut(key) {
+            turn.overdue = true;
+        }
         self.push(key, now);
     }
 

@@ -295,6 +295,17 @@ fn delays_do_not_wait_for_rests() {
     assert!(queue.is_idle());
     queue.add_after("a", Duration::ZERO, start + 21 * MS);
     assert_eq!(queue.next(start + 21 * MS), Next::Key("a"));
+    // Also one that ends during the work: who asks to come back at once does.
+    queue.add_after("a", Duration::ZERO, start + 22 * MS);
+    queue.done(&"a", start + 23 * MS);
+    assert_eq!(queue.next(start + 23 * MS), Next::Key("a"));
+    queue.done(&"a", start + 24 * MS);
+    queue.add(&"a", Normal, start + 25 * MS);
+    assert_eq!(
+        queue.next(start + 25 * MS),
+        Next::Wait(Some(start + 44 * MS)),
+        "after that it rests"
+    );
 }
 
 // M-33: a shutdown waits for nobody's rest.
@@ -442,7 +453,7 @@ fn random_use_keeps_what_the_queue_promises() {
         let mut random = rand::rngs::SmallRng::seed_from_u64(seed);
         let mut queue = Queue::new(RateLimits::default(), REST * MS, start);
         let (mut working, mut asked) = (Vec::new(), std::collections::HashSet::new());
-        let mut rests_until = [0; 6];
+        let (mut rests_until, mut overdue) = ([0; 6], std::collections::HashSet::new());
         for ms in 0..400 {
             let (now, key) = (start + ms * MS, random.random_range(0..6_usize));
             match random.random_range(0..6) {
@@ -455,6 +466,7 @@ fn random_use_keeps_what_the_queue_promises() {
                     queue.add_after(key, Duration::ZERO, now);
                     asked.insert(key);
                     rests_until[key] = 0;
+                    overdue.extend(working.iter().copied().filter(|working| *working == key));
                 }
                 2 | 3 => {
                     let next = if random.random_bool(0.5) {
@@ -472,7 +484,7 @@ fn random_use_keeps_what_the_queue_promises() {
                 _ => {
                     if let Some(key) = working.pop() {
                         queue.done(&key, now);
-                        rests_until[key] = ms + REST;
+                        rests_until[key] = if overdue.remove(&key) { 0 } else { ms + REST };
                     }
                 }
             }
