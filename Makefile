@@ -50,7 +50,7 @@ e2e:
 	$(CARGO) test -p nodewise-testbed -p nodewise-e2e -p nodewise-bench --locked
 
 bench:
-	$(SECTION) 'both sides measured, docs/benchmarks.md written (about half an hour; nothing else should run meanwhile)'
+	$(SECTION) 'both sides measured, docs/benchmarks.md written (a quarter of an hour; nothing else should run meanwhile)'
 	$(CARGO) build --release --locked -p nodewise-server -p nodewise-executor --bins
 	$(CARGO) run --release --locked -p nodewise-bench
 

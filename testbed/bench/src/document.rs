@@ -13,7 +13,7 @@ pub const FOLDER: &str = "benchmarks";
 
 const INTRODUCTION: &str = "# Benchmarks
 
-Written by `make bench`, which measures everything again, both sides in one run, in about half an hour on two cores:
+Written by `make bench`, which measures everything again, both sides in one run, in a quarter of an hour on two cores:
 `cargo run --release -p nodewise-bench -- SECTION` measures one section again, of those whose names stand below. Figures are
 medians, with the least and the most of all rounds in brackets. The machine should have nothing else to do.
 ";
