@@ -55,7 +55,7 @@ bench:
 	$(CARGO) run --release --locked -p nodewise-bench
 
 mutants:
-	$(SECTION) 'mutation tests of the planner (builds cargo-mutants the first time; then about an hour)'
+	$(SECTION) 'mutation tests of the planner (builds cargo-mutants the first time; then three quarters of an hour)'
 	$(CARGO) install $(MUTANTS) --locked --debug --quiet --root target/tools && mkdir -p target/mutants/trees
 	env -u CARGO_TARGET_DIR $(MUTANTS_ENV) $(CARGO) mutants --jobs 2 --output target/mutants; case $$? in 0|2|3) ;; *) exit 1 ;; esac
 	$(CARGO) test --locked --quiet -p nodewise-planner --test mutants -- --ignored --nocapture

@@ -58,7 +58,8 @@ fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 
 fn heading<'a>(path: &'a Path, chart: &Chart, height: u32, who: &[&str]) -> Result<Area<'a>> {
     let area = SVGBackend::new(path, (WIDTH, height)).into_drawing_area();
-    let title = format!("{} ({})", chart.title, chart.unit);
+    let scale = if chart.logarithmic { ", logarithmic" } else { "" };
+    let title = format!("{} ({}{scale})", chart.title, chart.unit);
     area.draw(&Text::new(title, (12, 10), letters(17)))
         .map_err(told)?;
     let mut x = 14;
@@ -232,7 +233,7 @@ mod tests {
         ] {
             draw(&chart(shape), folder.path())?;
             let text = std::fs::read_to_string(folder.path().join("chart.svg"))?;
-            for word in ["Plans (µs, less is better)", "Nodewise"] {
+            for word in ["Plans (µs, less is better, logarithmic)", "Nodewise"] {
                 assert!(text.contains(word), "{word}: {text}");
             }
         }
