@@ -169,15 +169,11 @@ impl State {
         kept.extend(revisions);
     }
 
-    /// Those that were kept, but for what the cache shows by now.
+    /// Those that were kept. For the next plan they stand for what the cache shows by their names, as they would have without
+    /// the wait: it may show the object that was there before, or not say that the name was found taken.
     pub fn take_live(&mut self, key: &Key, uid: &Arc<str>) -> Vec<Revision> {
         let kept = self.read_live.remove(key).filter(|(of, _)| of == uid);
-        let mut kept = kept.map_or_else(Vec::new, |(_, revisions)| revisions);
-        kept.retain(|live| {
-            let mut cached = self.store.revisions(&key.namespace, uid);
-            !cached.any(|cached| cached.name == live.name)
-        });
-        kept
+        kept.map_or_else(Vec::new, |(_, revisions)| revisions)
     }
 }
 
