@@ -19,12 +19,14 @@ pub fn may_change(deviation: Deviation) -> &'static [Field] {
         Deviation::RelabelDuplicatesOnly
         | Deviation::ShortenRevisionNames
         | Deviation::EmptySelectorByMeaning => &Field::ALL,
+        // Where nothing is deleted the rolling update comes at once, and an error of it in place of a timer.
         Deviation::SkipDeletingOnMissingNodes => &[
             Field::PodDeletes,
             Field::PodCreates,
             Field::RevisionDeletes,
             Field::Events,
             Field::Expectations,
+            Field::Requeue,
             Field::Error,
         ],
         // What comes after the error that is spared sets timers, too.
