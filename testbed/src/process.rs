@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -14,6 +15,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::wait::eventually;
 use crate::workdir::Workdir;
+
+/// What stands before the address in the line that tells it.
+const LISTENING: &str = "listening on ";
 
 /// How many lines of a log an error shows.
 const TAIL_LINES: usize = 25;
@@ -178,6 +182,15 @@ impl Process {
         }
     }
 
+    /// Waits until it says where it listens (`listening on 127.0.0.1:7443`), and gives that address.
+    ///
+    /// # Errors
+    /// As [`Process::wait_for_log_line`], or the line names no address.
+    pub async fn listening_on(&self, deadline: Duration) -> Result<SocketAddr> {
+        let line = self.wait_for_log_line(LISTENING, deadline).await?;
+        address_in(&line).with_context(|| format!("no address in {line:?}"))
+    }
+
     /// Waits until it has ended by itself.
     ///
     /// # Errors
@@ -292,6 +305,16 @@ impl fmt::Display for Ended {
 
 impl std::error::Error for Ended {}
 
+/// The address in a line of a log, whatever the form of the log puts after it.
+fn address_in(line: &str) -> Option<SocketAddr> {
+    let (_, rest) = line.split_once(LISTENING)?;
+    let end = rest.find(|c: char| !(c.is_ascii_hexdigit() || ".:[]".contains(c)));
+    rest[..end.unwrap_or(rest.len())]
+        .trim_end_matches(':')
+        .parse()
+        .ok()
+}
+
 /// Makes the first log file for `name` that does not exist yet.
 fn new_log(folder: &Path, name: &str) -> std::io::Result<(PathBuf, File)> {
     let mut number = 1;
@@ -305,6 +328,31 @@ fn new_log(folder: &Path, name: &str) -> std::io::Result<(PathBuf, File)> {
         match File::options().append(true).create_new(true).open(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
             other => return other.map(|file| (path, file)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_found_in_logs_of_any_form() {
+        for (line, address) in [
+            ("listening on 127.0.0.1:7443", Some("127.0.0.1:7443")),
+            (
+                "INFO listening on 127.0.0.1:7443: plain text addr=x",
+                Some("127.0.0.1:7443"),
+            ),
+            (
+                r#"{"message":"health and metrics: listening on [::1]:80"}"#,
+                Some("[::1]:80"),
+            ),
+            ("listening on nothing", None),
+            ("ready", None),
+        ] {
+            let expected = address.map(|address| address.parse().expect("an address"));
+            assert_eq!(address_in(line), expected, "{line}");
         }
     }
 }

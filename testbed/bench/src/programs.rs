@@ -1,6 +1,7 @@
 //! The programs that are measured: those of the same build as this one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -17,4 +18,16 @@ pub fn find(name: &str) -> Result<PathBuf> {
         path.display()
     );
     Ok(path)
+}
+
+/// The command of a program of ours. Its flags may also be variables; nothing but what is said here counts.
+#[must_use]
+pub fn command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|name| name.starts_with("NODEWISE_")) {
+            command.env_remove(name);
+        }
+    }
+    command
 }

@@ -1,13 +1,12 @@
 //! The real server, in a process of its own.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use nodewise_testbed::Process;
 
-use crate::{cores, measure};
+use crate::{cores, measure, programs};
 
 /// Much longer than a server takes to listen.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -26,14 +25,8 @@ impl Replica {
     /// # Errors
     /// The program cannot be started.
     pub fn start(program: &Path, arguments: &[&str]) -> Result<Self> {
-        let mut command = Command::new(program);
+        let mut command = programs::command(program);
         command.args(["--listen", "127.0.0.1:0"]).args(arguments);
-        // Its flags may also be variables; nothing but what is said here counts.
-        for (name, _) in std::env::vars_os() {
-            if name.to_str().is_some_and(|name| name.starts_with("NODEWISE_")) {
-                command.env_remove(name);
-            }
-        }
         Ok(Self {
             process: Process::spawn("server", command)?,
         })
@@ -52,12 +45,7 @@ impl Replica {
     /// # Errors
     /// It ends instead, or does not come to it.
     pub async fn connect(&self) -> Result<tonic::transport::Channel> {
-        let line = self.process.wait_for_log_line("listening on ", PATIENCE).await?;
-        let address = line
-            .split("listening on ")
-            .nth(1)
-            .and_then(|rest| rest.split_whitespace().next());
-        let address = address.with_context(|| format!("no address in {line:?}"))?;
+        let address = self.process.listening_on(PATIENCE).await?;
         let endpoint =
             tonic::transport::Endpoint::from_shared(format!("http://{address}"))?.timeout(LONGEST_CALL);
         endpoint

@@ -4,10 +4,8 @@
 //! Upstream's DaemonSet controller is a process of its own here, so that it can come and go while everything else of
 //! kube-controller-manager (garbage collection, node lifecycle, service accounts) keeps running in another one.
 
-use std::process::Command;
-
 use anyhow::{Context as _, Result, ensure};
-use nodewise_testbed::{Process, Tool, eventually};
+use nodewise_testbed::{Process, eventually};
 
 use crate::rig::{DEADLINE, Rig};
 
@@ -21,21 +19,9 @@ pub struct Upstream(Process);
 impl Rig {
     /// Starts it.
     pub async fn start_upstream(&self) -> Result<Upstream> {
-        let program = tokio::task::spawn_blocking(|| Tool::KubeControllerManager.path()).await??;
-        let mut command = Command::new(program);
-        command.args([
-            "--controllers=daemonset-controller",
-            "--leader-elect=false",
-            // Serves nothing, so that it needs no port and no certificate.
-            "--secure-port=0",
-            "--kube-api-qps=5000",
-            "--kube-api-burst=10000",
-            // From this level on it says which workloads it has synced.
-            "--v=4",
-        ]);
-        command
-            .arg("--kubeconfig")
-            .arg(self.plane.kubeconfig_for(UPSTREAM_USER)?);
+        let mut command = self.plane.daemonset_controller(UPSTREAM_USER).await?;
+        // From this level on it says which workloads it has synced.
+        command.arg("--v=4");
         Ok(Upstream(self.plane.spawn("upstream", command)?))
     }
 

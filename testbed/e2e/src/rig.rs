@@ -376,8 +376,7 @@ pub(crate) async fn start_server(plane: &ControlPlane, listen: &str) -> Result<(
     let mut command = Command::new(&binaries()?.server);
     command.args(["--listen", listen]);
     let process = plane.spawn("nodewise-server", command)?;
-    let line = process.wait_for_log_line("listening on", DEADLINE).await?;
-    let address = address_in(&line)?;
+    let address = process.listening_on(DEADLINE).await?;
     Ok((process, address))
 }
 
@@ -394,8 +393,7 @@ pub(crate) async fn start_executor(
         .args(&options.executor_args);
     command.arg("--kubeconfig").arg(kubeconfig);
     let process = plane.spawn(name, command)?;
-    let line = process.wait_for_log_line("listening on", DEADLINE).await?;
-    let address = address_in(&line)?;
+    let address = process.listening_on(DEADLINE).await?;
     eventually(DEADLINE, format!("{name} to be ready"), async || {
         process.check_running()?;
         let (status, body) = http_get(address, "/readyz").await?;
@@ -404,20 +402,6 @@ pub(crate) async fn start_executor(
     })
     .await?;
     Ok((process, address))
-}
-
-/// The address after "listening on" in a log line.
-fn address_in(line: &str) -> Result<SocketAddr> {
-    let rest = line
-        .split("listening on")
-        .nth(1)
-        .with_context(|| format!("no address in {line:?}"))?;
-    let address: String = rest
-        .trim_start()
-        .chars()
-        .take_while(|c| c.is_ascii_digit() || ".:[]".contains(*c))
-        .collect();
-    address.parse().with_context(|| format!("no address in {line:?}"))
 }
 
 async fn http_get(address: SocketAddr, path: &str) -> Result<(u16, String)> {

@@ -147,7 +147,7 @@ impl Layout {
             // Without kubelets no node sends a heartbeat, and this controller would give up every one of them.
             controllers.push_str(",-node-lifecycle-controller");
         }
-        let mut args = self.client_args(Component::ControllerManager);
+        let mut args = client_args(&self.kubeconfig(Component::ControllerManager));
         args.extend([
             flag("controllers", controllers),
             flag("service-account-private-key-file", self.key().display()),
@@ -160,18 +160,7 @@ impl Layout {
     }
 
     fn scheduler_args(&self) -> Vec<String> {
-        self.client_args(Component::Scheduler)
-    }
-
-    fn client_args(&self, component: Component) -> Vec<String> {
-        vec![
-            flag("kubeconfig", self.kubeconfig(component).display()),
-            flag("leader-elect", false),
-            // Serves nothing itself, so that it needs no port and no certificate.
-            flag("secure-port", 0),
-            flag("kube-api-qps", QPS),
-            flag("kube-api-burst", 2 * QPS),
-        ]
+        client_args(&self.kubeconfig(Component::Scheduler))
     }
 
     fn kwok_args(&self) -> Vec<String> {
@@ -190,6 +179,18 @@ impl Layout {
     fn kubeconfig(&self, component: Component) -> PathBuf {
         access::kubeconfig(&self.kubeconfigs(), component.user())
     }
+}
+
+/// How one of Kubernetes' own components talks to the apiserver.
+pub(super) fn client_args(kubeconfig: &Path) -> Vec<String> {
+    vec![
+        flag("kubeconfig", kubeconfig.display()),
+        flag("leader-elect", false),
+        // Serves nothing itself, so that it needs no port and no certificate.
+        flag("secure-port", 0),
+        flag("kube-api-qps", QPS),
+        flag("kube-api-burst", 2 * QPS),
+    ]
 }
 
 fn flag(name: &str, value: impl std::fmt::Display) -> String {

@@ -170,6 +170,20 @@ impl ControlPlane {
         &self.workdir
     }
 
+    /// The command of Kubernetes' own DaemonSet controller and no other, as a user that [`Builder::user`] let in: a process of
+    /// its own can come and go, and be measured, while everything else of kube-controller-manager keeps running.
+    ///
+    /// # Errors
+    /// It cannot be built, or there is no such user.
+    pub async fn daemonset_controller(&self, user: &str) -> Result<Command> {
+        let program = tokio::task::spawn_blocking(|| Tool::KubeControllerManager.path()).await??;
+        let mut command = Command::new(program);
+        command
+            .arg("--controllers=daemonset-controller")
+            .args(commands::client_args(&self.kubeconfig_for(user)?));
+        Ok(command)
+    }
+
     /// Starts a program under test, with its log beside those of the control plane, gone with it at the latest.
     ///
     /// # Errors

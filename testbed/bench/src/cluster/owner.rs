@@ -1,15 +1,14 @@
 //! The two who can own DaemonSets: how they are started, and what they took.
 
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
-use nodewise_testbed::{ControlPlane, Process, Tool};
+use anyhow::Result;
+use nodewise_testbed::{ControlPlane, Process};
 
 use super::DEADLINE;
-use crate::measure;
 use crate::report::figure;
+use crate::{measure, programs};
 
 /// Who owns DaemonSets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,33 +56,20 @@ impl Owner {
     /// Starts it. All settings are the defaults, but for two of kube-controller-manager: it may make as many calls as it likes,
     /// as the executor may by default, and it competes with nobody for a lease, nor does the executor.
     pub(super) async fn start(plane: &ControlPlane, who: Who, programs: &Programs) -> Result<Self> {
-        let kubeconfig = plane.kubeconfig_for(who.user())?;
         match who {
             Who::Upstream => {
-                let program = tokio::task::spawn_blocking(|| Tool::KubeControllerManager.path()).await??;
-                let mut command = Command::new(program);
-                command.args([
-                    "--controllers=daemonset-controller",
-                    "--leader-elect=false",
-                    // Serves nothing, so that it needs no port and no certificate.
-                    "--secure-port=0",
-                    "--kube-api-qps=5000",
-                    "--kube-api-burst=10000",
-                ]);
-                command.arg("--kubeconfig").arg(kubeconfig);
+                let command = plane.daemonset_controller(who.user()).await?;
                 Ok(Self(vec![plane.spawn("upstream", command)?]))
             }
             Who::Nodewise => {
-                let mut command = Command::new(&programs.server);
+                let mut command = programs::command(&programs.server);
                 command.args(["--listen", "127.0.0.1:0"]);
                 let server = plane.spawn("nodewise-server", command)?;
-                let line = server.wait_for_log_line("listening on", DEADLINE).await?;
-                let mut command = Command::new(&programs.executor);
+                let address = server.listening_on(DEADLINE).await?;
+                let mut command = programs::command(&programs.executor);
                 command.args(["--mode=own", "--leader-elect=false", "--http-listen=127.0.0.1:0"]);
-                command
-                    .arg("--server")
-                    .arg(format!("http://{}", address_in(&line)?));
-                command.arg("--kubeconfig").arg(kubeconfig);
+                command.arg("--server").arg(format!("http://{address}"));
+                command.arg("--kubeconfig").arg(plane.kubeconfig_for(who.user())?);
                 let executor = plane.spawn("nodewise-executor", command)?;
                 Ok(Self(vec![server, executor]))
             }
@@ -122,11 +108,4 @@ impl Owner {
         }
         Ok(())
     }
-}
-
-/// The address after "listening on" in a line of the server's log.
-fn address_in(line: &str) -> Result<&str> {
-    let rest = line.split("listening on ").nth(1);
-    let address = rest.and_then(|rest| rest.split_whitespace().next());
-    address.with_context(|| format!("no address in {line:?}"))
 }
