@@ -10,6 +10,7 @@ use crate::{
     client::target::Target,
     config::{Config, ConfigError, Mode},
     lead::Timing,
+    reconcile::DEFAULT_BURST,
 };
 
 /// Runs DaemonSets by the plans of a nodewise-server: watches the apiserver, asks for plans, applies them and reports back.
@@ -87,7 +88,7 @@ pub struct Args {
     pub concurrent_writes: NonZeroUsize,
 
     /// Most creates, and separately most deletes, of one plan
-    #[arg(long, env = "NODEWISE_BURST", default_value_t = 250, value_name = "N",
+    #[arg(long, env = "NODEWISE_BURST", default_value_t = DEFAULT_BURST, value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub burst: u32,
 

@@ -25,7 +25,7 @@ use crate::state::{Shared, is_enabled};
 const MAX_PLANS: usize = 4;
 
 /// The burst where options name none, as the service takes it.
-const DEFAULT_BURST: u32 = 250;
+pub const DEFAULT_BURST: u32 = 250;
 
 /// The clock that snapshots are taken by.
 pub type Clock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
@@ -290,15 +290,17 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         state.tell(key, &self.metrics);
     }
 
-    /// Most creates of one plan.
-    fn burst(&self) -> usize {
-        let burst = self.options.burst.unwrap_or(DEFAULT_BURST);
-        usize::try_from(burst).unwrap_or(usize::MAX)
-    }
-
     /// Whether pods are created while earlier creates are not seen yet.
     fn goes_ahead(&self) -> bool {
         is_enabled(&self.options, v1::Deviation::SlowStartAcrossPlans)
+    }
+
+    /// Whether a plan created as many pods as one may: the burst may have left some out, and no watch need show anything before
+    /// they are created.
+    fn filled_the_burst(&self, applied: &Applied) -> bool {
+        let named = applied.writes.iter().filter(|write| write.is_expected_by_name);
+        let burst = self.options.burst.unwrap_or(DEFAULT_BURST);
+        self.goes_ahead() && named.count() >= usize::try_from(burst).unwrap_or(usize::MAX)
     }
 
     async fn apply(&self, planned: &Planned) -> Applied {
@@ -349,14 +351,10 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         let (key, uid) = (&workload.key, &workload.uid);
         let reason = failure(plan, &applied);
         let after = plan.requeue_after.and_then(|after| after.try_into().ok());
-        let created = applied
-            .writes
-            .iter()
-            .filter(|write| write.is_expected_by_name)
-            .count();
         if applied.outcomes.is_empty() || !self.actuator.writes() {
             return Ok(ending(after, reason));
         }
+        let goes_on = self.filled_the_burst(&applied);
         let report = v1::ReportRequest {
             workload: plan.workload.clone(),
             plan_id: plan.plan_id.clone(),
@@ -380,8 +378,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                         after,
                         reason: reason.unwrap_or(response.message),
                     },
-                    // The burst may have left some out, and no watch need show anything before they are created.
-                    _ if created >= self.burst() && self.goes_ahead() => Ending::Settled {
+                    _ if goes_on => Ending::Settled {
                         after: Some(Duration::ZERO),
                     },
                     _ => Ending::Settled { after },

@@ -22,10 +22,6 @@ pub(super) struct Context<'a, A> {
     manifest: Result<Mutex<PodManifest>, String>,
 }
 
-fn is_named_create(action: &v1::Action) -> bool {
-    matches!(&action.kind, Some(Kind::CreatePod(create)) if !create.pod_name.is_empty())
-}
-
 /// What a live read shows of an object whose deletion was not plainly accepted.
 enum Fate {
     /// It is not there, or another one is in its place.
@@ -111,6 +107,11 @@ impl Done {
 /// Whether an action makes the workload the controller of an object, which only a workload that lives may become (D-27).
 pub(super) fn is_adoption(action: &v1::Action) -> bool {
     matches!(action.kind, Some(Kind::AdoptPod(_) | Kind::AdoptRevision(_)))
+}
+
+/// Whether an action creates a pod whose name is known before.
+fn is_named_create(action: &v1::Action) -> bool {
+    matches!(&action.kind, Some(Kind::CreatePod(create)) if !create.pod_name.is_empty())
 }
 
 /// Which expectation an action's outcome settles or leaves.

@@ -77,6 +77,17 @@ impl Fixture {
 
 const SETTLED: Ending = Ending::Settled { after: None };
 
+/// An adoption of the pod of this name and uid.
+fn adopt(name: &str) -> v1::action::Kind {
+    v1::action::Kind::AdoptPod(v1::AdoptPod {
+        pod: Some(v1::ObjectReference {
+            name: name.into(),
+            uid: name.into(),
+        }),
+        patch: "{}".into(),
+    })
+}
+
 fn is_failed(ending: &Ending, part: &str) -> bool {
     matches!(ending, Ending::Failed { reason, .. } if reason.contains(part))
 }
@@ -379,15 +390,6 @@ async fn the_report_settles_what_failed() {
 // Every pod of a large cluster may be adopted at once, and nothing depends on it.
 #[tokio::test]
 async fn adoptions_that_succeeded_are_not_told() {
-    let adopt = |name: &str| {
-        v1::action::Kind::AdoptPod(v1::AdoptPod {
-            pod: Some(v1::ObjectReference {
-                name: name.into(),
-                uid: name.into(),
-            }),
-            patch: "{}".into(),
-        })
-    };
     let plan = with_actions(
         v1::PhaseKind::Claims,
         ["a", "b", "c"].map(adopt).into_iter().collect(),
@@ -492,15 +494,6 @@ async fn a_revision_name_collision_is_planned_again_at_once() {
 // D-23: an orphan that is gone is left out at once, and awaited by nobody; that is no failure.
 #[tokio::test]
 async fn an_orphan_that_is_gone_is_left_out_by_another_plan_at_once() {
-    let adopt = |name: &str| {
-        v1::action::Kind::AdoptPod(v1::AdoptPod {
-            pod: Some(v1::ObjectReference {
-                name: name.into(),
-                uid: name.into(),
-            }),
-            patch: "{}".into(),
-        })
-    };
     let orphans = |fixture: &Fixture| {
         for name in ["gone", "there"] {
             let object =
@@ -534,15 +527,8 @@ async fn an_orphan_that_is_gone_is_left_out_by_another_plan_at_once() {
 #[tokio::test]
 async fn a_revision_that_was_created_before_an_orphan_was_gone_is_not_created_again() {
     let mut plan = creating_revision();
-    let adopt = v1::action::Kind::AdoptPod(v1::AdoptPod {
-        pod: Some(v1::ObjectReference {
-            name: "gone".into(),
-            uid: "gone".into(),
-        }),
-        patch: "{}".into(),
-    });
     plan.phases
-        .extend(with_actions(v1::PhaseKind::Claims, vec![adopt]).phases);
+        .extend(with_actions(v1::PhaseKind::Claims, vec![adopt("gone")]).phases);
     let fixture = with(ScriptedService::default().then_plan(plan));
     fixture.actuator.refuse("patch pods", Refusal::NotFound);
     let live = json!({"metadata": {"namespace": "ns", "name": "foo-abc", "uid": "r1"}}).to_string();
@@ -559,15 +545,6 @@ async fn a_revision_that_was_created_before_an_orphan_was_gone_is_not_created_ag
 // object, or lack the mark that the name was taken.
 #[tokio::test]
 async fn a_revision_that_was_created_before_the_gate_closed_is_not_created_again() {
-    let adopt = |name: &str| {
-        v1::action::Kind::AdoptPod(v1::AdoptPod {
-            pod: Some(v1::ObjectReference {
-                name: name.into(),
-                uid: name.into(),
-            }),
-            patch: "{}".into(),
-        })
-    };
     let mut plan = creating_revision();
     plan.phases
         .extend(with_actions(v1::PhaseKind::Claims, vec![adopt("gone"), adopt("there")]).phases);

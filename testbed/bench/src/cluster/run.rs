@@ -1,7 +1,7 @@
 //! One rollout of one owner, and one run of the bare loop: what they took.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use jiff::Timestamp;
@@ -94,24 +94,23 @@ pub(super) async fn rollout(
         .await?;
     home.observed(&owner, "first", |_| true).await?;
 
-    let create = home.measured(&owner, async || {
+    let create = async || {
         home.create_daemon_set("agent", json!({})).await?;
-        home.wait_for_pods(&owner, nodes).await?;
-        home.created().await
-    });
+        home.wait_for_pods(&owner, nodes).await
+    };
+    let create = home.measured(&owner, create, |events, _| home.created(events));
     let create = create.await?;
     let template = Template::of(&home.client, namespace).await?;
     let mut kubelets = Kubelets::start(&home.client, namespace);
     home.observed(&owner, "agent", |status| status.available == status.desired)
         .await?;
 
-    let update = home.measured(&owner, async || {
-        let began = Timestamp::now();
+    let update = async || {
         home.change_image().await?;
         let done = |status: &Counts| status.updated == status.desired && status.available == status.desired;
-        home.observed(&owner, "agent", done).await?;
-        Ok(since(began))
-    });
+        home.observed(&owner, "agent", done).await
+    };
+    let update = home.measured(&owner, update, |_, wall| Ok(wall));
     let update = update.await?;
     kubelets.check_running().await?;
     let peak_memory_mb = owner.peak_memory_mb()?;
@@ -145,20 +144,12 @@ pub(super) async fn bare(
     };
     foreign::make_namespace(&home.client, namespace).await?;
     bare::create(&home.client, namespace, template, nodes).await?;
-    let creates = home.creates().await?;
-    let first = creates
-        .iter()
-        .map(|event| event.received)
-        .min()
-        .context("pods were created")?;
-    let last = creates
-        .iter()
-        .map(|event| event.answered)
-        .max()
-        .context("pods were created")?;
+    let events = plane.audit_events().await?;
+    let first = home.creates(&events).map(|event| event.received).min();
+    let took = home.until_the_last_create(&events, first.context("pods were created")?)?;
     home.clean_up().await?;
     Ok(Limit {
-        seconds: (last - first).total(jiff::Unit::Second)?,
+        seconds: took.as_secs_f64(),
     })
 }
 
@@ -170,18 +161,25 @@ struct Counts {
 }
 
 impl Place<'_> {
-    async fn measured(&self, owner: &Owner, part: impl AsyncFnOnce() -> Result<Duration>) -> Result<Part> {
-        let (cpu, began) = (owner.cpu_time()?, Timestamp::now());
-        let took = part().await?;
-        let cpu_seconds = owner.cpu_time()?.saturating_sub(cpu).as_secs_f64();
-        let calls = self.plane.audit_events().await?;
-        let calls = calls
+    /// What a part takes; `took` tells its time from the audit log so far and the time that passed.
+    async fn measured(
+        &self,
+        owner: &Owner,
+        part: impl AsyncFnOnce() -> Result<()>,
+        took: impl FnOnce(&[AuditEvent], Duration) -> Result<Duration>,
+    ) -> Result<Part> {
+        let (cpu, began, clock) = (owner.cpu_time()?, Timestamp::now(), Instant::now());
+        part().await?;
+        let (wall, cpu_until) = (clock.elapsed(), owner.cpu_time()?);
+        let cpu_seconds = cpu_until.saturating_sub(cpu).as_secs_f64();
+        let events = self.plane.audit_events().await?;
+        let calls = events
             .iter()
             .filter(|event| event.user == self.user && event.received >= began && event.complete);
         #[expect(clippy::cast_precision_loss, reason = "some ten thousand calls")]
         let calls = calls.count() as f64;
         Ok(Part {
-            seconds: took.as_secs_f64(),
+            seconds: took(&events, wall)?.as_secs_f64(),
             cpu_seconds,
             calls,
         })
@@ -272,41 +270,39 @@ impl Place<'_> {
         Ok(page.items.len() + usize::try_from(rest)?)
     }
 
-    /// Creates of pods that succeeded.
-    async fn creates(&self) -> Result<Vec<AuditEvent>> {
-        let mut events = self.plane.audit_events().await?;
-        events.retain(|event| {
+    /// The creates of this kind of object that succeeded.
+    fn created_here<'e>(
+        &'e self,
+        events: &'e [AuditEvent],
+        resource: &'static str,
+    ) -> impl Iterator<Item = &'e AuditEvent> {
+        events.iter().filter(move |event| {
             event.namespace == self.namespace
                 && event.verb == "create"
-                && event.resource == "pods"
+                && event.resource == resource
                 && event.code == 201
-        });
-        ensure!(
-            events.len() == self.nodes,
-            "{} creates for {} nodes",
-            events.len(),
-            self.nodes
-        );
-        Ok(events)
+        })
+    }
+
+    fn creates<'e>(&'e self, events: &'e [AuditEvent]) -> impl Iterator<Item = &'e AuditEvent> {
+        self.created_here(events, "pods")
+    }
+
+    /// The time from a moment to the answer to the last create of a pod.
+    fn until_the_last_create(&self, events: &[AuditEvent], from: Timestamp) -> Result<Duration> {
+        let count = self.creates(events).count();
+        ensure!(count == self.nodes, "{count} creates for {} nodes", self.nodes);
+        let last = self.creates(events).map(|event| event.answered).max();
+        Ok((last.context("pods were created")? - from).try_into()?)
     }
 
     /// The time from the request that created the DaemonSet to the answer to the last create of a pod.
-    async fn created(&self) -> Result<Duration> {
-        let creates = self.creates().await?;
-        let last = creates
-            .iter()
-            .map(|event| event.answered)
-            .max()
-            .context("pods were created")?;
-        let events = self.plane.audit_events().await?;
-        let asked = events.iter().find(|event| {
-            event.namespace == self.namespace
-                && event.verb == "create"
-                && event.resource == "daemonsets"
-                && event.name == "agent"
-        });
-        let asked = asked.context("the DaemonSet is in the audit log")?.received;
-        Ok((last - asked).try_into()?)
+    fn created(&self, events: &[AuditEvent]) -> Result<Duration> {
+        let asked = self
+            .created_here(events, "daemonsets")
+            .find(|event| event.name == "agent");
+        let asked = asked.context("the DaemonSet is in the audit log")?;
+        self.until_the_last_create(events, asked.received)
     }
 
     async fn clean_up(&self) -> Result<()> {
@@ -322,8 +318,4 @@ impl Place<'_> {
         })
         .await
     }
-}
-
-fn since(began: Timestamp) -> Duration {
-    Duration::try_from(Timestamp::now() - began).unwrap_or_default()
 }
