@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use jiff::Timestamp;
 use nodewise_executor::project::timestamp;
-use nodewise_proto::v1;
+use nodewise_proto::{pods, v1};
 use prost::Message as _;
 
 use crate::{
@@ -64,9 +64,7 @@ impl<'a> Questioner<'a> {
             .iter()
             .filter(|revision| concerns(revision.controller.as_deref()))
             .collect();
-        let pod_bucket = v1::PodBucket {
-            pods: pods.iter().map(|pod| pod.object.clone()).collect(),
-        };
+        let pod_bucket = pods::sharing(pods.iter().map(|pod| pod.object.clone()).collect());
         let snapshot = v1::Snapshot {
             now: Some(timestamp(self.now)),
             workload: Some(v1::Workload {

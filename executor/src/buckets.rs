@@ -1,8 +1,9 @@
 //! Projections kept in their encoded form, in the buckets in which they are sent.
 //!
-//! A bucket on the wire is the concatenation of its members, so that a snapshot costs a copy, and a digest is computed again
-//! only after its bucket changed: a snapshot of what did not change costs a look at each digest.
+//! A bucket on the wire is the concatenation of its members, and of what they share, so that a snapshot costs a copy, and a digest
+//! is computed again only after its bucket changed: a snapshot of what did not change costs a look at each digest.
 
+use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use bytes::{Bytes, BytesMut};
@@ -181,8 +182,16 @@ impl Rendered {
                 .iter()
                 .chain(beside.into_iter().flat_map(|beside| &beside.members))
         };
-        let mut buffer = BytesMut::with_capacity(members().map(|member| member.written_len()).sum());
-        members().for_each(|member| member.write(&mut buffer));
+        let mut shared = Numbered::default();
+        let numbers: Vec<u32> = members().map(|member| shared.number(member.part())).collect();
+        let numbered = || members().zip(&numbers);
+        let own: usize = numbered()
+            .map(|(member, number)| member.written_len(*number))
+            .sum();
+        let parts: usize = shared.parts.iter().map(|part| part.written_len()).sum();
+        let mut buffer = BytesMut::with_capacity(own + parts);
+        numbered().for_each(|(member, number)| member.write(*number, &mut buffer));
+        shared.parts.iter().for_each(|part| part.write(&mut buffer));
         self.written += buffer.len();
         buffer.freeze()
     }
@@ -190,6 +199,36 @@ impl Rendered {
     fn hash(&mut self, data: &[u8]) -> Digest {
         self.hashed += data.len();
         Sha256::digest(data).into()
+    }
+}
+
+/// What the members of a bucket share, in the order in which they first have it.
+#[derive(Default)]
+struct Numbered<'a> {
+    parts: Vec<&'a Arc<Part>>,
+    /// By content, so that a bucket has the same bytes however its members came to be.
+    numbers: HashMap<&'a [u8], u32>,
+    last: Option<(&'a Arc<Part>, u32)>,
+}
+
+impl<'a> Numbered<'a> {
+    /// The number of a part, from 1; 0 for none.
+    fn number(&mut self, part: Option<&'a Arc<Part>>) -> u32 {
+        let Some(part) = part.filter(|part| !part.encoded().is_empty()) else {
+            return 0;
+        };
+        // Most have what the one before them has.
+        if let Some((last, number)) = self.last
+            && Arc::ptr_eq(last, part)
+        {
+            return number;
+        }
+        let number = *self.numbers.entry(part.encoded()).or_insert_with(|| {
+            self.parts.push(part);
+            u32::try_from(self.parts.len()).expect("fewer than there are pods")
+        });
+        self.last = Some((part, number));
+        number
     }
 }
 
@@ -211,6 +250,50 @@ mod tests {
 
     fn stored(bucket: u32, name: &str, version: &str) -> Arc<Stored> {
         Stored::new(&pod(name), None, version, bucket).into()
+    }
+
+    fn of_revision(hash: &str) -> v1::SharedMetadata {
+        v1::SharedMetadata {
+            labels: vec![v1::Label {
+                key: "controller-revision-hash".into(),
+                value: hash.into(),
+            }],
+            controller: None,
+        }
+    }
+
+    // Nothing that pods share is sent twice in a bucket, and it is the same bytes whatever came first.
+    #[test]
+    fn what_pods_share_is_sent_once() {
+        let sharing = |name: &str, hash: &str| {
+            let part = Part::new(&of_revision(hash).encode_to_vec(), None);
+            Arc::new(Stored::new(&pod(name), Some(Arc::new(part)), "1", 0))
+        };
+        let old = Arc::new(Part::new(&of_revision("old").encode_to_vec(), None));
+        let alike = |name: &str| Arc::new(Stored::new(&pod(name), Some(Arc::clone(&old)), "1", 0));
+        let nothing = Arc::new(Stored::new(&pod("e"), Some(Part::new(&[], None).into()), "1", 0));
+        let members = [
+            alike("a"),
+            sharing("b", "new"),
+            alike("c"),
+            alike("d"),
+            nothing,
+            sharing("f", "new"),
+        ];
+        let sent = |order: &[usize]| {
+            let mut buckets = Buckets::new(1);
+            for index in order {
+                buckets.put(Arc::clone(&members[*index]));
+            }
+            render(Some(&mut buckets), None, 1, &|_| false).buckets.remove(0)
+        };
+        let bucket = sent(&[0, 1, 2, 3, 4, 5]);
+        assert_eq!(bucket, sent(&[5, 3, 4, 1, 0, 2]));
+        let bucket = v1::PodBucket::decode(bucket.data.expect("inline")).expect("a bucket");
+        assert_eq!(bucket.shared_metadata, [of_revision("old"), of_revision("new")]);
+        let numbers: Vec<_> = bucket.pods.iter().map(|pod| pod.shared_metadata).collect();
+        assert_eq!(numbers, [1, 2, 1, 1, 0, 2]);
+        assert!(bucket.pods.iter().all(|pod| pod.labels.is_empty()));
     }
 
     fn buckets(pods: &[(u32, &str)]) -> Buckets {

@@ -412,6 +412,7 @@ impl PodObject {
             ready_transition_time: ready_transition_time.map(Into::into),
             creation_time: meta.creation_timestamp.map(Into::into),
             deletion_time: meta.deletion_timestamp.map(Into::into),
+            shared_metadata: 0,
         })
     }
 }
@@ -522,6 +523,7 @@ mod tests {
             creation_time: at("2026-01-02T03:04:05Z"),
             deletion_time: at("2026-01-02T03:05:05Z"),
             has_finalizers: true,
+            shared_metadata: 0,
         };
         assert_eq!(pod(&object).expect("a pod"), expected);
     }

@@ -5,7 +5,7 @@ mod draw;
 use std::mem;
 
 use bytes::Bytes;
-use nodewise_proto::{Duration, bucket, v1};
+use nodewise_proto::{Duration, bucket, pods, v1};
 use prost::Message as _;
 use rand::{Rng, RngExt as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
 use serde_json::{Value, json};
@@ -49,18 +49,17 @@ impl Parts {
         let Some(v1::workload::Kind::DaemonSet(daemon_set)) = snapshot.workload.take()?.kind else {
             return None;
         };
-        let data = |buckets: &mut Vec<v1::Bucket>| -> Bytes {
-            // The list of a bucket is its only field, so buckets one after the other are one bucket.
-            let data: Vec<u8> = mem::take(buckets)
-                .into_iter()
-                .flat_map(|bucket| bucket.data.unwrap_or_default())
-                .collect();
-            data.into()
+        let data = |buckets: &mut Vec<v1::Bucket>| {
+            let buckets = mem::take(buckets).into_iter();
+            buckets.map(|bucket| bucket.data.unwrap_or_default())
         };
-        let nodes = v1::NodeBucket::decode(data(&mut snapshot.node_buckets))
-            .ok()?
-            .nodes;
-        let pods = v1::PodBucket::decode(data(&mut snapshot.pod_buckets)).ok()?.pods;
+        let nodes: Vec<_> = data(&mut snapshot.node_buckets)
+            .map(|data| Some(v1::NodeBucket::decode(data).ok()?.nodes))
+            .collect::<Option<_>>()?;
+        let pods: Vec<_> = data(&mut snapshot.pod_buckets)
+            .map(|data| pods::whole(v1::PodBucket::decode(data).ok()?))
+            .collect::<Option<_>>()?;
+        let (nodes, pods) = (nodes.concat(), pods.concat());
         let revisions = snapshot
             .revisions
             .iter()
@@ -78,7 +77,7 @@ impl Parts {
         let count = random.random_range(1..=BUCKETS);
         let (mut nodes, mut pods) = (Vec::new(), Vec::new());
         nodes.resize_with(count as usize, v1::NodeBucket::default);
-        pods.resize_with(count as usize, v1::PodBucket::default);
+        pods.resize_with(count as usize, Vec::new);
         for node in self.nodes {
             nodes[bucket::of(&node.name, count) as usize].nodes.push(node);
         }
@@ -88,8 +87,18 @@ impl Parts {
             } else {
                 &pod.node_name
             };
-            pods[bucket::of(node, count) as usize].pods.push(pod);
+            pods[bucket::of(node, count) as usize].push(pod);
         }
+        let shares = random.random();
+        let pod_bucket = |pods| {
+            if shares {
+                return pods::sharing(pods);
+            }
+            v1::PodBucket {
+                pods,
+                ..Default::default()
+            }
+        };
         let inline = |data: Vec<u8>| v1::Bucket {
             data: Some(data.into()),
             digest: Bytes::new(),
@@ -100,7 +109,10 @@ impl Parts {
             .iter()
             .map(|bucket| inline(bucket.encode_to_vec()))
             .collect();
-        snapshot.pod_buckets = pods.iter().map(|bucket| inline(bucket.encode_to_vec())).collect();
+        snapshot.pod_buckets = pods
+            .into_iter()
+            .map(|pods| inline(pod_bucket(pods).encode_to_vec()))
+            .collect();
         let json = |value: &Value| Bytes::from(value.to_string());
         let object = json(&self.daemon_set);
         snapshot.workload = Some(v1::Workload {

@@ -133,6 +133,13 @@ fn equal_requests_get_equal_bytes_whoever_answers_and_however_they_are_ordered()
             "with and without the cache"
         );
     }
+    let mut request = cluster.request(1, Form::Inline);
+    let alone = v1::PodBucket {
+        pods: cluster.pods.clone(),
+        ..Default::default()
+    };
+    request.snapshot.as_mut().unwrap().pod_buckets[0].data = Some(alone.encode_to_vec().into());
+    assert_eq!(bytes(request), first, "pods that share nothing");
     cluster.nodes.reverse();
     cluster.pods.rotate_left(101);
     cluster.nodes[0].labels.reverse();

@@ -7,7 +7,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::stream;
 use http::uri::PathAndQuery;
-use nodewise_proto::v1::{self, plan_stream_response, reconcile_service_client::ReconcileServiceClient};
+use nodewise_proto::{
+    pods,
+    v1::{self, plan_stream_response, reconcile_service_client::ReconcileServiceClient},
+};
 use nodewise_server::{ByteSize, Config, Ended};
 use prost::Message as _;
 use support::{Cluster, Form, SOON, Server, eventually};
@@ -181,8 +184,7 @@ async fn errors_of_any_size_reach_the_client() {
         })
         .collect();
     let mut request = small();
-    request.snapshot.as_mut().unwrap().pod_buckets[0].data =
-        Some(v1::PodBucket { pods }.encode_to_vec().into());
+    request.snapshot.as_mut().unwrap().pod_buckets[0].data = Some(pods::sharing(pods).encode_to_vec().into());
     let wrong = client.plan(request).await.unwrap_err();
     assert_eq!(wrong.code(), Code::InvalidArgument, "{wrong}");
     assert!(

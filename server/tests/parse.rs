@@ -2,7 +2,7 @@
 
 mod support;
 
-use nodewise_proto::{Duration, Timestamp, v1};
+use nodewise_proto::{Duration, Timestamp, pods, v1};
 use nodewise_server::{Engine, Limits, Refusal, never};
 use prost::Message as _;
 use serde_json::{Value, json};
@@ -27,8 +27,17 @@ fn with_nodes(nodes: Vec<v1::Node>) -> v1::PlanRequest {
     changed(|snapshot| snapshot.node_buckets[0].data = Some(v1::NodeBucket { nodes }.encode_to_vec().into()))
 }
 
+/// A bucket of pods that share nothing.
+fn pods_alone(pods: Vec<v1::Pod>) -> Vec<u8> {
+    let bucket = v1::PodBucket {
+        pods,
+        ..Default::default()
+    };
+    bucket.encode_to_vec()
+}
+
 fn with_pods(pods: Vec<v1::Pod>) -> v1::PlanRequest {
-    changed(|snapshot| snapshot.pod_buckets[0].data = Some(v1::PodBucket { pods }.encode_to_vec().into()))
+    changed(|snapshot| snapshot.pod_buckets[0].data = Some(pods_alone(pods).into()))
 }
 
 fn with_pod(change: impl FnOnce(&mut v1::Pod)) -> v1::PlanRequest {
@@ -63,6 +72,44 @@ fn check(table: Vec<(v1::PlanRequest, &str)>) {
             "expected `{expected}`, found {found:#?}"
         );
     }
+}
+
+#[test]
+fn what_pods_share_names_its_fields() {
+    let shared = |change: fn(&mut v1::PodBucket)| {
+        changed(|snapshot| {
+            let mut bucket = pods::sharing(vec![pod(0, "h"), pod(1, "h")]);
+            change(&mut bucket);
+            snapshot.pod_buckets[0].data = Some(bucket.encode_to_vec().into());
+        })
+    };
+    assert!(engine().plan(shared(|_| ()), &never).is_ok());
+    check(vec![
+        (
+            shared(|bucket| bucket.pods[1].shared_metadata = 2),
+            "snapshot.pod_buckets[0].data.pods[1].shared_metadata: is 2; the bucket's shared_metadata has 1 entries",
+        ),
+        (
+            shared(|bucket| bucket.pods[1].labels = node(0).labels),
+            "snapshot.pod_buckets[0].data.pods[1].shared_metadata: is set, and so are labels or a controller of the pod's own",
+        ),
+        (
+            shared(|bucket| bucket.pods[0].controller = Some(v1::ControllerReference::default())),
+            "snapshot.pod_buckets[0].data.pods[0].shared_metadata: is set, and so are labels or a controller of the pod's own",
+        ),
+        (
+            shared(|bucket| bucket.shared_metadata[0].labels[0].key.clear()),
+            "snapshot.pod_buckets[0].data.shared_metadata[0].labels[0].key: is required",
+        ),
+        (
+            shared(|bucket| bucket.shared_metadata[0].controller.as_mut().unwrap().uid.clear()),
+            "snapshot.pod_buckets[0].data.shared_metadata[0].controller.uid: is required",
+        ),
+        (
+            shared(|bucket| bucket.shared_metadata[0].labels[0].value = "x".repeat(1 << 20)),
+            "snapshot.pod_buckets[0].data.shared_metadata[0]: has ",
+        ),
+    ]);
 }
 
 #[test]
@@ -808,7 +855,7 @@ fn all_that_is_wrong_is_told_at_once_within_bounds() {
         snapshot.now = None;
         snapshot.revisions.push(v1::ControllerRevision::default());
         let pods = (0..500).map(|_| v1::Pod::default()).collect();
-        snapshot.pod_buckets[0].data = Some(v1::PodBucket { pods }.encode_to_vec().into());
+        snapshot.pod_buckets[0].data = Some(pods_alone(pods).into());
     });
     request.options = Some(v1::PlanOptions {
         burst: Some(0),

@@ -244,7 +244,7 @@ fn a_long_name_is_not_written_into_many_small_orphans() {
         controller: None,
         ..support::pod(number, "h")
     });
-    for plan in [orphans(12, tiny()), orphans(100, real)] {
+    for plan in [orphans(12, tiny()), orphans(60, real)] {
         let plan = plan.expect("a plan");
         let adopted =
             actions(&plan).filter(|action| matches!(action.kind, Some(v1::action::Kind::AdoptPod(_))));

@@ -1,7 +1,8 @@
 //! One object in the encoded form in which it is sent.
 //!
 //! What an object has in common with many others (the labels and the controller of a DaemonSet's pods) is kept once, as a
-//! [`Part`]. Fields of a Protobuf message may come in any order, so its own fields followed by the part are the message.
+//! [`Part`], and sent once for each bucket. Fields of a Protobuf message may come in any order, so its own fields followed by the
+//! part are the message.
 
 use std::sync::Arc;
 
@@ -11,10 +12,14 @@ use prost::encoding::{WireType, decode_varint, encode_key, encode_varint, encode
 
 /// The tag of the list in NodeBucket and in PodBucket.
 const LIST_TAG: u32 = 1;
+/// The tag in PodBucket of what its pods share.
+const SHARED_METADATA_TAG: u32 = 2;
+/// The tag in Pod of the number of what it shares.
+const NUMBER_TAG: u32 = 13;
 /// The key of the first field of a Node and of a Pod, its name: field 1, length-delimited.
 const NAME_KEY: u8 = 0x0a;
 
-/// Encoded fields that objects share.
+/// Encoded fields that objects share: a SharedMetadata.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     encoded: Box<[u8]>,
@@ -33,6 +38,23 @@ impl Part {
     pub(crate) fn encoded(&self) -> &[u8] {
         &self.encoded
     }
+
+    /// The length of what [`Self::write`] writes.
+    pub(super) fn written_len(&self) -> usize {
+        element_len(self.encoded.len())
+    }
+
+    /// Writes it for the pods of its bucket to refer to.
+    pub(super) fn write(&self, buffer: &mut impl BufMut) {
+        encode_key(SHARED_METADATA_TAG, WireType::LengthDelimited, buffer);
+        encode_varint(self.encoded.len() as u64, buffer);
+        buffer.put_slice(&self.encoded);
+    }
+}
+
+/// The length of an element of a list of a bucket.
+fn element_len(content: usize) -> usize {
+    1 + encoded_len_varint(content as u64) + content
 }
 
 /// One object: its projection, its resourceVersion, and its place.
@@ -107,24 +129,28 @@ impl Stored {
         M::decode(self.fields().0).expect("what was encoded here decodes")
     }
 
-    fn encoded_len(&self) -> usize {
-        let (own, shared) = self.fields();
-        own.len() + shared.len()
+    fn encoded_len(&self, number: u32) -> usize {
+        let own = self.fields().0.len();
+        match number {
+            0 => own,
+            _ => own + 1 + encoded_len_varint(number.into()),
+        }
     }
 
     /// The length of what [`Self::write`] writes.
-    pub(super) fn written_len(&self) -> usize {
-        let len = self.encoded_len();
-        1 + encoded_len_varint(len as u64) + len
+    pub(super) fn written_len(&self, number: u32) -> usize {
+        element_len(self.encoded_len(number))
     }
 
-    /// Writes it as an element of its bucket.
-    pub(super) fn write(&self, buffer: &mut impl BufMut) {
-        let (own, shared) = self.fields();
+    /// Writes it as an element of its bucket, where what it shares has this number; 0: it shares nothing.
+    pub(super) fn write(&self, number: u32, buffer: &mut impl BufMut) {
         encode_key(LIST_TAG, WireType::LengthDelimited, buffer);
-        encode_varint(self.encoded_len() as u64, buffer);
-        buffer.put_slice(own);
-        buffer.put_slice(shared);
+        encode_varint(self.encoded_len(number) as u64, buffer);
+        buffer.put_slice(self.fields().0);
+        if number > 0 {
+            encode_key(NUMBER_TAG, WireType::Varint, buffer);
+            encode_varint(number.into(), buffer);
+        }
     }
 }
 
@@ -153,7 +179,7 @@ mod tests {
                 ..Default::default()
             };
             let shared = Arc::new(Part::new(&part.encode_to_vec(), Some("owner")));
-            let stored = Stored::new(&own, Some(shared), "12", 3);
+            let stored = Stored::new(&own, Some(Arc::clone(&shared)), "12", 3);
             assert_eq!(
                 (stored.name(), stored.version(), stored.owner(), stored.bucket()),
                 (name, "12", Some("owner"), 3)
@@ -164,11 +190,24 @@ mod tests {
             };
             assert_eq!(stored.decode::<v1::Pod>(), whole);
             assert_eq!(stored.decode_own::<v1::Pod>(), own);
-            let mut written = Vec::new();
-            stored.write(&mut written);
-            assert_eq!(written.len(), stored.written_len());
-            let bucket = v1::PodBucket::decode(&written[..]).expect("a bucket");
-            assert_eq!(bucket.pods, [whole]);
+            for number in [0, 1, 200] {
+                let mut written = Vec::new();
+                stored.write(number, &mut written);
+                assert_eq!(written.len(), stored.written_len(number));
+                shared.write(&mut written);
+                assert_eq!(written.len(), stored.written_len(number) + shared.written_len());
+                let bucket = v1::PodBucket::decode(&written[..]).expect("a bucket");
+                let refers = v1::Pod {
+                    shared_metadata: number,
+                    ..own.clone()
+                };
+                assert_eq!(bucket.pods, [refers]);
+                let metadata = v1::SharedMetadata {
+                    labels: part.labels.clone(),
+                    controller: None,
+                };
+                assert_eq!(bucket.shared_metadata, [metadata]);
+            }
         }
     }
 }

@@ -112,10 +112,9 @@ impl Pods {
 /// A pod in the form in which it is kept. The labels and the controller of a workload's pods are all but equal.
 pub(super) fn encode(pod: &mut v1::Pod, version: &str, parts: &mut Parts, bucket_count: u32) -> Stored {
     let bucket = bucket::of(target_node(pod), bucket_count);
-    let shared = v1::Pod {
+    let shared = v1::SharedMetadata {
         labels: std::mem::take(&mut pod.labels),
         controller: pod.controller.take(),
-        ..Default::default()
     };
     let owner = shared.controller.as_ref().map(|controller| &*controller.uid);
     let part = parts.intern(&shared.encode_to_vec(), owner);

@@ -48,7 +48,8 @@ fn sent(store: &mut Store, uid: &str) -> Vec<v1::Pod> {
     let buckets = crate::buckets::render(sets.owned, sets.orphans, count, &|_| false).buckets;
     let decode = |bucket: v1::Bucket| {
         let data = bucket.data.expect("inline");
-        v1::PodBucket::decode(data).expect("a bucket").pods
+        let bucket = v1::PodBucket::decode(data).expect("a bucket");
+        nodewise_proto::pods::whole(bucket).expect("everything that they share")
     };
     buckets.into_iter().flat_map(decode).collect()
 }

@@ -2,11 +2,12 @@
 //! for each of the others.
 
 use nodewise_proto::v1;
+use prost::Message as _;
 use serde_json::{Value, json};
 
 use super::{
     Make,
-    messages::{holding_in, items, tiny_node, tiny_pod, words},
+    messages::{field, holding_in, items, tiny_node, tiny_pod, words},
 };
 use crate::cluster::Cluster;
 
@@ -44,6 +45,56 @@ fn orphans_of(length: usize, phase: v1::PodPhase, node: Option<&str>, bytes: usi
     };
     let nodes = items(1_000, tiny_node);
     holding_in(&named(length), Some(nodes), Some(items(bytes / PODS, orphan)))
+}
+
+/// Small pods that share all the labels there may be, in turns two lists of them, and a selector that looks at all of these.
+fn pods_of(selector: Value, bytes: usize) -> Vec<u8> {
+    let mut cluster = Cluster::empty(0);
+    cluster.daemon_set["spec"]["selector"] = selector;
+    let labels = |value: &str| {
+        let label = |key: String| v1::Label {
+            key,
+            value: value.to_owned(),
+        };
+        let metadata = v1::SharedMetadata {
+            labels: words().take(1_024).map(label).collect(),
+            controller: None,
+        };
+        field(2, &metadata.encode_to_vec())
+    };
+    let pod = |name: String| v1::Pod {
+        shared_metadata: if name.starts_with(|first| first < 'n') {
+            1
+        } else {
+            2
+        },
+        ..tiny_pod(name)
+    };
+    let pods = items(bytes / PODS, pod);
+    holding_in(&cluster, None, Some([labels("v"), labels("w"), pods].concat()))
+}
+
+/// Small pods, each with a list of labels that no other one has.
+fn pods_of_many_kinds(bytes: usize) -> Vec<u8> {
+    let count = bytes / 32;
+    let metadata = words().take(count).map(|value| v1::SharedMetadata {
+        labels: vec![v1::Label {
+            key: "k".to_owned(),
+            value,
+        }],
+        controller: None,
+    });
+    let mut data: Vec<u8> = metadata
+        .flat_map(|metadata| field(2, &metadata.encode_to_vec()))
+        .collect();
+    for (number, name) in (1..).zip(words().take(count)) {
+        let pod = v1::Pod {
+            shared_metadata: number,
+            ..tiny_pod(name)
+        };
+        data.extend(field(1, &pod.encode_to_vec()));
+    }
+    holding_in(&Cluster::empty(0), None, Some(data))
 }
 
 fn affinity(expressions: &Value) -> Value {
@@ -89,6 +140,16 @@ pub(super) const REQUESTS: &[(&str, Make)] = &[
     ("long-name-x-nodes", |bytes| {
         holding_in(&named(253), Some(items(bytes / NODES, tiny_node)), None)
     }),
+    ("selector-x-pods", |bytes| {
+        let labels: serde_json::Map<_, _> = words().take(1_000).map(|word| (word, json!("v"))).collect();
+        pods_of(json!({"matchLabels": labels}), bytes)
+    }),
+    ("values-x-pods", |bytes| {
+        let values: Vec<_> = words().take(16_000).collect();
+        let expression = json!({"key": "a", "operator": "NotIn", "values": values});
+        pods_of(json!({"matchExpressions": [expression]}), bytes)
+    }),
+    ("kinds-x-pods", pods_of_many_kinds),
     ("name-beyond-all-x-orphans", |bytes| {
         orphans_of(100_000, v1::PodPhase::Running, None, bytes)
     }),

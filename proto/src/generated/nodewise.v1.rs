@@ -105,6 +105,21 @@ pub struct PodBucket {
     /// Pods whose target node's name hashes to this bucket. Sorted by (target node, name) is fastest, any order is right.
     #[prost(message, repeated, tag = "1")]
     pub pods: ::prost::alloc::vec::Vec<Pod>,
+    /// What several of them have in common, once. Pods refer to it by `Pod.shared_metadata`. Optional: pods may carry everything
+    /// themselves, which takes about twice the bytes.
+    #[prost(message, repeated, tag = "2")]
+    pub shared_metadata: ::prost::alloc::vec::Vec<SharedMetadata>,
+}
+/// SharedMetadata is what the pods of one workload and revision have in common. Its fields have the numbers that they have in
+/// Pod: the bytes of a pod without them, followed by these, are the whole pod.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SharedMetadata {
+    /// As Pod.labels.
+    #[prost(message, repeated, tag = "3")]
+    pub labels: ::prost::alloc::vec::Vec<Label>,
+    /// As Pod.controller.
+    #[prost(message, optional, tag = "4")]
+    pub controller: ::core::option::Option<ControllerReference>,
 }
 /// Label is one entry of an object's labels.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -191,6 +206,10 @@ pub struct Pod {
     /// True when metadata.finalizers is not empty. No rule reads it; it is for people who look at a snapshot.
     #[prost(bool, tag = "12")]
     pub has_finalizers: bool,
+    /// Which entry of `PodBucket.shared_metadata`, counted from 1, holds the pod's labels and controller; it has then neither of its
+    /// own. 0: it has its own.
+    #[prost(uint32, tag = "13")]
+    pub shared_metadata: u32,
 }
 /// ControllerReference is the owner reference with `controller: true`.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

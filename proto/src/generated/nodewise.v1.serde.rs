@@ -6012,6 +6012,9 @@ impl serde::Serialize for Pod {
         if self.has_finalizers {
             len += 1;
         }
+        if self.shared_metadata != 0 {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.Pod", len)?;
         if !self.name.is_empty() {
             struct_ser.serialize_field("name", &self.name)?;
@@ -6053,6 +6056,9 @@ impl serde::Serialize for Pod {
         if self.has_finalizers {
             struct_ser.serialize_field("hasFinalizers", &self.has_finalizers)?;
         }
+        if self.shared_metadata != 0 {
+            struct_ser.serialize_field("sharedMetadata", &self.shared_metadata)?;
+        }
         struct_ser.end()
     }
 }
@@ -6081,6 +6087,8 @@ impl<'de> serde::Deserialize<'de> for Pod {
             "deletionTime",
             "has_finalizers",
             "hasFinalizers",
+            "shared_metadata",
+            "sharedMetadata",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -6097,6 +6105,7 @@ impl<'de> serde::Deserialize<'de> for Pod {
             CreationTime,
             DeletionTime,
             HasFinalizers,
+            SharedMetadata,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -6130,6 +6139,7 @@ impl<'de> serde::Deserialize<'de> for Pod {
                             "creationTime" | "creation_time" => Ok(GeneratedField::CreationTime),
                             "deletionTime" | "deletion_time" => Ok(GeneratedField::DeletionTime),
                             "hasFinalizers" | "has_finalizers" => Ok(GeneratedField::HasFinalizers),
+                            "sharedMetadata" | "shared_metadata" => Ok(GeneratedField::SharedMetadata),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -6161,6 +6171,7 @@ impl<'de> serde::Deserialize<'de> for Pod {
                 let mut creation_time__ = None;
                 let mut deletion_time__ = None;
                 let mut has_finalizers__ = None;
+                let mut shared_metadata__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Name => {
@@ -6235,6 +6246,14 @@ impl<'de> serde::Deserialize<'de> for Pod {
                             }
                             has_finalizers__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::SharedMetadata => {
+                            if shared_metadata__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("sharedMetadata"));
+                            }
+                            shared_metadata__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
                     }
                 }
                 Ok(Pod {
@@ -6250,6 +6269,7 @@ impl<'de> serde::Deserialize<'de> for Pod {
                     creation_time: creation_time__,
                     deletion_time: deletion_time__,
                     has_finalizers: has_finalizers__.unwrap_or_default(),
+                    shared_metadata: shared_metadata__.unwrap_or_default(),
                 })
             }
         }
@@ -6267,9 +6287,15 @@ impl serde::Serialize for PodBucket {
         if !self.pods.is_empty() {
             len += 1;
         }
+        if !self.shared_metadata.is_empty() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.PodBucket", len)?;
         if !self.pods.is_empty() {
             struct_ser.serialize_field("pods", &self.pods)?;
+        }
+        if !self.shared_metadata.is_empty() {
+            struct_ser.serialize_field("sharedMetadata", &self.shared_metadata)?;
         }
         struct_ser.end()
     }
@@ -6282,11 +6308,14 @@ impl<'de> serde::Deserialize<'de> for PodBucket {
     {
         const FIELDS: &[&str] = &[
             "pods",
+            "shared_metadata",
+            "sharedMetadata",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Pods,
+            SharedMetadata,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -6309,6 +6338,7 @@ impl<'de> serde::Deserialize<'de> for PodBucket {
                     {
                         match value {
                             "pods" => Ok(GeneratedField::Pods),
+                            "sharedMetadata" | "shared_metadata" => Ok(GeneratedField::SharedMetadata),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -6329,6 +6359,7 @@ impl<'de> serde::Deserialize<'de> for PodBucket {
                     V: serde::de::MapAccess<'de>,
             {
                 let mut pods__ = None;
+                let mut shared_metadata__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Pods => {
@@ -6337,10 +6368,17 @@ impl<'de> serde::Deserialize<'de> for PodBucket {
                             }
                             pods__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::SharedMetadata => {
+                            if shared_metadata__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("sharedMetadata"));
+                            }
+                            shared_metadata__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(PodBucket {
                     pods: pods__.unwrap_or_default(),
+                    shared_metadata: shared_metadata__.unwrap_or_default(),
                 })
             }
         }
@@ -8284,6 +8322,114 @@ impl<'de> serde::Deserialize<'de> for Rule {
             }
         }
         deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for SharedMetadata {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.labels.is_empty() {
+            len += 1;
+        }
+        if self.controller.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.SharedMetadata", len)?;
+        if !self.labels.is_empty() {
+            struct_ser.serialize_field("labels", &self.labels)?;
+        }
+        if let Some(v) = self.controller.as_ref() {
+            struct_ser.serialize_field("controller", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for SharedMetadata {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "labels",
+            "controller",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Labels,
+            Controller,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "labels" => Ok(GeneratedField::Labels),
+                            "controller" => Ok(GeneratedField::Controller),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = SharedMetadata;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.SharedMetadata")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<SharedMetadata, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut labels__ = None;
+                let mut controller__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Labels => {
+                            if labels__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("labels"));
+                            }
+                            labels__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Controller => {
+                            if controller__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("controller"));
+                            }
+                            controller__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(SharedMetadata {
+                    labels: labels__.unwrap_or_default(),
+                    controller: controller__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.SharedMetadata", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for SlowStart {

@@ -4,6 +4,7 @@
 //! error type here: a snapshot that exists can be planned for, and equal snapshots give equal plans. The modules follow the
 //! chapters of the behaviour that they implement (docs/behaviour.md lists it by number).
 
+mod alike;
 mod backoff;
 mod batches;
 mod canonical;

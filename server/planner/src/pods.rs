@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
+    alike::Alike,
     claims::{self, Claim},
     manifest::{self, GENERATION_LABEL, HASH_LABEL},
     plan::{Action, ActionKind, Batch, ObjectRef, Reason},
@@ -66,7 +67,11 @@ pub(crate) fn claim(ds: &DaemonSet, pod: &Pod) -> Claim {
 
 /// All pods that are the workload's once they are claimed, by node, those without one first.
 pub(crate) fn owned(snapshot: &Snapshot) -> Vec<&Pod> {
-    let owned = |pod: &&Pod| matches!(claim(&snapshot.daemon_set, pod), Claim::Owned | Claim::Adopt);
+    let mut alike = Alike::default();
+    let owned = |pod: &&Pod| {
+        let claim = alike.find(pod, || claim(&snapshot.daemon_set, pod));
+        matches!(claim, Claim::Owned | Claim::Adopt)
+    };
     let mut pods: Vec<_> = snapshot.pods().filter(owned).collect();
     pods.sort_by(|a, b| Pod::order(a, b));
     pods
@@ -151,10 +156,14 @@ pub(crate) struct Age {
 
 /// A pod's hash label, as it is after the plan's relabels (D-57).
 fn hash<'a>(pod: &'a Pod, resolution: &'a Resolution<'_>) -> Option<&'a str> {
-    if !resolution.relabelled.is_empty() && resolution.relabelled.contains(pod.uid.as_str()) {
+    if is_relabelled(pod, resolution) {
         return Some(&resolution.current_hash);
     }
     pod.labels.get(HASH_LABEL)
+}
+
+fn is_relabelled(pod: &Pod, resolution: &Resolution<'_>) -> bool {
+    !resolution.relabelled.is_empty() && resolution.relabelled.contains(pod.uid.as_str())
 }
 
 /// Judges single pods.
@@ -176,11 +185,24 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Whether a pod is of the current template.
-    pub(crate) fn age(&self, pod: &Pod) -> Age {
+    /// Whether a pod is of the current template, of which its labels say `by_labels`.
+    pub(crate) fn age(&self, pod: &Pod, by_labels: Age) -> Age {
+        if is_relabelled(pod, self.resolution) {
+            self.age_of(pod, &self.resolution.current_hash)
+        } else {
+            by_labels
+        }
+    }
+
+    /// Whether the labels of a pod are those of the current template. Depends on nothing else.
+    pub(crate) fn age_by_labels(&self, pod: &Pod) -> Age {
+        self.age_of(pod, pod.labels.get(HASH_LABEL).unwrap_or_default())
+    }
+
+    fn age_of(&self, pod: &Pod, hash: &str) -> Age {
         let current = self.resolution.current_hash.as_str();
         // Without a current hash, which a revision of that name that was found can be, the pods without one are new.
-        let hash_new = hash(pod, self.resolution).unwrap_or_default() == current;
+        let hash_new = hash == current;
         let of_generation =
             || self.generation.is_some() && pod.labels.get(GENERATION_LABEL) == self.generation.as_deref();
         Age {

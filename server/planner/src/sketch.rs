@@ -7,6 +7,7 @@
 use jiff::Timestamp;
 
 use crate::{
+    alike::Alike,
     claims::Claim,
     eligibility::Fit,
     patience::Patience,
@@ -92,6 +93,7 @@ impl Sketch {
             next: 0,
             ds,
             judge,
+            alike: Alike::default(),
             detail,
             sketch: Self {
                 desired: 0,
@@ -143,6 +145,8 @@ struct Walk<'a> {
     next: usize,
     ds: &'a DaemonSet,
     judge: &'a Judge<'a>,
+    /// Whose pods are, and what their labels say of their template.
+    alike: Alike<(Claim, Age)>,
     detail: Detail,
     sketch: Sketch,
 }
@@ -158,7 +162,10 @@ impl<'a> Walk<'a> {
         while let Some(pod) = self.pods.get(self.next).filter(|pod| pod.target.node() == target) {
             let index = self.next;
             self.next += 1;
-            let owned = match pods::claim(self.ds, pod) {
+            let (ds, judge) = (self.ds, self.judge);
+            let find = || (pods::claim(ds, pod), judge.age_by_labels(pod));
+            let (claim, age) = self.alike.find(pod, find);
+            let owned = match claim {
                 Claim::Owned => true,
                 Claim::Adopt => {
                     self.sketch.adopted.push(index);
@@ -171,7 +178,7 @@ impl<'a> Walk<'a> {
                 Claim::Ignore => false,
             };
             if owned {
-                let age = self.judge.age(pod);
+                let age = judge.age(pod, age);
                 self.sketch.pods.push(Seen { index, age });
             }
         }

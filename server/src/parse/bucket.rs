@@ -8,12 +8,10 @@ use super::{
     Context, Path,
     items::Item,
     repeats::Orphans,
-    shared::Shared,
     wire::{self, Elements},
 };
 use crate::{
     cache::{Decoded, Place},
-    limits::Limits,
     refusal::{Refusal, Violation},
 };
 
@@ -181,7 +179,7 @@ fn decode<T: Item>(
 ) -> Result<Option<Decoded<T>>, Refusal> {
     let at_list = at.field(T::LIST);
     let mut count = 0;
-    for element in Elements(data) {
+    for element in Elements::listed(data) {
         match element {
             Ok(_) => count += 1,
             Err(error) => {
@@ -195,18 +193,14 @@ fn decode<T: Item>(
     }
     let mut items: Vec<T> = Vec::with_capacity(count);
     let mut right = true;
-    let (mut labels, mut shared) = (Vec::new(), Shared::default());
-    for (index, element) in Elements(data).flatten().enumerate() {
+    let mut shared = T::shared(data, at, context)?;
+    let mut labels = Vec::new();
+    for (index, element) in Elements::listed(data).flatten().enumerate() {
         if index % ITEMS_PER_LOOK == 0 {
             context.look()?;
         }
         let at = at_list.index(index);
-        if element.len() > Limits::ITEM_BYTES {
-            let most = Limits::ITEM_BYTES;
-            context.problems.add(
-                &at,
-                format!("has {} bytes; at most {most} are taken", element.len()),
-            );
+        if !context.problems.bound_bytes(&at, element.len()) {
             right = false;
             continue;
         }

@@ -11,17 +11,22 @@ use super::{
     Context,
     problems::{Path, Problems},
     repeats::Orphans,
-    shared::Shared,
+    shared::{Metadata, Shared},
     time,
 };
 use crate::{cache::Cacheable, limits::Limits, refusal::Refusal};
 
 /// What a bucket holds: its strings are moved from its message, and its labels are copied once.
-pub(super) trait Item: Cacheable + Listed {
+pub(super) trait Item: Cacheable + Listed + Clone {
     /// The name of the bucket's list.
     const LIST: &'static str;
     /// The message.
     type Message: prost::Message + Default;
+
+    /// What items of the bucket `data` share and is there once; `at` is the bucket.
+    fn shared(_data: &[u8], _at: &Path<'_>, _context: &mut Context<'_>) -> Result<Shared, Refusal> {
+        Ok(Shared::default())
+    }
 
     /// The item; what is wrong with it is noted. Its labels come apart from the message.
     fn parse(
@@ -94,6 +99,10 @@ impl Item for Pod {
     const LIST: &'static str = "pods";
     type Message = v1::Pod;
 
+    fn shared(data: &[u8], at: &Path<'_>, context: &mut Context<'_>) -> Result<Shared, Refusal> {
+        Shared::read(data, at, context)
+    }
+
     fn parse(
         message: v1::Pod,
         labels: &mut [(&str, &str)],
@@ -107,13 +116,26 @@ impl Item for Pod {
         problems.bound_name(&at.field("target_node_name"), &message.target_node_name);
         // Checked like the others, though only its presence counts.
         time::optional(message.deletion_time, &at.field("deletion_time"), problems);
+        let Metadata { labels, controller } = match message.shared_metadata {
+            0 => Metadata {
+                labels: unique(labels, &at.field("labels"), problems, |labels| {
+                    shared.labels(labels)
+                }),
+                controller: message
+                    .controller
+                    .map(|message| shared.controller(controller(message, &at.field("controller"), problems))),
+            },
+            number => {
+                if !labels.is_empty() || message.controller.is_some() {
+                    let problem = "is set, and so are labels or a controller of the pod's own";
+                    problems.add(&at.field("shared_metadata"), problem);
+                }
+                shared.numbered(number, &at.field("shared_metadata"), problems)
+            }
+        };
         Self {
-            labels: unique(labels, &at.field("labels"), problems, |labels| {
-                shared.labels(labels)
-            }),
-            controller: message
-                .controller
-                .map(|message| shared.controller(controller(message, &at.field("controller"), problems))),
+            labels,
+            controller,
             target: if !message.node_name.is_empty() {
                 Target::Bound(message.node_name)
             } else if !message.target_node_name.is_empty() {
@@ -150,7 +172,8 @@ impl Item for Pod {
     }
 }
 
-fn unique(
+/// Labels of which each has a key, and each key is there once.
+pub(super) fn unique(
     entries: &mut [(&str, &str)],
     at: &Path<'_>,
     problems: &mut Problems,
@@ -190,7 +213,12 @@ fn taint(message: v1::Taint, at: &Path<'_>, problems: &mut Problems) -> Taint {
     }
 }
 
-fn controller(message: v1::ControllerReference, at: &Path<'_>, problems: &mut Problems) -> ControllerRef {
+/// A controller that has a uid.
+pub(super) fn controller(
+    message: v1::ControllerReference,
+    at: &Path<'_>,
+    problems: &mut Problems,
+) -> ControllerRef {
     problems.require(&at.field("uid"), &message.uid);
     ControllerRef {
         kind: message.kind,

@@ -3,19 +3,79 @@
 use std::sync::Arc;
 
 use nodewise_planner::snapshot::{ControllerRef, Labels};
+use nodewise_proto::v1;
+
+use super::{
+    Context,
+    items::{self, unique},
+    problems::{Path, Problems},
+    wire::{self, Elements},
+};
+use crate::refusal::Refusal;
 
 /// Different ones that are remembered: a workload has pods of few revisions at a time. What comes back later than that is kept
 /// once more, which costs memory only.
 const REMEMBERED: usize = 4;
 
+/// Labels and controller of a pod.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Metadata {
+    pub(super) labels: Labels,
+    pub(super) controller: Option<Arc<ControllerRef>>,
+}
+
 /// What was seen in a bucket.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
+    /// What the bucket has once, for pods to refer to.
+    numbered: Vec<Metadata>,
     labels: Vec<Labels>,
     controllers: Vec<Arc<ControllerRef>>,
 }
 
 impl Shared {
+    /// What the PodBucket `data` has once; `at` is the bucket.
+    pub(super) fn read(data: &[u8], at: &Path<'_>, context: &mut Context<'_>) -> Result<Self, Refusal> {
+        let mut shared = Self::default();
+        let at = at.field("shared_metadata");
+        let mut labels = Vec::new();
+        for (index, element) in Elements::shared_metadata(data).flatten().enumerate() {
+            context.tick(index)?;
+            let (at, problems) = (at.index(index), &mut context.problems);
+            labels.clear();
+            let metadata = if problems.bound_bytes(&at, element.len()) {
+                wire::decode::<v1::SharedMetadata>(element, &mut labels)
+                    .map_err(|error| problems.add(&at, error))
+            } else {
+                Err(())
+            };
+            // What is wrong has its number, too: pods that refer to it are not wrong besides.
+            let controller = metadata.unwrap_or_default().controller;
+            shared.numbered.push(Metadata {
+                labels: unique(&mut labels, &at.field("labels"), problems, Labels::of),
+                controller: controller
+                    .map(|message| Arc::new(items::controller(message, &at.field("controller"), problems))),
+            });
+            if problems.is_full() {
+                break;
+            }
+        }
+        Ok(shared)
+    }
+
+    /// What a pod refers to by this number, counted from 1.
+    pub(super) fn numbered(&self, number: u32, at: &Path<'_>, problems: &mut Problems) -> Metadata {
+        let index = usize::try_from(number).unwrap_or(usize::MAX) - 1;
+        self.numbered.get(index).cloned().unwrap_or_else(|| {
+            let there = self.numbered.len();
+            problems.add(
+                at,
+                format!("is {number}; the bucket's shared_metadata has {there} entries"),
+            );
+            Metadata::default()
+        })
+    }
+
     /// Labels like [`Labels::of`].
     pub(super) fn labels(&mut self, entries: &mut [(&str, &str)]) -> Labels {
         entries.sort_by(|a, b| a.0.cmp(b.0));

@@ -11,23 +11,44 @@ use prost::{
 
 /// The tag of the list in NodeBucket and in PodBucket.
 const LIST_TAG: u32 = 1;
-/// The tag of the labels in Node and in Pod.
+/// The tag in PodBucket of what its pods share.
+const SHARED_METADATA_TAG: u32 = 2;
+/// The tag of the labels in Node, in Pod and in SharedMetadata.
 const LABELS_TAG: u32 = 3;
 /// The tags in Label.
 const KEY_TAG: u32 = 1;
 const VALUE_TAG: u32 = 2;
 
-/// The serialized elements of the list in a NodeBucket or PodBucket; fields that are not known are skipped.
-pub(super) struct Elements<'a>(pub(super) &'a [u8]);
+/// The serialized elements of a list in a NodeBucket or PodBucket; other fields are skipped.
+pub(super) struct Elements<'a> {
+    bytes: &'a [u8],
+    list: u32,
+}
 
 impl<'a> Elements<'a> {
+    /// The nodes or pods.
+    pub(super) fn listed(bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            list: LIST_TAG,
+        }
+    }
+
+    /// What the pods share.
+    pub(super) fn shared_metadata(bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            list: SHARED_METADATA_TAG,
+        }
+    }
+
     fn advance(&mut self) -> Result<Option<&'a [u8]>, String> {
-        while !self.0.is_empty() {
-            let (tag, wire_type) = decode_key(&mut self.0).map_err(text)?;
-            if tag == LIST_TAG && wire_type == WireType::LengthDelimited {
-                return delimited(&mut self.0).map(Some);
+        while !self.bytes.is_empty() {
+            let (tag, wire_type) = decode_key(&mut self.bytes).map_err(text)?;
+            if tag == self.list && wire_type == WireType::LengthDelimited {
+                return delimited(&mut self.bytes).map(Some);
             }
-            skip(wire_type, tag, &mut self.0)?;
+            skip(wire_type, tag, &mut self.bytes)?;
         }
         Ok(None)
     }
@@ -39,13 +60,13 @@ impl<'a> Iterator for Elements<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.advance();
         if next.is_err() {
-            self.0 = &[];
+            self.bytes = &[];
         }
         next.transpose()
     }
 }
 
-/// Decodes a Node or a Pod; its labels go to `labels` and not into the message.
+/// Decodes a Node, a Pod or a SharedMetadata; its labels go to `labels` and not into the message.
 pub(super) fn decode<'a, M: Message + Default>(
     mut bytes: &'a [u8],
     labels: &mut Vec<(&'a str, &'a str)>,

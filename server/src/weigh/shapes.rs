@@ -90,19 +90,28 @@ const NODE: Shape = Shape(&[
 
 const POD_BUCKET: Shape = Shape(&[(1, "data", one(&PODS))]);
 
-const PODS: Shape = Shape(&[(
-    1,
-    "pods",
-    Part::Message {
-        each: 620,
-        inside: &POD,
-    },
-)]);
+const PODS: Shape = Shape(&[
+    (
+        1,
+        "pods",
+        Part::Message {
+            each: 620,
+            inside: &POD,
+        },
+    ),
+    (
+        2,
+        "shared_metadata",
+        many::<v1::SharedMetadata>(200, &SHARED_METADATA),
+    ),
+]);
 
 const POD: Shape = Shape(&[
     (1, "name", texts(0)),
     (3, "labels", many::<(&str, &str)>(0, &NOTHING)),
 ]);
+
+const SHARED_METADATA: Shape = Shape(&[(3, "labels", many::<(&str, &str)>(0, &NOTHING))]);
 
 const STATE: Shape = Shape(&[
     (1, "expectations", one(&EXPECTATIONS)),

@@ -1,7 +1,7 @@
 //! A DaemonSet, nodes as clouds make them, and pods.
 
 use bytes::Bytes;
-use nodewise_proto::{Timestamp, bucket, v1};
+use nodewise_proto::{Timestamp, bucket, pods, v1};
 use nodewise_server::{ByteSize, Engine, Limits, never};
 use prost::Message as _;
 use serde_json::{Value, json};
@@ -88,7 +88,7 @@ impl Cluster {
                 &pod.node_name
             })
         })
-        .map(|pods| v1::PodBucket { pods }.encode_to_vec());
+        .map(|pods| pods::sharing(pods).encode_to_vec());
         let json = |value: &Value| Bytes::from(serde_json::to_vec(value).unwrap());
         v1::PlanRequest {
             snapshot: Some(v1::Snapshot {

@@ -75,7 +75,7 @@ pub struct List<T> {
     digest: Option<Digest>,
 }
 
-impl<T: Listed> List<T> {
+impl<T: Listed + Clone> List<T> {
     /// A list of objects in any order, which nothing is remembered of.
     #[must_use]
     pub fn new(items: Vec<T>) -> Self {
@@ -89,11 +89,15 @@ impl<T: Listed> List<T> {
     }
 
     fn sorted(mut items: Vec<T>, digest: Option<Digest>) -> Self {
-        items.sort_by(T::order);
-        Self {
-            items: items.into(),
-            digest,
-        }
+        let in_order = |a: &T, b: &T| T::order(a, b).is_le();
+        let items = if items.is_sorted_by(in_order) {
+            items.into()
+        } else {
+            items.sort_by(T::order);
+            // Plans walk thousands of objects, and wait for memory above all: what is next in the walk should lie next.
+            items.iter().cloned().collect()
+        };
+        Self { items, digest }
     }
 }
 

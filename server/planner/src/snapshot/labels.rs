@@ -1,6 +1,6 @@
 //! The labels of thousands of objects.
 
-use std::{fmt, sync::Arc};
+use std::{cmp::Ordering, fmt, sync::Arc};
 
 /// Labels, sorted by key; keys are unique.
 ///
@@ -17,6 +17,35 @@ struct Entries {
     text: Box<str>,
     /// Where in the text each key and its value end.
     ends: Box<[(usize, usize)]>,
+}
+
+/// So many labels are looked through one by one.
+const FEW: usize = 8;
+
+impl Entries {
+    fn key(&self, index: usize) -> &str {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before].1);
+        &self.text[start..self.ends[index].0]
+    }
+
+    fn value(&self, index: usize) -> &str {
+        let (start, end) = self.ends[index];
+        &self.text[start..end]
+    }
+
+    /// The index of a key, found by halves.
+    fn find(&self, key: &str) -> Option<usize> {
+        let (mut start, mut end) = (0, self.ends.len());
+        while start < end {
+            let middle = start.midpoint(end);
+            match self.key(middle).cmp(key) {
+                Ordering::Less => start = middle + 1,
+                Ordering::Equal => return Some(middle),
+                Ordering::Greater => end = middle,
+            }
+        }
+        None
+    }
 }
 
 impl Labels {
@@ -66,20 +95,21 @@ impl Labels {
     /// The value of a label.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
-        // Linear: an object has few labels, and most comparisons end at the length.
-        self.iter().find(|(k, _)| *k == key).map(|(_, value)| value)
+        let entries = self.0.as_deref()?;
+        let found = if entries.ends.len() <= FEW {
+            // Most comparisons end at the length.
+            (0..entries.ends.len()).find(|index| entries.key(*index) == key)?
+        } else {
+            entries.find(key)?
+        };
+        Some(entries.value(found))
     }
 
     /// All entries, ascending by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().flat_map(|entries| {
-            let Entries { text, ends } = &**entries;
-            let mut start = 0;
-            ends.iter().map(move |(end_of_key, end)| {
-                let entry = (&text[start..*end_of_key], &text[*end_of_key..*end]);
-                start = *end;
-                entry
-            })
+            let indices = 0..entries.ends.len();
+            indices.map(|index| (entries.key(index), entries.value(index)))
         })
     }
 
@@ -87,6 +117,11 @@ impl Labels {
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.as_ref().map_or(0, |entries| entries.ends.len())
+    }
+
+    /// Where the text is: equal for copies, which all of them are of one content while this is alive; 0 without labels.
+    pub(crate) fn address(&self) -> usize {
+        self.0.as_ref().map_or(0, |entries| Arc::as_ptr(entries).addr())
     }
 
     /// Whether one is a copy of the other, so that both take the memory of one.
@@ -146,6 +181,21 @@ mod tests {
         );
         assert_eq!(format!("{labels:?}"), r#"{"a": "y", "ab": "x", "b": "3"}"#);
         assert!(of(&[]).is_empty() && !labels.is_empty());
+    }
+
+    #[test]
+    fn every_key_is_found_however_many_there_are() {
+        for count in 0..40 {
+            let keys: Vec<String> = (0..count).map(|index| format!("key-{index}")).collect();
+            let mut entries: Vec<_> = keys.iter().map(|key| (key.as_str(), &key[4..])).collect();
+            let labels = Labels::of(&mut entries);
+            for key in &keys {
+                assert_eq!(labels.get(key), Some(&key[4..]), "{count}");
+            }
+            for missing in ["", "key", "key-", "key-41", "key-a", "l"] {
+                assert_eq!(labels.get(missing), None, "{count}");
+            }
+        }
     }
 
     fn labels_of_two() -> Labels {
