@@ -26,8 +26,8 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 proto:
-	$(SECTION) 'protocol (buf lint; builds buf the first time, about 2 minutes)'
-	cd proto && "$$($(CARGO) run --locked --quiet -p nodewise-testbed -- tool buf)" lint
+	$(SECTION) 'protocol (buf lint, buf breaking; builds buf the first time, about 2 minutes)'
+	buf="$$($(CARGO) run --locked --quiet -p nodewise-testbed -- tool buf)" && cd proto && "$$buf" lint && "$$buf" breaking --against released.json
 
 unit:
 	$(SECTION) 'unit, property and gRPC tests (cargo test)'

@@ -3,11 +3,11 @@
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Parser, ValueEnum};
+use nodewise_client::target::Target;
 use nodewise_proto::v1;
 use nodewise_telemetry::LogFormat;
 
 use crate::{
-    client::target::Target,
     config::{Config, ConfigError, Mode},
     lead::Timing,
     reconcile::DEFAULT_BURST,

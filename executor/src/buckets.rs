@@ -7,15 +7,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use bytes::{Bytes, BytesMut};
+use nodewise_client::Digest;
 use nodewise_proto::v1;
 use sha2::{Digest as _, Sha256};
 
 mod stored;
 
 pub(crate) use stored::{Part, Stored};
-
-/// A bucket's digest: SHA-256 of its bytes.
-pub type Digest = [u8; 32];
 
 /// Objects of one kind, by bucket and name.
 #[derive(Debug)]

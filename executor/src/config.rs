@@ -2,12 +2,10 @@
 
 use std::{num::NonZeroU64, time::Duration};
 
+use nodewise_client::target::Target;
 use nodewise_proto::v1;
 
-use crate::{
-    client::target::Target,
-    lead::{Timing, TimingError},
-};
+use crate::lead::{Timing, TimingError};
 
 /// Settings of an executor.
 #[derive(Debug, Clone)]

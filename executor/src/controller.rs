@@ -16,9 +16,9 @@ use crate::event::{ClusterEvent, Key};
 use crate::handlers::Reaction;
 use crate::metrics::Metrics;
 use crate::queue::{RateLimits, Serves, Taken, Urgency, WorkQueue};
-use crate::reconcile::{Clock, Ending, Reconciler};
-use crate::service::PlanService;
+use crate::reconcile::{Clock, Ending, NextPlans, Reconciler};
 use crate::state::{Shared, State};
+use nodewise_client::PlanService;
 
 /// The shortest time between two looks at everything.
 const RESYNC: Duration = Duration::from_hours(12);
@@ -118,6 +118,7 @@ where
         apply_concurrency: config.apply_concurrency,
         clock: Arc::clone(&config.clock),
         metrics: metrics.clone(),
+        next: NextPlans::default(),
     });
     let mut workers = JoinSet::new();
     let mut started = false;

@@ -7,8 +7,6 @@ pub mod answer;
 pub mod apply;
 pub mod args;
 mod buckets;
-mod causes;
-pub mod client;
 pub mod config;
 pub mod controller;
 pub mod event;
@@ -23,13 +21,14 @@ pub mod queue;
 pub mod reconcile;
 mod run;
 pub mod selector;
-pub mod service;
 pub mod sim;
 pub mod snapshot;
 pub mod state;
 pub mod store;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod vectors;
 pub mod watch;
 
 pub use run::{RunError, run};

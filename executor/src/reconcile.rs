@@ -2,11 +2,13 @@
 //!
 //! Nothing is decided here about the workload. Whatever goes wrong before a plan is in hand leaves the cluster untouched.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use nodewise_proto::v1;
+use tokio::time::Instant;
 use tracing::{Instrument as _, field::Empty};
 
 use crate::actuator::{Actuator, ObjectKey};
@@ -16,9 +18,9 @@ use crate::event::{DaemonSet, Key, Resource, Revision};
 use crate::gate::Behind;
 use crate::metrics::Metrics;
 use crate::project;
-use crate::service::{Answer, Digest, PlanService, ServiceError};
 use crate::snapshot;
 use crate::state::{Shared, is_enabled};
+use nodewise_client::{Answer, Digest, PlanService, ServiceError};
 
 /// Plans that one reconcile may ask for in a row because what one rested on was not so: a revision's name was taken, an
 /// orphan was gone.
@@ -26,6 +28,9 @@ const MAX_PLANS: usize = 4;
 
 /// The burst where options name none, as the service takes it.
 pub const DEFAULT_BURST: u32 = 250;
+
+/// How old a plan may be that was asked for while the one before it was applied.
+const MAX_AGE_OF_NEXT: Duration = Duration::from_secs(1);
 
 /// The clock that snapshots are taken by.
 pub type Clock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
@@ -90,6 +95,30 @@ pub struct Reconciler<A, P> {
     pub clock: Clock,
     /// What is counted.
     pub metrics: Metrics,
+    /// Plans that are there before their turn.
+    pub next: NextPlans,
+}
+
+/// Plans that were asked for while the ones before them were applied: what comes next is known when these are done.
+#[derive(Debug, Default)]
+pub struct NextPlans(Mutex<HashMap<Key, (Planned, Instant)>>);
+
+impl NextPlans {
+    fn keep(&self, key: &Key, next: Planned, asked: Instant) {
+        self.lock().insert(key.clone(), (next, asked));
+    }
+
+    /// The plan that is there for a workload, if it was made from the workload as it is now, and not long ago.
+    fn take(&self, workload: &DaemonSet) -> Option<Planned> {
+        let (next, asked) = self.lock().remove(&workload.key)?;
+        let same =
+            next.workload.uid == workload.uid && next.workload.resource_version == workload.resource_version;
+        (same && asked.elapsed() <= MAX_AGE_OF_NEXT).then_some(next)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, (Planned, Instant)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl<A, P> std::fmt::Debug for Reconciler<A, P> {
@@ -101,6 +130,7 @@ impl<A, P> std::fmt::Debug for Reconciler<A, P> {
 }
 
 /// A plan, and what it was made from.
+#[derive(Debug)]
 struct Planned {
     plan: v1::Plan,
     workload: Arc<DaemonSet>,
@@ -126,18 +156,30 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         let mut live = Vec::new();
         for _ in 0..MAX_PLANS {
             let Some(workload) = self.admit(key, &mut live)? else {
+                self.next.lock().remove(key);
                 return Ok(Ending::Settled { after: None });
             };
-            let planned = self.plan(&workload, &live).await?;
+            let planned = match self.next.take(&workload).filter(|_| live.is_empty()) {
+                Some(next) => next,
+                None => self.plan(&workload, &live).await?,
+            };
             self.hold(&planned);
             if planned.plan.verdict() == v1::Verdict::Stale {
                 return Err(Ending::failed(
                     "the plan is stale: the caches are older than our own writes",
                 ));
             }
-            let mut applied = self.apply(&planned).await;
+            let asked = Instant::now();
+            let (mut applied, next) = if goes_on_by_itself(&planned.plan) && self.actuator.writes() {
+                tokio::join!(self.apply(&planned), async {
+                    self.plan(&workload, &[]).await.ok()
+                })
+            } else {
+                (self.apply(&planned).await, None)
+            };
             let colliding = self.readable(&std::mem::take(&mut applied.colliding_revisions));
-            let outdated = !applied.failed && applied.is_outdated();
+            let failed = applied.failed;
+            let outdated = !failed && applied.is_outdated();
             self.heed(&applied);
             if outdated {
                 let created = self.created_revisions(&planned.plan, &applied).await;
@@ -148,6 +190,9 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             }
             let ending = self.report(&planned, applied).await?;
             if colliding.is_empty() && !outdated {
+                if let Some(next) = next.filter(|_| !failed && ending == AT_ONCE) {
+                    self.next.keep(key, next, asked);
+                }
                 return Ok(ending);
             }
             live.extend(colliding);
@@ -295,14 +340,6 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         is_enabled(&self.options, v1::Deviation::SlowStartAcrossPlans)
     }
 
-    /// Whether a plan created as many pods as one may: the burst may have left some out, and no watch need show anything before
-    /// they are created.
-    fn filled_the_burst(&self, applied: &Applied) -> bool {
-        let named = applied.writes.iter().filter(|write| write.is_expected_by_name);
-        let burst = self.options.burst.unwrap_or(DEFAULT_BURST);
-        self.goes_ahead() && named.count() >= usize::try_from(burst).unwrap_or(usize::MAX)
-    }
-
     async fn apply(&self, planned: &Planned) -> Applied {
         let Planned { plan, workload, sent } = planned;
         let (key, uid) = (&workload.key, &workload.uid);
@@ -352,9 +389,8 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         let reason = failure(plan, &applied);
         let after = plan.requeue_after.and_then(|after| after.try_into().ok());
         if applied.outcomes.is_empty() || !self.actuator.writes() {
-            return Ok(ending(after, reason));
+            return Ok(ending(later(after), reason));
         }
-        let goes_on = self.filled_the_burst(&applied);
         let report = v1::ReportRequest {
             workload: plan.workload.clone(),
             plan_id: plan.plan_id.clone(),
@@ -378,24 +414,44 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                         after,
                         reason: reason.unwrap_or(response.message),
                     },
-                    _ if goes_on => Ending::Settled {
-                        after: Some(Duration::ZERO),
-                    },
                     _ => Ending::Settled { after },
                 })
             }
             Err(error @ ServiceError::Refused(_)) => {
                 // It would be refused again with the next plan, and the plan with it.
-                Err(ending(after, Some(reason.unwrap_or(error.to_string()))))
+                Err(ending(later(after), Some(reason.unwrap_or(error.to_string()))))
             }
             Err(error) => {
                 // Ask again soon: what the report would settle must not be waited for.
                 self.state.lock().keep_report(key, report);
                 let undelivered = format!("the report rides on the next plan: {error}");
-                Ok(ending(after, Some(reason.unwrap_or(undelivered))))
+                Ok(ending(later(after), Some(reason.unwrap_or(undelivered))))
             }
         }
     }
+}
+
+/// How a reconcile ends whose plan is to be followed by another one.
+const AT_ONCE: Ending = Ending::Settled {
+    after: Some(Duration::ZERO),
+};
+
+/// A plan is not followed at once by another one when it is not known what became of it, or nothing did.
+fn later(after: Option<Duration>) -> Option<Duration> {
+    after.filter(|after| !after.is_zero())
+}
+
+/// Whether the plan that follows at once can be asked for before this one is done: pods are created, all of which the state holds by
+/// name, and nothing else is done.
+fn goes_on_by_itself(plan: &v1::Plan) -> bool {
+    let at_once = plan
+        .requeue_after
+        .is_some_and(|after| (after.seconds, after.nanos) == (0, 0));
+    let [phase] = &plan.phases[..] else {
+        return false;
+    };
+    // With several batches the slow start has not come to its end, and what these lead to decides about the next.
+    at_once && phase.kind() == v1::PhaseKind::Creates && phase.batches.len() == 1
 }
 
 /// Nothing depends on what succeeded without a subject. A plan may adopt every pod of a large cluster, and a report of as

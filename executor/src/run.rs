@@ -7,13 +7,13 @@ use std::{
 };
 
 use kube::Client;
+use nodewise_client::{ClientConfig, ClientError, PlanClient};
 use nodewise_telemetry::http::{self, Checks, Exposition, Health};
 use tokio::{net::TcpListener, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     actuator::{Actuator, KubeActuator, ObserveActuator},
-    client::{ClientConfig, ClientError, PlanClient},
     config::{Config, Mode},
     controller::{self, ControllerError},
     event::Resource,
@@ -61,7 +61,7 @@ pub async fn run(
         ..ClientConfig::default()
     };
     let (servers, cluster) = (config.servers.clone(), Some(client.clone()));
-    let service = PlanClient::discovering(servers, cluster, to_service, metrics.clone())?;
+    let service = PlanClient::discovering(servers, cluster, to_service, Arc::new(metrics.clone()))?;
     let service = Arc::new(service);
     let asked = Arc::clone(&service);
     health.ready.add("plan-service", move || asked.health());

@@ -4,8 +4,8 @@ use nodewise_proto::{Timestamp, v1};
 
 use crate::buckets;
 use crate::event::{DaemonSet, Revision};
-use crate::service::Digest;
 use crate::store::Store;
+use nodewise_client::Digest;
 
 /// Takes the snapshot of a workload. Buckets of which `known` says that the receiver has them go by their digest alone.
 ///

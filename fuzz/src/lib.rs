@@ -11,6 +11,14 @@
 )]
 #[path = "../../server/tests/support/cluster.rs"]
 mod cluster;
+#[allow(
+    dead_code,
+    missing_docs,
+    unreachable_pub,
+    reason = "shared with the server's tests, which use another part"
+)]
+#[path = "../../server/tests/support/requests.rs"]
+mod requests;
 
 pub mod budget;
 pub mod files;

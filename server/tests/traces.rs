@@ -10,8 +10,8 @@ use std::{
 };
 
 use jiff::Timestamp;
+use nodewise_client::{ClientConfig, PlanClient};
 use nodewise_executor::{
-    client::{ClientConfig, PlanClient},
     controller,
     metrics::Metrics,
     sim::{SimCluster, SimConfig},
@@ -33,7 +33,8 @@ async fn roll_out(url: String, nodes: u64) {
         cluster.add_node(&format!("node-{number}"), &[]);
     }
     let metrics = Metrics::new();
-    let client = PlanClient::new(&[url], ClientConfig::default(), metrics.clone()).expect("a good URL");
+    let client =
+        PlanClient::new(&[url], ClientConfig::default(), Arc::new(metrics.clone())).expect("a good URL");
     let stop = CancellationToken::new();
     let running = tokio::spawn(controller::run(
         cluster.watch(),

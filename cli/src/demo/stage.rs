@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::{Context as _, anyhow, bail};
 use jiff::Timestamp;
+use nodewise_client::{ClientConfig, PlanClient};
 use nodewise_executor::{
-    client::{ClientConfig, PlanClient},
     controller::{self, ControllerError},
     event::Key,
     metrics::Metrics,
@@ -64,7 +64,7 @@ impl Stage {
         let client = PlanClient::new(
             &[format!("http://{server}")],
             ClientConfig::default(),
-            metrics.clone(),
+            Arc::new(metrics.clone()),
         )?;
         let stop_controller = CancellationToken::new();
         let controller = tokio::spawn(controller::run(

@@ -64,7 +64,7 @@ fn render_one(page: &mut Page, planned: &Planned<'_>) {
         page.line(
             2,
             DIM,
-            &format!("plan again in {}: {}", duration(delay), plan.requeue_reason),
+            &format!("plan again {}: {}", when(delay), plan.requeue_reason),
         );
     }
     let deviations: Vec<String> = plan
@@ -105,6 +105,14 @@ fn rollout(rollout: &v1::Rollout) -> String {
         rollout.current_hash,
         parts.join(", ")
     )
+}
+
+fn when(delay: &nodewise_proto::Duration) -> String {
+    if (delay.seconds, delay.nanos) == (0, 0) {
+        "at once".to_owned()
+    } else {
+        format!("in {}", duration(delay))
+    }
 }
 
 fn duration(duration: &nodewise_proto::Duration) -> String {

@@ -61,6 +61,12 @@ impl PodManifest {
     }
 }
 
+/// The pod of one create of a plan.
+#[cfg(test)]
+pub(crate) fn render_pod(plan: &v1::Plan, create: &v1::CreatePod) -> Result<Bytes, String> {
+    Ok(PodManifest::parse(plan)?.render(create))
+}
+
 /// Whether a live pod is the one that a create of this plan would have made: same controller, node and revision.
 pub(super) fn is_same_pod(live: &Value, workload_uid: &str, node_name: &str, revision_hash: &str) -> bool {
     let Ok(Pod { projection: pod, .. }) = Pod::from_json(live) else {

@@ -19,6 +19,8 @@ mod patching;
 mod status;
 
 use action::{Context, Done};
+#[cfg(test)]
+pub(crate) use manifest::render_pod;
 
 /// Most calls of one batch that are under way at the same time.
 pub const DEFAULT_CONCURRENCY: usize = 64;

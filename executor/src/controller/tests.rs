@@ -9,8 +9,8 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use super::*;
 use crate::event::{Delta, Resource};
-use crate::service::ServiceError;
 use crate::testing::*;
+use nodewise_client::ServiceError;
 
 mod fairness;
 

@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use nodewise_client::{Evicted, Fate, Hedge, Method, Observer, ReplicaCounts};
 use nodewise_proto::v1;
 use prometheus_client::{encoding::text, registry::Registry};
 
@@ -26,8 +27,7 @@ mod tests;
 use families::{
     ActionLabels, ApiCall, Code, ELECTION, Families, GroupResource, OfWorkload, Outcome, QUEUE, Verdict,
 };
-use service::{Call, Cause, HedgeOutcome};
-pub use service::{Evicted, Fate, Hedge, Method, ReplicaCounts};
+use service::{Call, Cause};
 
 /// The queue's name in the `workqueue_*` metrics.
 pub const QUEUE_NAME: &str = "daemonset";
@@ -140,49 +140,6 @@ impl Metrics {
         self.families().unreadable.get_or_create(&labels).inc();
     }
 
-    /// The service answered a request of `request_bytes` bytes.
-    pub fn plan_answered(&self, took: Duration, request_bytes: usize, plan: &v1::Plan) {
-        let families = self.families();
-        families.plan_duration.observe(took.as_secs_f64());
-        families.plan_request_bytes.observe(float(request_bytes));
-        families
-            .plans
-            .get_or_create(&Verdict {
-                verdict: verdict_name(plan.verdict()),
-            })
-            .inc();
-        let actions = plan
-            .phases
-            .iter()
-            .flat_map(|phase| &phase.batches)
-            .map(|batch| batch.actions.len())
-            .sum();
-        families.plan_actions.observe(float(actions));
-        if let (Some(workload), Some(rollout)) = (&plan.workload, &plan.rollout) {
-            let counts = [
-                rollout.desired,
-                rollout.outdated,
-                rollout.unavailable,
-                rollout.surging,
-            ];
-            for (state, count) in ROLLOUT_STATES.into_iter().zip(counts) {
-                let labels = OfWorkload::new(&workload.namespace, &workload.name, state);
-                families.rollouts.get_or_create(&labels).set(count.into());
-            }
-        }
-    }
-
-    /// A call for a plan failed on one replica.
-    pub fn plan_failed(&self, took: Duration, code: tonic::Code) {
-        self.families().plan_duration.observe(took.as_secs_f64());
-        self.families()
-            .plan_errors
-            .get_or_create(&Code {
-                code: format!("{code:?}"),
-            })
-            .inc();
-    }
-
     /// A plan was applied with these outcomes.
     pub fn applied(&self, plan: &v1::Plan, applied: &Applied) {
         self.families().batches.inc_by(applied.batches.into());
@@ -254,34 +211,6 @@ impl Metrics {
         reconciles.get_or_create(&Outcome { outcome }).inc();
     }
 
-    /// So many replicas are known.
-    pub fn replicas(&self, counts: &ReplicaCounts) {
-        self.families().service.set_replicas(counts);
-    }
-
-    /// A call to a replica came to its end.
-    pub fn call(&self, method: Method, outcome: Fate) {
-        let calls = &self.families().service.calls;
-        calls.get_or_create(&Call { method, outcome }).inc();
-    }
-
-    /// A replica is asked no more for a while.
-    pub fn replica_evicted(&self, cause: Evicted) {
-        let evictions = &self.families().service.evictions;
-        evictions.get_or_create(&Cause { cause }).inc();
-    }
-
-    /// Two replicas were asked for a plan.
-    pub fn hedged(&self, outcome: Hedge) {
-        let hedges = &self.families().service.hedges;
-        hedges.get_or_create(&HedgeOutcome { outcome }).inc();
-    }
-
-    /// A plan came from another replica than the one that the workload belongs to.
-    pub fn planned_elsewhere(&self) {
-        self.families().service.elsewhere.inc();
-    }
-
     /// What became of a Kubernetes Event: `created`, `patched`, `filtered`, `dropped` or `failed`.
     pub fn event(&self, fate: &'static str) {
         self.families()
@@ -304,6 +233,79 @@ impl Metrics {
     #[must_use]
     pub fn batches(&self) -> u64 {
         self.families().batches.get()
+    }
+}
+
+impl Observer for Metrics {
+    fn plan_answered(&self, took: Duration, request_bytes: usize, plan: &v1::Plan) {
+        let families = self.families();
+        families.plan_duration.observe(took.as_secs_f64());
+        families.plan_request_bytes.observe(float(request_bytes));
+        families
+            .plans
+            .get_or_create(&Verdict {
+                verdict: verdict_name(plan.verdict()),
+            })
+            .inc();
+        let actions = plan
+            .phases
+            .iter()
+            .flat_map(|phase| &phase.batches)
+            .map(|batch| batch.actions.len())
+            .sum();
+        families.plan_actions.observe(float(actions));
+        if let (Some(workload), Some(rollout)) = (&plan.workload, &plan.rollout) {
+            let counts = [
+                rollout.desired,
+                rollout.outdated,
+                rollout.unavailable,
+                rollout.surging,
+            ];
+            for (state, count) in ROLLOUT_STATES.into_iter().zip(counts) {
+                let labels = OfWorkload::new(&workload.namespace, &workload.name, state);
+                families.rollouts.get_or_create(&labels).set(count.into());
+            }
+        }
+    }
+
+    fn plan_failed(&self, took: Duration, code: tonic::Code) {
+        self.families().plan_duration.observe(took.as_secs_f64());
+        self.families()
+            .plan_errors
+            .get_or_create(&Code {
+                code: format!("{code:?}"),
+            })
+            .inc();
+    }
+
+    fn replicas(&self, counts: &ReplicaCounts) {
+        self.families().service.set_replicas(counts);
+    }
+
+    fn call(&self, method: Method, outcome: Fate) {
+        let calls = &self.families().service.calls;
+        let labels = Call {
+            method: method.name(),
+            outcome: outcome.name(),
+        };
+        calls.get_or_create(&labels).inc();
+    }
+
+    fn replica_evicted(&self, cause: Evicted) {
+        let evictions = &self.families().service.evictions;
+        evictions.get_or_create(&Cause { cause: cause.name() }).inc();
+    }
+
+    fn hedged(&self, outcome: Hedge) {
+        let hedges = &self.families().service.hedges;
+        let labels = service::Hedge {
+            outcome: outcome.name(),
+        };
+        hedges.get_or_create(&labels).inc();
+    }
+
+    fn planned_elsewhere(&self) {
+        self.families().service.elsewhere.inc();
     }
 }
 

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::actuator::Refusal;
 use crate::event::{ClusterEvent, Delta, Resource};
-use crate::service::BuildRequest;
 use crate::state::State;
 use crate::testing::*;
+use nodewise_client::BuildRequest;
 
 struct Fixture {
     state: Shared,
@@ -34,6 +34,7 @@ fn fixture(service: ScriptedService, actuator: ScriptedActuator) -> Fixture {
         apply_concurrency: 4,
         clock: Arc::new(|| jiff::Timestamp::from_second(1_000).expect("a time")),
         metrics: metrics.clone(),
+        next: NextPlans::default(),
     };
     Fixture {
         state,
@@ -156,28 +157,127 @@ async fn waits_for_the_caches_to_show_our_writes() {
     assert_eq!(fixture.service.plans_asked(), 2);
 }
 
-// A create whose pod an expectation tells by name is not waited for (SLOW_START_ACROSS_PLANS), and after as many as the burst
-// there is another plan at once, for what the burst left out. A pod without a name of its own is waited for as ever.
+// A create whose pod an expectation tells by name is not waited for (SLOW_START_ACROSS_PLANS). A pod without a name of its own is
+// waited for as ever.
 #[tokio::test]
 async fn named_creates_are_planned_on_from() {
-    for (name, burst, first) in [
-        (
-            "a",
-            1,
-            Ending::Settled {
-                after: Some(Duration::ZERO),
-            },
-        ),
-        ("a", 2, SETTLED),
-        ("", 1, SETTLED),
-    ] {
-        let plan = creating(&[(name, "n1")]);
-        let mut fixture = with(ScriptedService::default().then_plan(plan));
-        fixture.reconciler.options.burst = Some(burst);
-        assert_eq!(fixture.reconcile().await, first, "{name:?}, burst {burst}");
+    for (name, goes_on) in [("a", true), ("", false)] {
+        let fixture = with(ScriptedService::default().then_plan(creating(&[(name, "n1")])));
+        assert_eq!(fixture.reconcile().await, SETTLED, "{name:?}");
         let second = fixture.reconcile().await;
-        assert_eq!(second == SETTLED, !name.is_empty(), "{name:?}: {second:?}");
+        assert_eq!(second == SETTLED, goes_on, "{name:?}: {second:?}");
     }
+}
+
+/// A plan that another one follows at once, and what is answered to its report.
+fn full_burst(creates: &[(&str, &str)]) -> (v1::Plan, v1::ReportResponse) {
+    let requeue_after = Some(nodewise_proto::Duration::default());
+    let plan = v1::Plan {
+        requeue_after,
+        ..creating(creates)
+    };
+    let response = v1::ReportResponse {
+        state: plan.state.clone(),
+        requeue: v1::Requeue::After.into(),
+        requeue_after,
+        ..Default::default()
+    };
+    (plan, response)
+}
+
+/// Two plans, of which the second follows the first at once.
+fn two_in_a_row(change: impl FnOnce(&mut v1::Plan)) -> Fixture {
+    let (mut plan, response) = full_burst(&[("a", "n1")]);
+    change(&mut plan);
+    let service = ScriptedService::default()
+        .then_plan(plan)
+        .then_plan(creating(&[("b", "n2")]))
+        .then_answer_report(Ok(response));
+    with(service)
+}
+
+impl Fixture {
+    /// How many plans were asked for after each of two reconciles.
+    async fn asked_in_two(&self, between: impl FnOnce(&Self)) -> (usize, usize) {
+        self.reconcile().await;
+        let first = self.service.plans_asked();
+        between(self);
+        self.reconcile().await;
+        (first, self.service.plans_asked())
+    }
+}
+
+// The service plans on while the apiserver creates: the next plan is there when this one is done, and knows what it creates.
+#[tokio::test]
+async fn what_follows_a_full_burst_is_asked_for_meanwhile() {
+    let fixture = two_in_a_row(|_| ());
+    assert_eq!(fixture.reconcile().await, AT_ONCE);
+    assert_eq!(fixture.service.plans_asked(), 2);
+    let expected = fixture.service.snapshot(1).state.expect("a state").expectations;
+    assert_eq!(expected.expect("expectations").creates[0].pod_name, "a");
+    assert_eq!(fixture.actuator.calls(), ["create pods a"]);
+    assert_eq!(fixture.outstanding(), (1, 0), "what is not applied is not held");
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    assert_eq!(fixture.service.plans_asked(), 2);
+    assert_eq!(fixture.actuator.calls(), ["create pods a", "create pods b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_plan_is_not_taken_when_something_else_is_so_by_then() {
+    let changed = |fixture: &Fixture| {
+        fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u1", "2"))));
+    };
+    assert_eq!(
+        two_in_a_row(|_| ()).asked_in_two(changed).await,
+        (2, 3),
+        "another spec"
+    );
+    let replaced = |fixture: &Fixture| {
+        fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u2", "1"))));
+    };
+    assert_eq!(
+        two_in_a_row(|_| ()).asked_in_two(replaced).await,
+        (2, 3),
+        "another workload"
+    );
+    let fixture = two_in_a_row(|_| ());
+    fixture.actuator.refuse("create pods a", Refusal::Other);
+    assert_eq!(fixture.asked_in_two(|_| ()).await, (2, 3), "a create failed");
+    let fixture = two_in_a_row(|_| ());
+    fixture.reconcile().await;
+    tokio::time::advance(MAX_AGE_OF_NEXT + Duration::from_millis(1)).await;
+    fixture.reconcile().await;
+    assert_eq!(fixture.service.plans_asked(), 3, "long ago");
+}
+
+#[tokio::test]
+async fn a_plan_that_does_anything_else_is_done_first() {
+    let with_status = |plan: &mut v1::Plan| {
+        let mut status = plan.phases[0].clone();
+        status.set_kind(v1::PhaseKind::Status);
+        plan.phases.push(status);
+    };
+    assert_eq!(two_in_a_row(with_status).asked_in_two(|_| ()).await, (1, 2));
+    let in_batches = |plan: &mut v1::Plan| {
+        let batch = plan.phases[0].batches[0].clone();
+        plan.phases[0].batches.push(batch);
+    };
+    assert_eq!(two_in_a_row(in_batches).asked_in_two(|_| ()).await, (1, 2));
+    let later = |plan: &mut v1::Plan| plan.requeue_after = None;
+    assert_eq!(two_in_a_row(later).asked_in_two(|_| ()).await, (1, 2));
+}
+
+// What an observer does not do need not be gone on with: it would ask for ever.
+#[tokio::test]
+async fn an_observer_does_not_go_on_at_once() {
+    let (plan, _) = full_burst(&[("a", "n1")]);
+    let actuator = ScriptedActuator {
+        observes_only: true,
+        ..ScriptedActuator::default()
+    };
+    let fixture = fixture(ScriptedService::default().then_plan(plan), actuator);
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    assert_eq!(fixture.service.plans_asked(), 1);
 }
 
 // D-72: expectations are held before the first call, and go out with the next snapshot.
@@ -831,6 +931,7 @@ async fn a_plan_goes_with_the_request_that_it_answers() {
         apply_concurrency: 4,
         clock: reconciler.clock,
         metrics: reconciler.metrics,
+        next: reconciler.next,
     };
     let workload = reconciler
         .admit(&key(), &mut Vec::new())

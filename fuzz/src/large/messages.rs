@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     cluster::{Cluster, Form},
-    seeds::{rolling_update, rollout},
+    requests::{rolling_update, rollout},
 };
 
 /// A length-delimited field.

@@ -938,7 +938,8 @@ pub struct Plan {
     /// What the executor must hold from before its first write on.
     #[prost(message, optional, tag = "7")]
     pub state: ::core::option::Option<ReconcileState>,
-    /// Plan again after this time even when no watch event comes. Absent: no need.
+    /// Plan again after this time even when no watch event comes. Absent: no need. Zero: at once, since as many pods are created as
+    /// the burst allows, and there may be more to create; the answer to the report says whether that still holds.
     #[prost(message, optional, tag = "8")]
     pub requeue_after: ::core::option::Option<::pbjson_types::Duration>,
     /// Why, for people. Empty without `requeue_after`.

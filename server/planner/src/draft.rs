@@ -31,6 +31,8 @@ pub(crate) struct Draft<'d, 'a> {
     pod_manifest: Option<PodManifest>,
     state: State,
     timers: Timers,
+    /// The next plan follows at once.
+    goes_on: bool,
     error: Option<String>,
     deviations: BTreeSet<Deviation>,
 }
@@ -51,6 +53,7 @@ impl<'d, 'a> Draft<'d, 'a> {
             pod_manifest: None,
             state: snapshot.state.clone(),
             timers: Timers::default(),
+            goes_on: false,
             error: None,
             deviations: survey.resolution.deviations.clone(),
         };
@@ -171,8 +174,12 @@ impl<'d, 'a> Draft<'d, 'a> {
         let (snapshot, hash) = (self.snapshot, &self.survey.resolution.current_hash);
         let first = (!creates.is_empty()).then(|| ramp::first_batch(snapshot, hash));
         self.state.slow_start = ramp::held(snapshot, hash, first);
-        let goes_on = creates.len() > 1 && first.is_some_and(|first| first > 1);
-        if goes_on || ramp::comes_back(creates.len(), &snapshot.options) {
+        self.goes_on = ramp::goes_on(creates.len(), &snapshot.options);
+        if self.goes_on {
+            self.timers.at_once();
+        }
+        let remembers = creates.len() > 1 && first.is_some_and(|first| first > 1);
+        if remembers || self.goes_on {
             self.deviations.insert(Deviation::SlowStartAcrossPlans);
         }
         self.phase(
@@ -249,11 +256,20 @@ impl<'d, 'a> Draft<'d, 'a> {
             status::Write::Spared => {
                 self.deviations.insert(Deviation::SkipEqualStatusWrites);
             }
+            // The deviation is told already.
+            status::Write::Yes(_) if self.goes_on && self.status_can_wait(&status) => {}
             status::Write::Yes(action) => self.phase(PhaseKind::Status, batches::at_once(vec![action])),
         }
         self.timers
             .availability(ds, &self.survey.picture, &status, self.snapshot.now);
         status
+    }
+
+    /// Whether a status may be left to the next plan, which follows at once: while one full burst of creates follows the other
+    /// within a second, it is enough to tell of every quarter of them.
+    fn status_can_wait(&self, status: &Status) -> bool {
+        let (snapshot, hash) = (self.snapshot, &self.survey.resolution.current_hash);
+        ramp::is_quick(snapshot, hash) && !status::is_news(&snapshot.daemon_set.status, status)
     }
 
     fn finish(mut self, verdict: Verdict, status: Status) -> Plan {

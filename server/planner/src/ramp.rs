@@ -42,6 +42,12 @@ fn recalled<'a>(snapshot: &'a Snapshot, hash: &str) -> Option<&'a SlowStart> {
     (recent && known.revision_hash == hash).then_some(known)
 }
 
+/// Whether pods of this revision were created less than a second ago.
+pub(crate) fn is_quick(snapshot: &Snapshot, hash: &str) -> bool {
+    recalled(snapshot, hash)
+        .is_some_and(|known| snapshot.now.duration_since(known.last) < SignedDuration::from_secs(1))
+}
+
 /// What to hold of the slow start after a plan, whose first batch of creates had this size; `None` where it had none.
 pub(crate) fn held(snapshot: &Snapshot, hash: &str, first: Option<u32>) -> Option<SlowStart> {
     if !snapshot.options.deviates(Deviation::SlowStartAcrossPlans) {
@@ -81,8 +87,8 @@ pub(crate) fn grown(known: SlowStart, outcomes: &[Outcome], options: &Options) -
     })
 }
 
-/// Whether an executor asks for the next plan at once after so many creates, for what the burst may have left out.
-pub(crate) fn comes_back(creates: usize, options: &Options) -> bool {
+/// Whether the next plan follows at once after so many creates, for what the burst may have left out.
+pub(crate) fn goes_on(creates: usize, options: &Options) -> bool {
     let ahead = [Deviation::SlowStartAcrossPlans, Deviation::IdempotentCreates];
     creates >= options.burst && ahead.into_iter().all(|deviation| options.deviates(deviation))
 }

@@ -148,6 +148,11 @@ pub fn come_back(outcomes: &[Outcome], after: Option<Duration>, plan_error: Opti
     if !backoff && after.is_some() {
         reasons.push("the plan asked for it".to_owned());
     }
+    // A plan goes on at once only from what was done: pods that were not created would be asked for again and again.
+    let done = outcomes
+        .iter()
+        .all(|outcome| outcome.result == OutcomeResult::Succeeded);
+    let after = after.filter(|after| done || !after.is_zero());
     ComeBack {
         backoff,
         after,

@@ -62,6 +62,15 @@ impl Timers {
         }
     }
 
+    /// More is to be created than one plan may.
+    pub(crate) fn at_once(&mut self) {
+        for timer in [&mut self.upstream, &mut self.earliest] {
+            sooner(timer, Duration::ZERO, || {
+                "as many pods as the burst were created; there may be more to create".to_owned()
+            });
+        }
+    }
+
     /// Expectations that expire. Upstream has no timer for that.
     pub(crate) fn expectations(&mut self, left: Duration) {
         sooner(&mut self.earliest, left, || {

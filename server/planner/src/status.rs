@@ -85,6 +85,20 @@ pub(crate) fn write(ds: &DaemonSet, status: Status, options: &Options) -> Write 
     })
 }
 
+/// Whether a status says what cannot wait: another generation or another number of nodes, or that a quarter of these changed.
+pub(crate) fn is_news(old: &Status, new: &Status) -> bool {
+    let same = |of: fn(&Status) -> i64| of(old) == of(new);
+    let quarter = i64::from(new.desired_number_scheduled) / 4;
+    let moved = |of: fn(&Status) -> i32| i64::from(of(old)).abs_diff(of(new).into()) > quarter.unsigned_abs();
+    !same(|status| status.observed_generation)
+        || !same(|status| status.desired_number_scheduled.into())
+        || moved(|status| status.current_number_scheduled)
+        || moved(|status| status.number_misscheduled)
+        || moved(|status| status.number_ready)
+        || moved(|status| status.updated_number_scheduled)
+        || moved(|status| status.number_available)
+}
+
 fn changes(old: Status, new: Status) -> Vec<String> {
     let fields = [
         (
@@ -116,4 +130,46 @@ fn changes(old: Status, new: Status) -> Vec<String> {
 /// The API counts in 32 bits (D-94).
 fn saturate(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn news_cannot_wait() {
+        let old = Status {
+            current_number_scheduled: 10,
+            number_misscheduled: 10,
+            desired_number_scheduled: 40,
+            number_ready: 10,
+            updated_number_scheduled: 10,
+            number_available: 10,
+            number_unavailable: 30,
+            observed_generation: 1,
+        };
+        let counts: [fn(&mut Status) -> &mut i32; 5] = [
+            |status| &mut status.current_number_scheduled,
+            |status| &mut status.number_misscheduled,
+            |status| &mut status.number_ready,
+            |status| &mut status.updated_number_scheduled,
+            |status| &mut status.number_available,
+        ];
+        for count in counts {
+            for (value, news) in [(10, false), (20, false), (21, true), (0, false), (-1, true)] {
+                let mut new = old;
+                *count(&mut new) = value;
+                assert_eq!(is_news(&old, &new), news, "{new:?}");
+            }
+        }
+        let of_generation = Status {
+            observed_generation: 2,
+            ..old
+        };
+        let of_nodes = Status {
+            desired_number_scheduled: 41,
+            ..old
+        };
+        assert!(is_news(&old, &of_generation) && is_news(&old, &of_nodes));
+    }
 }

@@ -10,11 +10,13 @@
 mod cluster;
 mod collector;
 mod process;
+mod requests;
 mod server;
 
 pub use cluster::*;
 pub use collector::*;
 pub use process::*;
+pub use requests::*;
 pub use server::*;
 
 use std::time::Duration;

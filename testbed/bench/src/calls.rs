@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
-use nodewise_executor::service::Digest;
+use nodewise_client::Digest;
 use nodewise_proto::v1::{self, reconcile_service_client::ReconcileServiceClient};
 use prost::Message as _;
 use tonic::transport::Channel;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, ensure};
 use bytes::{Buf as _, BufMut as _, Bytes};
 use futures::future::try_join_all;
-use nodewise_executor::service::Digest;
+use nodewise_client::Digest;
 use nodewise_proto::v1;
 use prost::Message as _;
 use tonic::client::Grpc;

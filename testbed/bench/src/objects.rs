@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
+use nodewise_client::Digest;
 use nodewise_compare::case::{self, Case};
 use nodewise_executor::event::{ClusterEvent, DaemonSet, Delta, Node, Pod, Revision};
-use nodewise_executor::service::Digest;
 use nodewise_executor::{snapshot, store::Store};
 use nodewise_proto::{Timestamp, v1};
 use nodewise_server::{ByteSize, Engine, Limits, never};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
-use nodewise_executor::service::Digest;
+use nodewise_client::Digest;
 use nodewise_planner::memory::Memory;
 use nodewise_planner::plan::{Plan, Verdict};
 use nodewise_planner::snapshot::Snapshot;

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
+use nodewise_client::{Answer, BuildRequest, PlanService, ServiceError};
 use nodewise_executor::event::{ClusterEvent, DaemonSet, Delta, Node, Pod, Revision};
 use nodewise_executor::expectations::Sighted;
 use nodewise_executor::gate::Behind;
 use nodewise_executor::metrics::Metrics;
 use nodewise_executor::project;
-use nodewise_executor::reconcile::{Ending, Reconciler};
-use nodewise_executor::service::{Answer, BuildRequest, PlanService, ServiceError};
+use nodewise_executor::reconcile::{Ending, NextPlans, Reconciler};
 use nodewise_executor::state::{Shared, State};
 use nodewise_proto::{Duration, v1};
 use nodewise_server::{ByteSize, Engine, Limits, never};
@@ -152,6 +152,7 @@ impl Nodewise {
             apply_concurrency: 64,
             clock: Arc::new(move || now),
             metrics: Metrics::new(),
+            next: NextPlans::default(),
         };
         let mut ending = self.runtime.block_on(reconciler.reconcile(&key));
         // An orphan was gone, so another plan is due once the watch shows what was adopted besides.

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::event::{DaemonSet, Node, Pod, Revision};
-use crate::service::{Answer, BuildRequest};
+use nodewise_client::{Answer, BuildRequest};
 
 const NODES: usize = 5_000;
 const AGENTS: usize = 20;

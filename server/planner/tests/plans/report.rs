@@ -221,6 +221,8 @@ fn s_67_when_to_come_back() {
         back(false, minute, "the plan asked for it"),
         "D-92"
     );
+    let at_once = Some(Duration::ZERO);
+    assert_eq!(come_back(&[], at_once, None).after, at_once);
     // D-71.12: the error of a plan fails the sync as a failed write does.
     assert_eq!(
         come_back(&[], minute, Some("no")),

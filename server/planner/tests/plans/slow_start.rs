@@ -1,9 +1,11 @@
 //! The slow start of creates from plan to plan, and what is created while earlier creates are not seen.
 
+use std::time::Duration;
+
 use jiff::SignedDuration;
 use nodewise_planner::{
     plan::{PhaseKind, Plan, Verdict},
-    report::{Outcome, OutcomeResult, fold},
+    report::{Outcome, OutcomeResult, come_back, fold},
     snapshot::{Deviation, ExpectedCreate, SlowStart, State},
 };
 
@@ -66,6 +68,78 @@ fn goes_on_from_plan_to_plan_up_to_the_burst() {
         "now it has to be seen"
     );
     assert_eq!(size(&last.state), Some(12), "kept");
+}
+
+#[test]
+fn a_full_burst_is_followed_at_once_when_all_of_it_was_done() {
+    let mut cluster = Cluster::new(40);
+    cluster.options.burst = 12;
+    let delay = |plan: &Plan| plan.requeue.as_ref().map(|requeue| requeue.delay);
+    let plan = cluster.plan();
+    assert_eq!(delay(&plan), Some(Duration::ZERO));
+    let (_, outcomes) = unseen(&cluster, &plan, OutcomeResult::Succeeded);
+    for (result, after) in [
+        (OutcomeResult::Succeeded, Some(Duration::ZERO)),
+        (OutcomeResult::AlreadyExists, None),
+        (OutcomeResult::NameTaken, None),
+        (OutcomeResult::NamespaceTerminating, None),
+        (OutcomeResult::Failed, None),
+        (OutcomeResult::Skipped, None),
+    ] {
+        let mut outcomes = outcomes.clone();
+        outcomes[11].result = result;
+        assert_eq!(
+            come_back(&outcomes, delay(&plan), None).after,
+            after,
+            "{result:?}"
+        );
+    }
+    for deviation in [Deviation::SlowStartAcrossPlans, Deviation::IdempotentCreates] {
+        let mut other = cluster.clone();
+        other.options.deviations.remove(&deviation);
+        assert_eq!(delay(&other.plan()), None, "without {deviation:?}");
+    }
+    let mut early = cluster.clone();
+    early.options.deviations.remove(&Deviation::EarliestRequeue);
+    assert_eq!(delay(&early.plan()), Some(Duration::ZERO));
+    cluster.options.burst = 41;
+    assert_eq!(delay(&cluster.plan()), None);
+}
+
+/// Which of ten plans that follow each other after so many milliseconds write the status.
+fn tell(mut cluster: Cluster, milliseconds: i64) -> Vec<bool> {
+    (0..10)
+        .map(|_| {
+            let plan = cluster.plan();
+            let outcomes = cluster.apply(&plan);
+            cluster.state = fold(cluster.state.clone(), &outcomes, &cluster.options);
+            cluster.observe();
+            cluster.now += SignedDuration::from_millis(milliseconds);
+            plan.phases.iter().any(|phase| phase.kind == PhaseKind::Status)
+        })
+        .collect()
+}
+
+#[test]
+fn while_bursts_follow_each_other_the_status_tells_of_every_quarter() {
+    let mut cluster = Cluster::new(40);
+    cluster.options.burst = 4;
+    let (yes, no) = (true, false);
+    assert_eq!(
+        tell(cluster.clone(), 999),
+        [yes, no, no, yes, no, no, yes, no, no, yes],
+        "4 pods a plan, of 40"
+    );
+    assert_eq!(tell(cluster.clone(), 1_000), [yes; 10], "slowly");
+    cluster
+        .options
+        .deviations
+        .remove(&Deviation::SlowStartAcrossPlans);
+    assert_eq!(tell(cluster.clone(), 1), [yes; 10], "as upstream");
+    // The last one need not wait for another.
+    let mut nearly = Cluster::new(7);
+    nearly.options.burst = 4;
+    assert_eq!(tell(nearly, 1)[..4], [yes, yes, yes, no]);
 }
 
 #[test]

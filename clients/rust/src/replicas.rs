@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout_at};
 use super::replica::{Replica, Standing};
 use super::target::Address;
 use super::{ClientError, rendezvous};
-use crate::metrics::{Evicted, Metrics, ReplicaCounts};
+use crate::observer::{Evicted, Observer, ReplicaCounts};
 
 /// The replicas at one time.
 pub(super) type Members = Arc<[Arc<Replica>]>;
@@ -21,7 +21,7 @@ pub(super) struct Replicas {
     /// Counts the reasons to look again where they are.
     doubts: watch::Sender<u64>,
     max_message_bytes: usize,
-    metrics: Metrics,
+    observer: Arc<dyn Observer>,
     known: Mutex<Known>,
 }
 
@@ -34,12 +34,12 @@ struct Known {
 }
 
 impl Replicas {
-    pub(super) fn new(max_message_bytes: usize, metrics: Metrics) -> Self {
+    pub(super) fn new(max_message_bytes: usize, observer: Arc<dyn Observer>) -> Self {
         Self {
             members: watch::Sender::new(Arc::new([])),
             doubts: watch::Sender::new(0),
             max_message_bytes,
-            metrics,
+            observer,
             known: Mutex::default(),
         }
     }
@@ -148,7 +148,7 @@ impl Replicas {
     pub(super) fn drains(&self, replica: &Replica) {
         if replica.drains() {
             tracing::info!(replica = %replica.address(), "a replica of the planning service drains; asking others");
-            self.metrics.replica_evicted(Evicted::Draining);
+            self.observer.replica_evicted(Evicted::Draining);
         }
         self.note();
     }
@@ -171,7 +171,7 @@ impl Replicas {
 
     fn evicted(&self, replica: &Replica, reason: &str, cause: Evicted) {
         tracing::info!(replica = %replica.address(), "asking others until it answers again: {reason}");
-        self.metrics.replica_evicted(cause);
+        self.observer.replica_evicted(cause);
         self.doubt();
     }
 
@@ -225,7 +225,7 @@ impl Replicas {
                 Standing::Draining => counts.draining += 1,
             }
         }
-        self.metrics.replicas(&counts);
+        self.observer.replicas(&counts);
         let nobody_known_yet = counts.unknown > 0 && counts.evicted + counts.draining == 0;
         let health = self.health_of(&members);
         let mut known = self.known();

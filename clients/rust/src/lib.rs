@@ -3,6 +3,7 @@
 //! A workload's replica is chosen by rendezvous hashing on its uid, so that the replica that has the workload's buckets is
 //! asked again, and a replica that goes moves only its own workloads. Who fails or is about to end is asked last.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
@@ -12,21 +13,31 @@ use nodewise_telemetry::grpc::ClientCall;
 use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
-use crate::causes::with_causes;
-use crate::metrics::{Fate, Method, Metrics};
-use crate::service::{Answer, BuildRequest, PlanService, ServiceError};
-
+#[cfg(test)]
+#[allow(
+    dead_code,
+    reason = "shared with the executor's tests, which use another part"
+)]
+#[path = "../../../executor/src/testing/api.rs"]
+mod api;
 mod ask;
+mod causes;
 mod discovery;
 mod fault;
 mod health;
+mod observer;
 mod rendezvous;
 mod replica;
 mod replicas;
+mod service;
 pub mod target;
 mod tries;
 
+pub use observer::{Evicted, Fate, Hedge, Method, Observer, ReplicaCounts};
+pub use service::{Answer, BuildRequest, Digest, PlanService, ServiceError};
+
 use ask::{Asking, Builder, timed};
+use causes::with_causes;
 use discovery::{Discovery, Lookup};
 use fault::{Opinions, note_failure};
 use replica::Replica;
@@ -100,7 +111,7 @@ pub struct PlanClient {
     replicas: Replicas,
     discovery: Discovery,
     config: ClientConfig,
-    metrics: Metrics,
+    observer: Arc<dyn Observer>,
 }
 
 /// How long a connection may take, and the answer to a probe.
@@ -110,7 +121,11 @@ const FIRST_ADDRESS: Duration = Duration::from_secs(3);
 
 impl PlanClient {
     /// A client of the replicas at these addresses. Connects when it is first used.
-    pub fn new(urls: &[String], config: ClientConfig, metrics: Metrics) -> Result<Self, ClientError> {
+    pub fn new(
+        urls: &[String],
+        config: ClientConfig,
+        observer: Arc<dyn Observer>,
+    ) -> Result<Self, ClientError> {
         let read = |text: &String| {
             text.parse().map_err(|source| ClientError::Target {
                 text: text.clone(),
@@ -118,7 +133,7 @@ impl PlanClient {
             })
         };
         let targets = urls.iter().map(read).collect::<Result<_, _>>()?;
-        Self::discovering(targets, None, config, metrics)
+        Self::discovering(targets, None, config, observer)
     }
 
     /// A client of the replicas that these targets lead to; Services are looked up in the cluster. What is not an address is
@@ -127,9 +142,9 @@ impl PlanClient {
         targets: Vec<Target>,
         cluster: Option<Client>,
         config: ClientConfig,
-        metrics: Metrics,
+        observer: Arc<dyn Observer>,
     ) -> Result<Self, ClientError> {
-        Self::looking_up(targets, cluster, discovery::system_lookup(), config, metrics)
+        Self::looking_up(targets, cluster, discovery::system_lookup(), config, observer)
     }
 
     fn looking_up(
@@ -137,7 +152,7 @@ impl PlanClient {
         cluster: Option<Client>,
         lookup: Lookup,
         config: ClientConfig,
-        metrics: Metrics,
+        observer: Arc<dyn Observer>,
     ) -> Result<Self, ClientError> {
         if targets.is_empty() {
             return Err(ClientError::NoServer);
@@ -146,14 +161,14 @@ impl PlanClient {
         if let Some(service) = targets.iter().find(service).filter(|_| cluster.is_none()) {
             return Err(ClientError::NoCluster(service.clone()));
         }
-        let replicas = Replicas::new(config.max_message_bytes, metrics.clone());
+        let replicas = Replicas::new(config.max_message_bytes, Arc::clone(&observer));
         let discovery = Discovery::new(targets, cluster, lookup);
         replicas.replace(&discovery.fixed())?;
         Ok(Self {
             replicas,
             discovery,
             config,
-            metrics,
+            observer,
         })
     }
 
@@ -172,7 +187,7 @@ impl PlanClient {
     }
 
     /// The replicas in the order in which a workload asks them. Waits a little for the first.
-    async fn order(&self, uid: &str, tries: &Tries<'_>) -> Vec<std::sync::Arc<Replica>> {
+    async fn order(&self, uid: &str, tries: &Tries<'_>) -> Vec<Arc<Replica>> {
         let until = tries.deadline().min(Instant::now() + FIRST_ADDRESS);
         self.replicas.order(uid, until).await
     }
@@ -190,7 +205,7 @@ impl PlanService for PlanClient {
         let asking = Asking {
             uid,
             replicas: &self.replicas,
-            metrics: &self.metrics,
+            observer: &*self.observer,
             builder: &builder,
         };
         let (mut tries, mut opinions) = (Tries::new(&self.config), Opinions::new(&self.replicas));
@@ -204,7 +219,7 @@ impl PlanService for PlanClient {
             if let Some((answer, by)) = taken.answer {
                 opinions.answered(by);
                 if !self.replicas.is_home(uid, by) {
-                    self.metrics.planned_elsewhere();
+                    self.observer.planned_elsewhere();
                 }
                 return Ok(answer);
             }
@@ -239,13 +254,13 @@ impl PlanService for PlanClient {
             });
             match answer.await {
                 Ok(response) => {
-                    self.metrics.call(Method::Report, Fate::Answered);
+                    self.observer.call(Method::Report, Fate::Answered);
                     self.replicas.answered(replica);
                     opinions.answered(&turn.replica);
                     return Ok(response);
                 }
                 Err(status) => {
-                    let of = (&self.replicas, &self.metrics);
+                    let of = (&self.replicas, &*self.observer);
                     let failed = note_failure(of, &uid, replica, Method::Report, &status);
                     opinions.failed(&turn.replica, failed);
                     opinions.so_far(order.len())?;

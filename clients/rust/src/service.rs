@@ -4,7 +4,8 @@ use std::future::Future;
 
 use nodewise_proto::v1;
 
-pub use crate::buckets::Digest;
+/// What tells a bucket: SHA-256 of its bytes.
+pub type Digest = [u8; 32];
 
 /// Builds a request; it is told which buckets the replica that is about to be asked is believed to have.
 pub type BuildRequest<'a> = dyn FnMut(&dyn Fn(&Digest) -> bool) -> v1::PlanRequest + Send + 'a;

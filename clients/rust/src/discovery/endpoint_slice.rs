@@ -11,7 +11,7 @@ use kube::{Api, Client, ResourceExt as _};
 
 use super::Found;
 use crate::causes::with_causes;
-use crate::client::target::{ServiceName, ServicePort};
+use crate::target::{ServiceName, ServicePort};
 
 /// The label that says which Service a slice is part of.
 const OF_SERVICE: &str = "kubernetes.io/service-name";

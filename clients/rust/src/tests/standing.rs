@@ -12,24 +12,15 @@ async fn the_next_replica_answers_for_one_that_is_gone() {
     let mut of_the_dead = 0;
     for index in 0..16 {
         let uid = format!("uid-{index}");
-        of_the_dead += u64::from(client.replicas.is_home(&uid, &members[0]));
+        of_the_dead += usize::from(client.replicas.is_home(&uid, &members[0]));
         plan_for(&client, &uid).await.expect("a plan");
     }
     assert_eq!(server.asked(), 16);
     assert_eq!(client.health(), Ok(()));
-    assert_eq!(
-        count(&client, "nodewise_replica_evictions_total{cause=\"failed\"}"),
-        1
-    );
-    assert_eq!(count(&client, "nodewise_plans_elsewhere_total"), of_the_dead);
-    assert_eq!(
-        count(
-            &client,
-            "nodewise_replica_calls_total{method=\"plan\",outcome=\"failed\"}"
-        ),
-        1
-    );
-    assert_eq!(count(&client, "nodewise_replicas{state=\"evicted\"}"), 1);
+    assert_eq!(count(&client, "evicted failed"), 1);
+    assert_eq!(count(&client, "planned elsewhere"), of_the_dead);
+    assert_eq!(count(&client, "plan failed"), 1);
+    assert_eq!(count(&client, "replicas evicted"), 1);
 }
 
 // Fail static: an absent service is told apart from one that was not asked, is unhealthy, and recovers by itself.
@@ -71,10 +62,7 @@ async fn one_that_hangs_costs_one_attempt_and_is_asked_no_more() {
     assert!(started.elapsed() >= Duration::from_secs(2));
     plan_for(&client, &uid).await.expect("a plan");
     assert_eq!((hung.asked(), other.asked()), (1, 2));
-    assert_eq!(
-        count(&client, "nodewise_replica_evictions_total{cause=\"timed_out\"}"),
-        1
-    );
+    assert_eq!(count(&client, "evicted timed_out"), 1);
 }
 
 // Whoever has too much to do has not failed: the next one is asked at once, and it keeps its workloads.
@@ -108,10 +96,7 @@ async fn one_that_failed_comes_back_by_a_probe() {
     failing.then(|| Err(Status::unavailable("restarting")));
     let client = client_of(&[&failing, &other], quick());
     let _tended = tended(&client);
-    until("both are known", || {
-        count(&client, "nodewise_replicas{state=\"ready\"}") == 2
-    })
-    .await;
+    until("both are known", || count(&client, "replicas ready") == 2).await;
     let uid = workload_of(&client, &failing);
     failing.serves(false).await;
     until("it is asked no more", || {
@@ -148,10 +133,7 @@ async fn one_that_accepts_and_says_nothing_is_found_out_without_a_plan() {
     let url = format!("http://{}", silent.local_addr().expect("an address"));
     let client = Arc::new(client(&[url, other.url.clone()], quick()));
     let _tended = tended(&client);
-    until("it is known", || {
-        count(&client, "nodewise_replicas{state=\"evicted\"}") == 1
-    })
-    .await;
+    until("it is known", || count(&client, "replicas evicted") == 1).await;
     let started = std::time::Instant::now();
     for index in 0..8 {
         let uid = format!("uid-{index}");
@@ -169,14 +151,11 @@ async fn one_that_drains_is_not_asked() {
     let (ending, other) = (serve().await, serve().await);
     let client = client_of(&[&ending, &other], quick());
     let _tended = tended(&client);
-    until("both are known", || {
-        count(&client, "nodewise_replicas{state=\"ready\"}") == 2
-    })
-    .await;
+    until("both are known", || count(&client, "replicas ready") == 2).await;
     let uid = workload_of(&client, &ending);
     ending.serves(false).await;
     until("it is known to drain", || {
-        count(&client, "nodewise_replicas{state=\"draining\"}") == 1
+        count(&client, "replicas draining") == 1
     })
     .await;
     for _ in 0..3 {
@@ -184,10 +163,7 @@ async fn one_that_drains_is_not_asked() {
     }
     assert_eq!((ending.asked(), other.asked()), (0, 3));
     assert_eq!(client.health(), Ok(()));
-    assert_eq!(
-        count(&client, "nodewise_replica_evictions_total{cause=\"draining\"}"),
-        1
-    );
+    assert_eq!(count(&client, "evicted draining"), 1);
 }
 
 // A replica tells its health, so whoever does not is another server: it is not ready. Asked last, it may prove otherwise.

@@ -2,16 +2,8 @@
 
 use super::*;
 
-fn evictions(client: &PlanClient) -> u64 {
-    ["failed", "timed_out", "health", "draining"]
-        .iter()
-        .map(|cause| {
-            count(
-                client,
-                &format!("nodewise_replica_evictions_total{{cause=\"{cause}\"}}"),
-            )
-        })
-        .sum()
+fn evictions(client: &PlanClient) -> usize {
+    counts(client, "evicted ")
 }
 
 // At the address of a replica that is gone another server may listen, or a proxy that knows of none.

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::{Found, Lookup};
-use crate::client::target::Address;
+use crate::target::Address;
 
 /// How often a name is looked up. Resolvers cache; a headless Service's records live for some seconds.
 const PERIOD: Duration = Duration::from_secs(10);

@@ -3,7 +3,7 @@ use std::sync::Mutex;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::api::{Requests, apiserver, failure};
+use crate::api::{Requests, apiserver, failure};
 
 /// A slice with the usual port 7443 named grpc, behind another one.
 fn slice(name: &str, endpoints: &Value) -> Value {

@@ -1,6 +1,7 @@
 //! The client against scripted replicas over real gRPC on loopback.
 
-use std::collections::VecDeque;
+use std::any::Any;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
@@ -225,7 +226,7 @@ fn quick() -> ClientConfig {
 }
 
 fn client(urls: &[String], config: ClientConfig) -> PlanClient {
-    PlanClient::new(urls, config, Metrics::new()).expect("good URLs")
+    PlanClient::new(urls, config, Arc::new(Recorder::default())).expect("good URLs")
 }
 
 fn client_of(replicas: &[&Serving], config: ClientConfig) -> Arc<PlanClient> {
@@ -271,13 +272,66 @@ async fn until(what: &str, mut is: impl FnMut() -> bool) {
     assert!(waited.await.is_ok(), "never happened: {what}");
 }
 
-/// The value of a metric, of which the line begins like this.
-fn count(client: &PlanClient, line: &str) -> u64 {
-    let text = client.metrics.encode();
-    let value = text
-        .lines()
-        .find_map(|found| found.strip_prefix(line)?.trim().parse().ok());
-    value.unwrap_or(0)
+/// Counts what it is told.
+#[derive(Debug, Default)]
+struct Recorder(Mutex<BTreeMap<String, usize>>);
+
+impl Recorder {
+    fn count(&self, what: &str, name: &str) {
+        *self
+            .0
+            .lock()
+            .expect("no panic")
+            .entry(format!("{what} {name}"))
+            .or_default() += 1;
+    }
+}
+
+impl Observer for Recorder {
+    fn call(&self, method: Method, outcome: Fate) {
+        self.count(method.name(), outcome.name());
+    }
+
+    fn replicas(&self, counts: &ReplicaCounts) {
+        let mut told = self.0.lock().expect("no panic");
+        for (state, count) in [
+            ("ready", counts.ready),
+            ("evicted", counts.evicted),
+            ("draining", counts.draining),
+        ] {
+            told.insert(format!("replicas {state}"), count);
+        }
+    }
+
+    fn replica_evicted(&self, cause: Evicted) {
+        self.count("evicted", cause.name());
+    }
+
+    fn hedged(&self, outcome: Hedge) {
+        self.count("hedge", outcome.name());
+    }
+
+    fn planned_elsewhere(&self) {
+        self.count("planned", "elsewhere");
+    }
+}
+
+/// How often a client told this.
+fn count(client: &PlanClient, what: &str) -> usize {
+    told(client).get(what).copied().unwrap_or(0)
+}
+
+/// How often a client told what begins like this.
+fn counts(client: &PlanClient, what: &str) -> usize {
+    let told = told(client);
+    let those = told.iter().filter(|(name, _)| name.starts_with(what));
+    those.map(|(_, count)| count).sum()
+}
+
+fn told(client: &PlanClient) -> BTreeMap<String, usize> {
+    let observer: &dyn Any = &*client.observer;
+    let recorder = observer.downcast_ref::<Recorder>().expect("the tests' own");
+    recorder.0.lock().expect("no panic").clone()
 }
 
 fn bucket(content: &'static str, known: &dyn Fn(&Digest) -> bool) -> v1::Bucket {
@@ -390,12 +444,7 @@ async fn one_that_lacks_buckets_whatever_it_is_sent_is_passed_over_and_stays() {
     plan_for(&client, &uid).await.expect("a plan");
     assert_eq!((server.asked(), other.asked()), (4, 1));
     assert_eq!(standing_of(&client, &server), Standing::Ready);
-    assert!(
-        !client
-            .metrics
-            .encode()
-            .contains("nodewise_replica_evictions_total{")
-    );
+    assert_eq!(counts(&client, "evicted "), 0);
 }
 
 #[tokio::test]
@@ -493,12 +542,13 @@ async fn a_report_goes_to_whoever_is_there() {
 
 #[tokio::test]
 async fn addresses_are_checked() {
-    let error = PlanClient::new(&[], quick(), Metrics::new()).expect_err("nobody to ask");
+    let error = PlanClient::new(&[], quick(), Arc::new(Recorder::default())).expect_err("nobody to ask");
     assert!(matches!(error, ClientError::NoServer));
-    let error = PlanClient::new(&["not a url".into()], quick(), Metrics::new()).expect_err("no URL");
+    let error =
+        PlanClient::new(&["not a url".into()], quick(), Arc::new(Recorder::default())).expect_err("no URL");
     assert!(error.to_string().contains("not a url"), "{error}");
     let service = ["kubernetes:///planner.tools:grpc".to_owned()];
-    let error = PlanClient::new(&service, quick(), Metrics::new()).expect_err("no cluster");
+    let error = PlanClient::new(&service, quick(), Arc::new(Recorder::default())).expect_err("no cluster");
     assert!(
         error.to_string().contains("kubernetes:///planner.tools:grpc"),
         "{error}"

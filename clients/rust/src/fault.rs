@@ -13,7 +13,7 @@ use tonic_types::StatusExt as _;
 use super::failure;
 use super::replica::Replica;
 use super::replicas::Replicas;
-use crate::metrics::{Evicted, Fate, Method, Metrics};
+use crate::observer::{Evicted, Fate, Method, Observer};
 use crate::service::ServiceError;
 
 /// How many replicas a request may fail at, when it may be the request that fails, and how many have to find it too large.
@@ -65,7 +65,7 @@ impl Fault {
 
 /// Counts a failed call and draws the consequences that are certain by now.
 pub(super) fn note_failure(
-    (replicas, metrics): (&Replicas, &Metrics),
+    (replicas, observer): (&Replicas, &dyn Observer),
     uid: &str,
     replica: &Replica,
     method: Method,
@@ -74,7 +74,7 @@ pub(super) fn note_failure(
     let reason = failure(replica, status);
     let retry_after = status.get_details_retry_info().and_then(|info| info.retry_delay);
     let fault = Fault::of(status, retry_after);
-    metrics.call(
+    observer.call(
         method,
         match fault {
             Fault::Request | Fault::Size => Fate::Refused,

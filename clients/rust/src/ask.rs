@@ -15,7 +15,7 @@ use super::fault::{Failed, Fault, note_failure};
 use super::replica::Replica;
 use super::replicas::Replicas;
 use super::tries::Turn;
-use crate::metrics::{Evicted, Fate, Hedge, Method, Metrics};
+use crate::observer::{Evicted, Fate, Hedge, Method, Observer};
 use crate::service::{Answer, BuildRequest, Digest};
 
 /// How often a replica may lack buckets of one request before it is sent all of them.
@@ -48,7 +48,7 @@ pub(super) struct Asking<'a, 'b, 'c> {
     /// Of the workload.
     pub(super) uid: &'a str,
     pub(super) replicas: &'a Replicas,
-    pub(super) metrics: &'a Metrics,
+    pub(super) observer: &'a dyn Observer,
     pub(super) builder: &'a Builder<'b, 'c>,
 }
 
@@ -100,12 +100,12 @@ impl Asking<'_, '_, '_> {
         if asks_on {
             taken = taken.said(its, slower.await);
         } else {
-            self.metrics.call(Method::Plan, Fate::Cancelled);
+            self.observer.call(Method::Plan, Fate::Cancelled);
             if taken.answer.is_some() && Arc::ptr_eq(its, asked) {
                 self.overtaken(asked);
             }
         }
-        self.metrics.hedged(match &taken.answer {
+        self.observer.hedged(match &taken.answer {
             None => Hedge::Failed,
             Some((_, by)) if Arc::ptr_eq(by, spare) => Hedge::Won,
             Some(_) => Hedge::Lost,
@@ -131,8 +131,8 @@ impl Asking<'_, '_, '_> {
             let started = Instant::now();
             let status = match call(replica, request, size, until).await {
                 Ok(plan) => {
-                    self.metrics.plan_answered(started.elapsed(), size, &plan);
-                    self.metrics.call(Method::Plan, Fate::Answered);
+                    self.observer.plan_answered(started.elapsed(), size, &plan);
+                    self.observer.call(Method::Plan, Fate::Answered);
                     self.replicas.answered(replica);
                     replica.learn(digests.into_iter().flatten());
                     return Ok(Answer {
@@ -142,14 +142,14 @@ impl Asking<'_, '_, '_> {
                 }
                 Err(status) => status,
             };
-            self.metrics.plan_failed(started.elapsed(), status.code());
+            self.observer.plan_failed(started.elapsed(), status.code());
             // It may lose more while we send, and what it lacks may be believed to be there again by the answer to another
             // workload: in the end it gets everything, whatever is believed.
             if status.code() != Code::FailedPrecondition || corrections == CORRECTIONS {
-                let of = (self.replicas, self.metrics);
+                let of = (self.replicas, self.observer);
                 return Err(note_failure(of, self.uid, replica, Method::Plan, &status));
             }
-            self.metrics.call(Method::Plan, Fate::LacksBuckets);
+            self.observer.call(Method::Plan, Fate::LacksBuckets);
             match missing(&status) {
                 Some(missing) => {
                     replica.forget(&missing, &digests);

@@ -32,7 +32,7 @@ fn set(records: &Records, replicas: &[&Serving]) {
 
 fn by_name(lookup: Lookup, config: ClientConfig) -> Arc<PlanClient> {
     let target = "dns:///planner.example:7443".parse().expect("a target");
-    let client = PlanClient::looking_up(vec![target], None, lookup, config, Metrics::new());
+    let client = PlanClient::looking_up(vec![target], None, lookup, config, Arc::new(Recorder::default()));
     Arc::new(client.expect("a client"))
 }
 
@@ -130,15 +130,12 @@ async fn targets_add_up() {
         "dns:///planner.example:7443".parse().expect("a target"),
         two.target(),
     ];
-    let client = PlanClient::looking_up(targets, None, lookup, quick(), Metrics::new());
+    let client = PlanClient::looking_up(targets, None, lookup, quick(), Arc::new(Recorder::default()));
     let client = Arc::new(client.expect("a client"));
     let before = client.replicas.members();
     assert_eq!(before.len(), 2);
     let _tended = tended(&client);
-    until("all are ready", || {
-        count(&client, "nodewise_replicas{state=\"ready\"}") == 3
-    })
-    .await;
+    until("all are ready", || count(&client, "replicas ready") == 3).await;
     let gone = |replica: &Arc<Replica>| replica.gone().is_cancelled();
     assert!(
         !before.iter().any(gone),
