@@ -19,7 +19,7 @@ mod wait;
 mod workdir;
 
 pub use control_plane::ControlPlane;
-pub use control_plane::audit::AuditEvent;
+pub use control_plane::audit::{AuditEvent, AuditTail};
 pub use control_plane::builder::{Builder, Component, User};
 pub use control_plane::nodes::{
     NODE_ANNOTATION, NODE_NOT_READY, NODE_SILENT_LABEL, POD_ANNOTATION, POD_DELETION_ANNOTATION,

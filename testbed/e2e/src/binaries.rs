@@ -1,13 +1,9 @@
-//! Builds the programs under test and finds them.
+//! The programs under test.
 
-use std::{
-    path::PathBuf,
-    process::{Command, Stdio},
-    sync::OnceLock,
-};
+use std::{path::PathBuf, sync::OnceLock};
 
-use anyhow::{Context as _, Result, ensure};
-use serde_json::Value;
+use anyhow::Result;
+use nodewise_conformance::program;
 
 /// The programs under test.
 #[derive(Debug, Clone)]
@@ -20,66 +16,16 @@ pub struct Binaries {
     pub cli: PathBuf,
 }
 
-/// Builds them once per process; cargo's own lock serializes processes, and a second build finds nothing to do.
+/// Builds them once per process.
 pub fn binaries() -> Result<&'static Binaries> {
     static BUILT: OnceLock<Binaries> = OnceLock::new();
     if let Some(built) = BUILT.get() {
         return Ok(built);
     }
-    let built = build()?;
-    Ok(BUILT.get_or_init(|| built))
-}
-
-fn build() -> Result<Binaries> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    // Cargo tells a test about its package. Build scripts that look at these (ring's does) would run again in here, and once
-    // more in the next build outside, each time with everything that depends on them.
-    for (name, _) in std::env::vars_os() {
-        if name
-            .to_str()
-            .is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
-        {
-            command.env_remove(name);
-        }
-    }
-    let output = command
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .args(["build", "--locked", "--message-format=json-render-diagnostics"])
-        .args([
-            "--package=nodewise-server",
-            "--package=nodewise-executor",
-            "--package=nodewise",
-            "--bins",
-        ])
-        .stderr(Stdio::inherit())
-        .output()
-        .context("running cargo build")?;
-    ensure!(
-        output.status.success(),
-        "cargo build of the programs under test failed"
-    );
-    let executables: Vec<PathBuf> = String::from_utf8(output.stdout)?
-        .lines()
-        .filter_map(|line| {
-            serde_json::from_str::<Value>(line)
-                .ok()?
-                .get("executable")?
-                .as_str()
-                .map(PathBuf::from)
-        })
-        .collect();
-    let find = |name: &str| {
-        let found = executables
-            .iter()
-            .find(|path| path.file_stem().is_some_and(|stem| stem == name));
-        found
-            .cloned()
-            .with_context(|| format!("cargo build made no {name}"))
+    let built = Binaries {
+        server: program("nodewise-server")?,
+        executor: program("nodewise-executor")?,
+        cli: program("nodewise")?,
     };
-    Ok(Binaries {
-        server: find("nodewise-server")?,
-        executor: find("nodewise-executor")?,
-        cli: find("nodewise")?,
-    })
+    Ok(BUILT.get_or_init(|| built))
 }

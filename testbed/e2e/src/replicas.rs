@@ -1,7 +1,6 @@
 //! Several servers for one executor, and DaemonSets that change all the time.
 
 use std::{
-    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -15,46 +14,21 @@ use kube::{
     Api,
     api::{Patch, PatchParams},
 };
-use nodewise_testbed::{Process, eventually};
+use nodewise_conformance::{DEADLINE, Server, daemon_set, image_patch};
+use nodewise_testbed::eventually;
 use tokio::task::JoinHandle;
 
-use crate::{
-    daemon_set::{daemon_set, image_patch},
-    rig::{self, DEADLINE, EXECUTOR_USER, Rig},
-};
-
-/// A server beside the rig's own.
-#[derive(Debug)]
-pub struct Replica {
-    process: Process,
-    address: SocketAddr,
-}
-
-impl Replica {
-    /// Where it listens.
-    #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// The process.
-    #[must_use]
-    pub fn process(&self) -> &Process {
-        &self.process
-    }
-}
+use crate::rig::{self, Rig};
 
 impl Rig {
     /// Starts a server that listens there.
-    pub async fn start_replica(&self, listen: &str) -> Result<Replica> {
-        let (process, address) = rig::start_server(&self.plane, listen).await?;
-        Ok(Replica { process, address })
+    pub async fn start_replica(&self, listen: &str) -> Result<Server> {
+        Server::start(self.cluster.plane(), listen, &[]).await
     }
 
     /// Starts a server again that has ended, on the same address.
-    pub async fn start_replica_again(&self, replica: &mut Replica) -> Result<()> {
-        *replica = self.start_replica(&replica.address.to_string()).await?;
-        Ok(())
+    pub async fn start_replica_again(&self, replica: &mut Server) -> Result<()> {
+        replica.start_again(self.cluster.plane()).await
     }
 
     /// Starts the executor anew, for these servers (as `--server` takes them) and with these flags besides.
@@ -64,8 +38,8 @@ impl Rig {
         options
             .executor_args
             .extend(flags.iter().map(ToString::to_string));
-        let kubeconfig = self.plane.kubeconfig_for(EXECUTOR_USER)?;
-        let started = rig::start_executor(&self.plane, "executor", servers, &options, &kubeconfig);
+        let kubeconfig = self.cluster.executor_kubeconfig()?;
+        let started = rig::start_executor(self.cluster.plane(), "executor", servers, &options, &kubeconfig);
         (self.executor, self.executor_http) = started.await?;
         Ok(())
     }

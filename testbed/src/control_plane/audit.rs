@@ -1,5 +1,7 @@
 //! What the apiserver wrote down about each request.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -57,6 +59,45 @@ pub(super) fn read(path: &Path) -> Result<Vec<AuditEvent>> {
         .map(|line| serde_json::from_str::<Line>(line).map(AuditEvent::from))
         .collect::<Result<_, _>>()
         .with_context(|| format!("parsing {}", path.display()))
+}
+
+/// Reads an audit log while it grows: each call gives what was written down since the one before.
+#[derive(Debug)]
+pub struct AuditTail {
+    file: File,
+    /// The beginning of a line that is still being written.
+    rest: Vec<u8>,
+}
+
+impl AuditTail {
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).with_context(|| format!("opening {}", path.display()))?;
+        Ok(Self {
+            file,
+            rest: Vec::new(),
+        })
+    }
+
+    /// What is new, oldest answer first; from the beginning of the log at the first call.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn read(&mut self) -> Result<Vec<AuditEvent>> {
+        self.file
+            .read_to_end(&mut self.rest)
+            .context("reading the audit log")?;
+        let Some(end) = self.rest.iter().rposition(|&byte| byte == b'\n') else {
+            return Ok(Vec::new());
+        };
+        let unfinished = self.rest.split_off(end + 1);
+        let whole = std::mem::replace(&mut self.rest, unfinished);
+        whole
+            .split(|&byte| byte == b'\n')
+            .filter(|line| !line.is_empty())
+            .map(|line| serde_json::from_slice::<Line>(line).map(AuditEvent::from))
+            .collect::<Result<_, _>>()
+            .context("parsing the audit log")
+    }
 }
 
 #[derive(Deserialize)]
@@ -158,6 +199,25 @@ mod tests {
         assert_eq!(event.received, "2026-01-02T03:04:05.678901Z".parse()?);
         assert_eq!(event.answered, "2026-01-02T03:04:05.688901Z".parse()?);
         assert!(event.is_write() && event.complete);
+        Ok(())
+    }
+
+    #[test]
+    fn a_tail_gives_each_line_once_and_when_it_is_whole() -> Result<()> {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("audit.log");
+        let line = CREATE.replace('\n', "");
+        let write = |text: &str| -> Result<()> {
+            let mut file = fs::File::options().create(true).append(true).open(&path)?;
+            Ok(std::io::Write::write_all(&mut file, text.as_bytes())?)
+        };
+        write(&format!("{line}\n{}", &line[..40]))?;
+        let mut tail = AuditTail::open(&path)?;
+        assert_eq!(tail.read()?.len(), 1);
+        assert_eq!(tail.read()?.len(), 0);
+        write(&format!("{}\n{line}\n", &line[40..]))?;
+        assert_eq!(tail.read()?.len(), 2);
+        assert_eq!(tail.read()?.len(), 0);
         Ok(())
     }
 }

@@ -19,7 +19,7 @@ use anyhow::{Context, Result, bail, ensure};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use self::access::{ADMIN, Access};
-use self::audit::AuditEvent;
+use self::audit::{AuditEvent, AuditTail};
 use self::builder::{Builder, Component};
 use self::commands::{Layout, Ports};
 use crate::process::{Ended, Process};
@@ -220,6 +220,18 @@ impl ControlPlane {
         .await?;
         events.retain(|event| !event.uri.starts_with("/version?mark="));
         Ok(events)
+    }
+
+    /// The audit log from its beginning, to be read while it grows.
+    ///
+    /// # Errors
+    /// [`Builder::audit_log`] is off.
+    pub fn audit_tail(&self) -> Result<AuditTail> {
+        ensure!(
+            self.builder.audit,
+            "this control plane was started without Builder::audit_log"
+        );
+        AuditTail::open(&self.layout.audit_log())
     }
 
     /// Runs kubectl as the administrator and gives what it printed to standard output.

@@ -6,7 +6,7 @@ use kube::{
     Api, Error,
     api::{Patch, PatchParams, PostParams},
 };
-use nodewise_e2e::{daemon_set, image_patch};
+use nodewise_conformance::{daemon_set, image_patch};
 use nodewise_testbed::ControlPlane;
 use serde_json::{Value, json};
 

@@ -8,7 +8,8 @@ use kube::{
     Api,
     api::{Patch, PatchParams},
 };
-use nodewise_e2e::{Rig, RigOptions, daemon_set};
+use nodewise_conformance::daemon_set;
+use nodewise_e2e::{Rig, RigOptions};
 use serde_json::{Value, json};
 
 fn printed(output: &Output, code: i32) -> Result<String> {

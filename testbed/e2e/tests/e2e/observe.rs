@@ -1,7 +1,8 @@
 //! Observing beside another controller.
 
 use anyhow::{Result, ensure};
-use nodewise_e2e::{DEADLINE, EXECUTOR_USER, Rig, RigOptions, daemon_set};
+use nodewise_conformance::{DEADLINE, EXECUTOR_USER, daemon_set};
+use nodewise_e2e::{Rig, RigOptions};
 use nodewise_testbed::eventually;
 
 /// Observe mode says what it would do and writes nothing at all, as the apiserver's own audit log has it.

@@ -8,7 +8,8 @@ use kube::{
     Api,
     api::{DeleteParams, Patch, PatchParams, PostParams},
 };
-use nodewise_e2e::{DEADLINE, Load, Replica, Rig, RigOptions, SlowLink, daemon_set};
+use nodewise_conformance::{DEADLINE, Server, daemon_set};
+use nodewise_e2e::{Load, Rig, RigOptions, SlowLink};
 use nodewise_testbed::eventually;
 use serde_json::{Value, json};
 
@@ -26,7 +27,7 @@ async fn nothing_failed(rig: &Rig, load: &mut Load, when: &str) -> Result<()> {
     Ok(())
 }
 
-async fn kill(rig: &Rig, replicas: &mut [Replica; 3]) -> Result<()> {
+async fn kill(rig: &Rig, replicas: &mut [Server; 3]) -> Result<()> {
     replicas[0].process().kill9()?;
     rig.replicas_are("evicted", 1).await?;
     rig.more_reconciles(MEANWHILE).await?;
@@ -34,7 +35,7 @@ async fn kill(rig: &Rig, replicas: &mut [Replica; 3]) -> Result<()> {
     rig.replicas_are("ready", 3).await
 }
 
-async fn hang(rig: &Rig, replicas: &[Replica; 3]) -> Result<()> {
+async fn hang(rig: &Rig, replicas: &[Server; 3]) -> Result<()> {
     replicas[1].process().pause()?;
     rig.replicas_are("evicted", 1).await?;
     rig.more_reconciles(MEANWHILE).await?;
@@ -56,7 +57,7 @@ async fn slow_down(rig: &Rig, link: &SlowLink) -> Result<()> {
     rig.replicas_are("ready", 3).await
 }
 
-async fn restart_one_by_one(rig: &Rig, replicas: &mut [Replica; 3]) -> Result<()> {
+async fn restart_one_by_one(rig: &Rig, replicas: &mut [Server; 3]) -> Result<()> {
     for replica in replicas {
         replica.process().terminate(DEADLINE).await?;
         rig.start_replica_again(replica).await?;
@@ -113,7 +114,7 @@ fn own_address() -> Result<String> {
 }
 
 /// A slice with one endpoint; the servers of this test share an address and differ in their ports.
-fn slice(name: &str, replica: &Replica, ready: bool) -> Value {
+fn slice(name: &str, replica: &Server, ready: bool) -> Value {
     let (address, port) = (replica.address().ip().to_string(), replica.address().port());
     let conditions = json!({ "ready": ready, "serving": true, "terminating": !ready });
     json!({
@@ -129,7 +130,7 @@ fn slice(name: &str, replica: &Replica, ready: bool) -> Value {
 struct Endpoints(Api<EndpointSlice>);
 
 impl Endpoints {
-    async fn set(&self, name: &str, replica: &Replica, ready: bool) -> Result<()> {
+    async fn set(&self, name: &str, replica: &Server, ready: bool) -> Result<()> {
         let patch = Patch::Apply(slice(name, replica, ready));
         let params = PatchParams::apply("test").force();
         self.0.patch(name, &params, &patch).await?;

@@ -24,7 +24,7 @@ use kube::Client;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinHandle};
 
-use crate::rig::{EXECUTOR_USER, Rig};
+use crate::cluster::{Cluster, EXECUTOR_USER};
 
 /// The most bytes of a request's body, and of an answer that is no watch.
 const LIMIT: usize = 64 << 20;
@@ -72,22 +72,27 @@ pub fn add_later_fields(template: &mut Value) {
 }
 
 impl NewerApi {
-    /// Starts it before a rig's apiserver.
-    pub async fn start(rig: &Rig) -> Result<Self> {
-        Self::serving(rig, modernize).await
+    /// Starts it before a cluster's apiserver.
+    pub async fn start(cluster: &Cluster) -> Result<Self> {
+        Self::serving(cluster, modernize).await
     }
 
     /// Starts one that serves each DaemonSet and revision with this change.
-    pub async fn serving(rig: &Rig, change: fn(&mut Value)) -> Result<Self> {
+    pub async fn serving(cluster: &Cluster, change: fn(&mut Value)) -> Result<Self> {
         let asked = Arc::default();
         let proxy = Proxy {
-            client: rig.plane.client_for(EXECUTOR_USER).await?,
+            client: cluster.plane().client_for(EXECUTOR_USER).await?,
             change,
             asked: Arc::clone(&asked),
         };
         let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let kubeconfig = rig.plane.workdir().path().join("newer-api.kubeconfig");
-        write_kubeconfig(&kubeconfig, listener.local_addr()?)?;
+        let address = listener.local_addr()?;
+        let kubeconfig = cluster
+            .plane()
+            .workdir()
+            .path()
+            .join(format!("newer-api-{}.kubeconfig", address.port()));
+        write_kubeconfig(&kubeconfig, address)?;
         let router = Router::new().fallback(forward).with_state(proxy);
         let task = tokio::spawn(async move {
             // It ends with the task only.
@@ -145,7 +150,8 @@ impl Proxy {
         let body = to_bytes(body, LIMIT).await?;
         let path = asked.uri.path();
         if asked.method == Method::POST && path.ends_with("/pods") {
-            let pod = serde_json::from_slice(&body).context("reading a pod")?;
+            // Of a pod that is no JSON, such as one as Protobuf, nothing is known; least of all that it has later fields.
+            let pod = serde_json::from_slice(&body).unwrap_or_default();
             self.asked
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
@@ -161,10 +167,14 @@ impl Proxy {
             .method(asked.method.clone())
             .uri(target);
         // Not the others: the client that asks has an identity and a connection of its own.
-        for name in [header::ACCEPT, header::CONTENT_TYPE] {
-            if let Some(value) = asked.headers.get(&name) {
-                onward = onward.header(name, value);
-            }
+        if let Some(value) = asked.headers.get(header::CONTENT_TYPE) {
+            onward = onward.header(header::CONTENT_TYPE, value);
+        }
+        match asked.headers.get(header::ACCEPT) {
+            // What is changed is read as JSON, which every client takes.
+            _ if newer => onward = onward.header(header::ACCEPT, "application/json"),
+            Some(value) => onward = onward.header(header::ACCEPT, value),
+            None => {}
         }
         let answer = self
             .client

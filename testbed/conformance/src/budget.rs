@@ -7,6 +7,7 @@ use std::{
     time::Instant,
 };
 
+use anyhow::{Result, ensure};
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
@@ -29,6 +30,29 @@ pub struct Seen {
     pub most_surging: usize,
 }
 
+impl Seen {
+    /// Fails if any node ever had two live pods.
+    pub fn expect_no_doubles(&self) -> Result<()> {
+        let (count, node) = &self.most_live;
+        ensure!(*count <= 1, "{node} had {count} pods at a time");
+        Ok(())
+    }
+
+    /// Fails if more nodes than these were ever unavailable at a time.
+    pub fn expect_unavailable_at_most(&self, allowed: usize) -> Result<()> {
+        let most = self.most_unavailable;
+        ensure!(most <= allowed, "{most} nodes were unavailable, {allowed} may be");
+        Ok(())
+    }
+
+    /// Fails unless so many pods were ever made.
+    pub fn expect_created(&self, count: usize) -> Result<()> {
+        let made = self.created.len();
+        ensure!(made == count, "{made} pods were made where {count} were needed");
+        Ok(())
+    }
+}
+
 #[derive(Debug, Default)]
 struct State {
     pods: BTreeMap<String, Pod>,
@@ -47,11 +71,11 @@ pub struct BudgetWatch {
 }
 
 impl BudgetWatch {
-    /// Starts watching the pods of namespace `default` with label `app: name`.
+    /// Starts watching the pods of a namespace with label `app: name`.
     #[must_use]
-    pub fn start(client: Client, name: &str) -> Self {
+    pub fn start(client: Client, namespace: &str, name: &str) -> Self {
         let state = Arc::new(Mutex::new(State::default()));
-        let pods: Api<Pod> = Api::namespaced(client, "default");
+        let pods: Api<Pod> = Api::namespaced(client, namespace);
         let config = watcher::Config::default().labels(&format!("app={name}"));
         let shared = Arc::clone(&state);
         let task = tokio::spawn(async move {

@@ -11,13 +11,13 @@ use kube::{
 use nodewise_testbed::AuditEvent;
 use serde_json::{Value, json};
 
-use crate::rig::Rig;
+use crate::{audit::Place, scene::Scene};
 
 /// Objects by kind and name, with all their fields, and the place in the audit log.
 #[derive(Debug)]
-pub struct Picture {
+pub(crate) struct Picture {
     objects: BTreeMap<String, Object>,
-    audited: usize,
+    audited: Place,
     touches: usize,
 }
 
@@ -36,11 +36,11 @@ const RESOURCES: [(&str, &str, &str); 3] = [
     ("", "Pod", "pods"),
 ];
 
-impl Rig {
-    /// Takes the picture of these DaemonSets of namespace `default`.
-    pub async fn picture(&self, names: &[&str]) -> Result<Picture> {
+impl Scene {
+    /// Takes the picture of these DaemonSets.
+    pub(crate) async fn picture(&self, names: &[&str]) -> Result<Picture> {
         // The log first: what is written between the two is then seen twice, and not missed.
-        let audited = self.audit(|_| true).await?.len();
+        let audited = self.place().await?;
         let mut objects = BTreeMap::new();
         for (group, kind, plural) in RESOURCES {
             for object in self.objects(group, kind, plural).await? {
@@ -65,7 +65,7 @@ impl Rig {
     }
 
     /// Changes a DaemonSet in a way that wakes its owner and leaves it nothing to do, and corrects the picture by that.
-    pub async fn touch(&self, picture: &mut Picture, name: &str) -> Result<()> {
+    pub(crate) async fn touch(&self, picture: &mut Picture, name: &str) -> Result<()> {
         picture.touches += 1;
         let annotation = json!({ "example.com/touched": picture.touches.to_string() });
         let patch = Patch::Merge(json!({ "metadata": { "annotations": annotation } }));
@@ -104,12 +104,12 @@ impl Rig {
             kind: kind.to_owned(),
             plural: plural.to_owned(),
         };
-        Api::namespaced_with(self.client(), "default", &resource)
+        Api::namespaced_with(self.client(), self.namespace(), &resource)
     }
 
     /// Fails unless these DaemonSets, their revisions and their pods are the very same objects in the very same version as in
     /// the picture.
-    pub async fn expect_same(&self, picture: &Picture, names: &[&str]) -> Result<()> {
+    pub(crate) async fn expect_same(&self, picture: &Picture, names: &[&str]) -> Result<()> {
         let now = self.picture(names).await?.objects;
         let before = || {
             picture
@@ -130,17 +130,17 @@ impl Rig {
     }
 
     /// Fails if anybody has asked for a change of a DaemonSet, a revision or a pod since the picture, also if it was refused and
-    /// not counting those by [`Rig::touch`], or if `owner` has asked for any change at all.
-    pub async fn expect_no_writes(&self, picture: &Picture, owner: &str) -> Result<()> {
+    /// not counting those by [`Scene::touch`], or if `owner` has asked for any change at all.
+    pub(crate) async fn expect_no_writes(&self, picture: &Picture, owner: &str) -> Result<()> {
         let wrote = |event: &&AuditEvent| {
             let concerned = RESOURCES.iter().any(|(.., plural)| *plural == event.resource);
             event.is_write() && (concerned || event.user == owner)
         };
+        // The owner asks about more than this namespace.
+        self.cluster().audited(picture.audited, |event| event.user == owner).await?.first().with_context(|| {
+            format!("the audit log does not know {owner} since the picture")
+        })?;
         let events = self.audit_since(picture).await?;
-        ensure!(
-            events.iter().any(|event| event.user == owner),
-            "the audit log does not know {owner} since the picture"
-        );
         let is_touch = |event: &&AuditEvent| {
             event.verb == "patch"
                 && event.resource == "daemonsets"
@@ -156,22 +156,22 @@ impl Rig {
         Ok(())
     }
 
-    /// The requests that were answered since the picture.
-    pub async fn audit_since(&self, picture: &Picture) -> Result<Vec<AuditEvent>> {
-        Ok(self.audit(|_| true).await?.split_off(picture.audited))
+    /// The requests about this namespace that were answered since the picture.
+    pub(crate) async fn audit_since(&self, picture: &Picture) -> Result<Vec<AuditEvent>> {
+        self.audited(picture.audited, |_| true).await
     }
 }
 
 impl Picture {
     /// How many objects of this kind it shows.
     #[must_use]
-    pub fn count(&self, kind: &str) -> usize {
+    pub(crate) fn count(&self, kind: &str) -> usize {
         self.objects.values().filter(|object| object.kind == kind).count()
     }
 
     /// The longest minReadySeconds of its DaemonSets.
     #[must_use]
-    pub fn longest_min_ready(&self) -> Duration {
+    pub(crate) fn longest_min_ready(&self) -> Duration {
         let seconds = self.objects.values().filter_map(|object| {
             let of_daemon_set = object.kind == RESOURCES[0].1;
             of_daemon_set

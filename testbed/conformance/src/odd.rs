@@ -12,7 +12,7 @@ const WORDS: &str = "<a href=\"x?y=1&z='2'\">\\ / \u{8}\u{c}\n\r\t\u{1}\u{1b}\u{
 
 /// Probes of all kinds, hooks, volumes and quantities. It surges by a percentage.
 #[must_use]
-pub fn odd_volumes(name: &str) -> DaemonSetBuilder {
+pub(crate) fn odd_volumes(name: &str) -> DaemonSetBuilder {
     let mut main = json!({
         "name": "main", "image": "registry.example/agent:1", "imagePullPolicy": "Always",
         "ports": [{ "name": "web", "containerPort": 8080 }, { "containerPort": 53, "protocol": "UDP" }],
@@ -87,7 +87,7 @@ fn volumes() -> Value {
 
 /// Scheduling and the network, and whatever may be empty but present. It changes only on delete.
 #[must_use]
-pub fn odd_placement(name: &str) -> DaemonSetBuilder {
+pub(crate) fn odd_placement(name: &str) -> DaemonSetBuilder {
     let term =
         json!({ "topologyKey": "kubernetes.io/hostname", "labelSelector": {}, "namespaceSelector": {} });
     let linux = json!([{ "matchExpressions": [{ "key": "kubernetes.io/os", "operator": "In", "values": ["linux"] }] }]);
@@ -168,7 +168,7 @@ fn containers() -> Value {
 
 /// Words in all places that take any. It waits before a pod counts as available.
 #[must_use]
-pub fn odd_words(name: &str) -> DaemonSetBuilder {
+pub(crate) fn odd_words(name: &str) -> DaemonSetBuilder {
     let spec = json!({
         "containers": [{
             "name": "main", "image": "registry.example/agent:1", "workingDir": WORDS,

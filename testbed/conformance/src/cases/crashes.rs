@@ -1,0 +1,67 @@
+//! The executor is killed in the middle of much, and nothing is made twice.
+
+use anyhow::{Result, ensure};
+
+use crate::{
+    budget::BudgetWatch,
+    case::{Case, solo},
+    daemon_set::{daemon_set, image_patch},
+    scene::Solo,
+};
+
+pub(super) const CASES: &[Case] = &[
+    solo!(
+        "killed-while-creating",
+        "SIGKILL in the middle of batches of creates: afterwards each node has one pod, and never had two.",
+        killed_while_creating
+    ),
+    solo!(
+        "killed-while-rolling",
+        "SIGKILL in the middle of a rollout: the budget holds across the restarts.",
+        killed_while_rolling
+    ),
+];
+
+/// Kills and restarts the executor each time when so many pods were ever made.
+async fn kill_and_restart_at(solo: &mut Solo, watch: &BudgetWatch, counts: [usize; 3]) -> Result<()> {
+    for wanted in counts {
+        solo.eventually(format!("{wanted} pods ever made"), async || {
+            let count = watch.seen().created.len();
+            ensure!(count >= wanted, "{count} so far");
+            Ok(())
+        })
+        .await?;
+        solo.kill()?;
+        solo.start()?;
+    }
+    Ok(())
+}
+
+async fn killed_while_creating(solo: &mut Solo) -> Result<()> {
+    let nodes = 80;
+    solo.start()?;
+    solo.add_nodes(nodes).await?;
+    let watch = solo.watch("agent");
+    solo.create(daemon_set("agent").build()).await?;
+    kill_and_restart_at(solo, &watch, [5, 25, 50]).await?;
+    solo.settled("agent").await?;
+    let seen = watch.seen();
+    seen.expect_no_doubles()?;
+    seen.expect_created(nodes)
+}
+
+async fn killed_while_rolling(solo: &mut Solo) -> Result<()> {
+    let nodes = 12;
+    solo.start()?;
+    let watch = solo.watch("agent");
+    solo.start_as(nodes, daemon_set("agent").max_unavailable(2)).await?;
+    solo.settled("agent").await?;
+    watch.arm();
+    solo.patch("agent", image_patch(2)).await?;
+    kill_and_restart_at(solo, &watch, [nodes + 2, nodes + 5, nodes + 8]).await?;
+    solo.settled("agent").await?;
+    let seen = watch.seen();
+    seen.expect_unavailable_at_most(2)?;
+    seen.expect_no_doubles()?;
+    seen.expect_created(2 * nodes)
+}

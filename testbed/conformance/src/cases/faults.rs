@@ -1,0 +1,130 @@
+//! A rollout while the way to the service is bad: see [`FaultProxy`](crate::proxy::FaultProxy).
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use crate::{
+    case::{Case, solo},
+    daemon_set::{daemon_set, image_patch},
+    proxy::Fault,
+    scene::Solo,
+};
+
+pub(super) const CASES: &[Case] = &[
+    solo!(
+        "fault-reset-before",
+        "Connections that are reset before the service hears the call.",
+        reset_before
+    ),
+    solo!(
+        "fault-reset-after",
+        "Connections that are reset after the service has answered: the answer is lost.",
+        reset_after
+    ),
+    solo!("fault-delay", "Answers that come late.", delay),
+    solo!(
+        "fault-twice",
+        "Calls that the service hears twice; answers on a stream that come twice.",
+        twice
+    ),
+    solo!(
+        "fault-unavailable",
+        "Calls that are answered with UNAVAILABLE.",
+        unavailable
+    ),
+    solo!(
+        "fault-exhausted",
+        "Calls that are answered with RESOURCE_EXHAUSTED and RetryInfo.",
+        exhausted
+    ),
+    solo!(
+        "fault-forgetful-replica",
+        "A replica that has forgotten all buckets at each call.",
+        forgetful_replica
+    ),
+];
+
+const NODES: usize = 8;
+
+/// A fault that some calls meet is met by each of so many.
+const EVERY: u64 = 3;
+
+/// Creates `agent` and rolls it out anew while calls meet a fault; at first all of them, when they get no answer then.
+async fn roll_through(solo: &mut Solo, fault: Fault, loses_calls: bool) -> Result<()> {
+    solo.proxy().fault(fault, EVERY);
+    solo.start()?;
+    let watch = solo.watch("agent");
+    solo.start_as(NODES, daemon_set("agent").max_unavailable(2)).await?;
+    solo.settled("agent").await?;
+    watch.arm();
+    if loses_calls {
+        silence(solo, fault).await?;
+        solo.proxy().fault(fault, EVERY);
+    } else {
+        solo.patch("agent", image_patch(2)).await?;
+    }
+    solo.settled("agent").await?;
+    let seen = watch.seen();
+    seen.expect_unavailable_at_most(2)?;
+    seen.expect_no_doubles()?;
+    seen.expect_created(2 * NODES)?;
+    solo.running()?;
+    Ok(())
+}
+
+/// Patches `agent` while no call gets an answer; fails if anything is written then.
+async fn silence(solo: &Solo, fault: Fault) -> Result<()> {
+    solo.at_rest().await?;
+    solo.proxy().fault(fault, 1);
+    let (place, calls) = (solo.place().await?, solo.proxy().mark());
+    solo.patch("agent", image_patch(2)).await?;
+    solo.eventually("the executor to ask and to get no answer", async || {
+        let tries = solo.plan_calls(calls, "agent").len();
+        ensure!(tries >= 3, "{tries} tries");
+        Ok(())
+    })
+    .await?;
+    let writes = solo.writes_since(place).await?;
+    ensure!(writes.is_empty(), "written without a plan: {writes:?}");
+    Ok(())
+}
+
+async fn reset_before(solo: &mut Solo) -> Result<()> {
+    roll_through(solo, Fault::ResetBefore, true).await
+}
+
+async fn reset_after(solo: &mut Solo) -> Result<()> {
+    roll_through(solo, Fault::ResetAfter, true).await
+}
+
+async fn delay(solo: &mut Solo) -> Result<()> {
+    roll_through(solo, Fault::Delay(Duration::from_millis(300)), false).await
+}
+
+async fn twice(solo: &mut Solo) -> Result<()> {
+    roll_through(solo, Fault::Twice, false).await
+}
+
+async fn unavailable(solo: &mut Solo) -> Result<()> {
+    roll_through(solo, Fault::Unavailable, true).await
+}
+
+async fn exhausted(solo: &mut Solo) -> Result<()> {
+    roll_through(solo, Fault::Exhausted, true).await
+}
+
+async fn forgetful_replica(solo: &mut Solo) -> Result<()> {
+    solo.replace_server(&["--bucket-cache-size=0"]).await?;
+    solo.start()?;
+    let watch = solo.watch("agent");
+    solo.start_as(NODES, daemon_set("agent").max_unavailable(2)).await?;
+    solo.settled("agent").await?;
+    watch.arm();
+    solo.patch("agent", image_patch(2)).await?;
+    solo.settled("agent").await?;
+    let seen = watch.seen();
+    seen.expect_unavailable_at_most(2)?;
+    seen.expect_no_doubles()?;
+    seen.expect_created(2 * NODES)
+}

@@ -1,0 +1,30 @@
+//! The cases, by what they are about.
+
+mod claims;
+mod crashes;
+mod failures;
+mod faults;
+mod kills;
+mod placement;
+mod process;
+mod revisions;
+mod rollout;
+mod service;
+mod takeover;
+
+use crate::case::Case;
+
+/// All of them.
+pub(crate) const ALL: &[&[Case]] = &[
+    placement::CASES,
+    claims::CASES,
+    rollout::CASES,
+    revisions::CASES,
+    failures::CASES,
+    takeover::CASES,
+    service::CASES,
+    faults::CASES,
+    crashes::CASES,
+    kills::CASES,
+    process::CASES,
+];

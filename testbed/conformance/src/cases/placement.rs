@@ -1,0 +1,267 @@
+//! Which nodes get a pod, and how many at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Result, ensure};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Node;
+use kube::{Api, api::DeleteParams};
+use nodewise_proto::v1::{Plan, action::Kind};
+use nodewise_testbed::AuditEvent;
+use serde_json::json;
+
+use crate::{
+    audit::Place,
+    budget::node_of,
+    case::{Case, shared},
+    cluster::EXECUTOR_USER,
+    daemon_set::{daemon_set, image_patch},
+    proxy::Mark,
+    scene::Scene,
+};
+
+pub(super) const CASES: &[Case] = &[
+    shared!(
+        "create-one-pod-per-node",
+        "Each node gets one pod, none is made in vain, the scheduler binds them, and no right is missing.",
+        create_one_pod_per_node
+    ),
+    shared!(
+        "slow-start-batches",
+        "The batches of a plan are applied one after the other, each whole before the next begins.",
+        slow_start_batches
+    ),
+    shared!(
+        "writes-are-planned",
+        "Every pod that is created or deleted, every revision that is created, is one that a plan named.",
+        writes_are_planned
+    ),
+    shared!(
+        "follow-taints-and-labels",
+        "Pods follow the labels and taints of their nodes; NoSchedule keeps a pod and counts it as misscheduled.",
+        follow_taints_and_labels
+    ),
+    shared!(
+        "follow-nodes",
+        "The pod of a node that is gone goes, and a node that comes gets one.",
+        follow_nodes
+    ),
+];
+
+// S-1, S-3, D-69, D-108
+async fn create_one_pod_per_node(scene: &Scene) -> Result<()> {
+    let nodes = 50;
+    let watch = scene.watch("agent");
+    scene.start_agent(nodes).await?;
+    let status = scene.rolled_out("agent").await?;
+    ensure!(
+        status.desired_number_scheduled == i32::try_from(nodes)? && status.number_misscheduled == 0,
+        "{status:?}"
+    );
+    scene.expect_one_pod_per_node("agent").await?;
+    let seen = watch.seen();
+    ensure!(seen.created.len() == nodes, "{} pods were made", seen.created.len());
+    seen.expect_no_doubles()?;
+    let bound = scene
+        .audited(Place::BEGINNING, |event| {
+            event.subresource == "binding" && event.code == 201
+        })
+        .await?;
+    ensure!(
+        bound.len() == nodes && bound.iter().all(|event| event.user == "system:kube-scheduler"),
+        "{} pods were bound, not all by the scheduler",
+        bound.len()
+    );
+    let refused = scene
+        .audited(Place::BEGINNING, |event| {
+            event.user == EXECUTOR_USER && event.code == 403
+        })
+        .await?;
+    ensure!(refused.is_empty(), "a right is missing: {refused:?}");
+    Ok(())
+}
+
+/// The clock of the audit log may be read a little after the answer has gone out.
+const AFTER_THE_ANSWER: SignedDuration = SignedDuration::from_millis(2);
+
+// S-63, D-76: how large the batches are is the planner's to say; that they are kept, the executor's.
+async fn slow_start_batches(scene: &Scene) -> Result<()> {
+    scene.start_agent(31).await?;
+    let creates = scene.audited(Place::BEGINNING, is_create_of("pods")).await?;
+    let when: BTreeMap<&str, (Timestamp, Timestamp)> = creates
+        .iter()
+        .map(|event| (event.name.as_str(), (event.received, event.answered)))
+        .collect();
+    let mut compared = 0;
+    for plan in scene.plans(Mark::BEGINNING, "agent") {
+        let batches = batches(&plan);
+        for pair in batches.windows(2) {
+            let of = |names: &Vec<String>| -> Vec<(Timestamp, Timestamp)> {
+                names
+                    .iter()
+                    .filter_map(|name| when.get(name.as_str()).copied())
+                    .collect()
+            };
+            let (earlier, later) = (of(&pair[0]), of(&pair[1]));
+            let ended = earlier.iter().map(|(_, answered)| *answered).max();
+            let began = later.iter().map(|(received, _)| *received).min();
+            if let (Some(ended), Some(began)) = (ended, began) {
+                compared += 1;
+                ensure!(
+                    began + AFTER_THE_ANSWER >= ended,
+                    "a batch of {} pods began at {began}, and the one of {} before it ended at {ended}",
+                    later.len(),
+                    earlier.len()
+                );
+            }
+        }
+    }
+    ensure!(compared >= 3, "only {compared} batches came after another one");
+    Ok(())
+}
+
+/// The names of the pods that each batch of a plan creates.
+fn batches(plan: &Plan) -> Vec<Vec<String>> {
+    let batches = plan.phases.iter().flat_map(|phase| &phase.batches);
+    let names = batches.map(|batch| {
+        let kinds = batch.actions.iter().filter_map(|action| action.kind.as_ref());
+        kinds
+            .filter_map(|kind| match kind {
+                Kind::CreatePod(create) => Some(create.pod_name.clone()),
+                _ => None,
+            })
+            .collect()
+    });
+    names.filter(|batch: &Vec<String>| !batch.is_empty()).collect()
+}
+
+fn is_create_of(resource: &'static str) -> impl Fn(&AuditEvent) -> bool {
+    move |event| {
+        event.user == EXECUTOR_USER
+            && event.verb == "create"
+            && event.resource == resource
+            && event.subresource.is_empty()
+    }
+}
+
+async fn writes_are_planned(scene: &Scene) -> Result<()> {
+    scene.start_as(6, daemon_set("agent").max_unavailable(2)).await?;
+    scene.patch("agent", image_patch(2)).await?;
+    scene.settled("agent").await?;
+    let plans = scene.plans(Mark::BEGINNING, "agent");
+    let actions = plans.iter().flat_map(|plan| &plan.phases);
+    let actions = actions
+        .flat_map(|phase| &phase.batches)
+        .flat_map(|batch| &batch.actions);
+    let mut planned = BTreeSet::new();
+    for kind in actions.filter_map(|action| action.kind.clone()) {
+        match kind {
+            Kind::CreatePod(create) => planned.insert(("create", "pods", create.pod_name)),
+            Kind::CreateRevision(create) => planned.insert(("create", "controllerrevisions", create.name)),
+            Kind::DeletePod(delete) => planned.insert(("delete", "pods", delete.pod.unwrap_or_default().name)),
+            _ => false,
+        };
+    }
+    let writes = scene.writes().await?;
+    let mut held = 0;
+    for event in writes.iter().filter(|event| event.subresource.is_empty()) {
+        let kind = (event.verb.as_str(), event.resource.as_str());
+        if matches!(
+            kind,
+            ("create", "pods" | "controllerrevisions") | ("delete" | "deletecollection", "pods")
+        ) {
+            held += 1;
+            let of_a_plan = planned
+                .iter()
+                .any(|(verb, resource, name)| (*verb, *resource, name) == (kind.0, kind.1, &event.name));
+            ensure!(of_a_plan, "no plan named this: {event:?}");
+        }
+    }
+    ensure!(held >= 6 + 6 + 6 + 2, "only {held} writes");
+    Ok(())
+}
+
+/// Waits until the pods are on exactly these nodes.
+async fn settled_on(scene: &Scene, expected: &[&str]) -> Result<()> {
+    scene
+        .eventually(format!("pods exactly on {expected:?}"), async || {
+            let mut nodes: Vec<String> = scene.live_pods("agent").await?.iter().map(node_of).collect();
+            nodes.sort();
+            ensure!(nodes == expected, "they are on {nodes:?}");
+            Ok(())
+        })
+        .await
+}
+
+// S-13, S-14, S-128, D-20, D-84
+async fn follow_taints_and_labels(scene: &Scene) -> Result<()> {
+    let names = scene.add_nodes(4).await?;
+    let [a, b, c, d] = [&names[0], &names[1], &names[2], &names[3]].map(String::as_str);
+    let label = |value: Option<&str>| json!({ "metadata": { "labels": { "agent": value } } });
+    for node in [a, b, c] {
+        scene.patch_node(node, label(Some("yes"))).await?;
+    }
+    let selector = json!({ "agent": "yes" });
+    let agent = daemon_set("agent").set("/spec/template/spec", "nodeSelector", selector);
+    scene.create(agent.build()).await?;
+    settled_on(scene, &[a, b, c]).await?;
+
+    scene.patch_node(d, label(Some("yes"))).await?;
+    settled_on(scene, &[a, b, c, d]).await?;
+
+    scene.patch_node(a, label(None)).await?;
+    settled_on(scene, &[b, c, d]).await?;
+
+    let taint =
+        |effect: &str| json!({ "spec": { "taints": [{ "key": "k", "value": "v", "effect": effect }] } });
+    scene.patch_node(b, taint("NoExecute")).await?;
+    settled_on(scene, &[c, d]).await?;
+
+    scene.patch_node(c, taint("NoSchedule")).await?;
+    scene
+        .eventually("the tainted node to be counted as misscheduled", async || {
+            let status = scene.status("agent").await?;
+            ensure!(
+                status.number_misscheduled == 1 && status.desired_number_scheduled == 1,
+                "{status:?}"
+            );
+            Ok(())
+        })
+        .await?;
+    settled_on(scene, &[c, d]).await?;
+
+    scene
+        .patch_node(b, json!({ "spec": { "taints": null } }))
+        .await?;
+    settled_on(scene, &[b, c, d]).await
+}
+
+// D-36, D-83, Q-19
+async fn follow_nodes(scene: &Scene) -> Result<()> {
+    scene.start_agent(3).await?;
+    let gone = scene.node_names().await?.remove(1);
+    let nodes: Api<Node> = Api::all(scene.client());
+    nodes.delete(&gone, &DeleteParams::default()).await?;
+    scene
+        .eventually("status and pods without the deleted node", async || {
+            let status = scene.status("agent").await?;
+            ensure!(
+                status.desired_number_scheduled == 2 && status.current_number_scheduled == 2,
+                "{status:?}"
+            );
+            let pods = scene.live_pods("agent").await?;
+            let left = pods.iter().filter(|pod| node_of(pod) == gone).count();
+            ensure!(left == 0, "{left} pods are left for {gone}");
+            Ok(())
+        })
+        .await?;
+    scene.add_nodes(2).await?;
+    scene
+        .eventually("four nodes", async || {
+            let status = scene.observed_status("agent").await?;
+            ensure!(status.number_available == Some(4), "{status:?}");
+            Ok(())
+        })
+        .await?;
+    scene.expect_one_pod_per_node("agent").await
+}

@@ -1,0 +1,74 @@
+//! How the executor's process ends.
+
+use anyhow::{Result, ensure};
+
+use crate::{
+    case::{Case, solo},
+    daemon_set::{daemon_set, image_patch},
+    scene::Solo,
+};
+
+pub(super) const CASES: &[Case] = &[
+    solo!(
+        "sigterm-at-rest",
+        "After SIGTERM an executor that has nothing to do ends within 30 s, with status 0.",
+        sigterm_at_rest
+    ),
+    solo!(
+        "sigterm-at-work",
+        "After SIGTERM in the middle of a rollout it ends within 30 s, with status 0, and the next one goes on.",
+        sigterm_at_work
+    ),
+    solo!(
+        "sigterm-service-away",
+        "After SIGTERM while no replica can be reached it ends within 30 s, with status 0.",
+        sigterm_service_away
+    ),
+];
+
+async fn sigterm_at_rest(solo: &mut Solo) -> Result<()> {
+    solo.start()?;
+    solo.start_agent(2).await?;
+    solo.at_rest().await?;
+    solo.stop().await
+}
+
+async fn sigterm_at_work(solo: &mut Solo) -> Result<()> {
+    solo.start()?;
+    let watch = solo.watch("agent");
+    solo.start_as(8, daemon_set("agent").max_unavailable(1)).await?;
+    solo.settled("agent").await?;
+    watch.arm();
+    solo.patch("agent", image_patch(2)).await?;
+    solo.eventually("the rollout to have begun", async || {
+        let made = watch.seen().created.len();
+        ensure!(made >= 10, "{made} pods");
+        Ok(())
+    })
+    .await?;
+    solo.stop().await?;
+    let place = solo.place().await?;
+    solo.start()?;
+    solo.settled("agent").await?;
+    let writes = solo.writes_since(place).await?;
+    ensure!(!writes.is_empty(), "the first one had finished before it ended");
+    let seen = watch.seen();
+    seen.expect_unavailable_at_most(1)?;
+    seen.expect_no_doubles()?;
+    seen.expect_created(16)
+}
+
+async fn sigterm_service_away(solo: &mut Solo) -> Result<()> {
+    solo.start()?;
+    solo.start_agent(2).await?;
+    solo.proxy().cut();
+    let refused = solo.proxy().refused();
+    solo.patch("agent", image_patch(2)).await?;
+    solo.eventually("the executor to try to reach the service", async || {
+        let tries = solo.proxy().refused() - refused;
+        ensure!(tries >= 1, "{tries} tries");
+        Ok(())
+    })
+    .await?;
+    solo.stop().await
+}

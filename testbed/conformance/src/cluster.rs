@@ -1,0 +1,130 @@
+//! A control plane for executors: with the users, the rights and the audit log that they are judged by.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::rbac::v1::ClusterRole;
+use kube::{
+    Api, Client,
+    api::PostParams,
+};
+use nodewise_testbed::{AuditEvent, ControlPlane, Process, User, eventually};
+
+use crate::{
+    audit::{Audit, Place},
+    space::DEADLINE,
+};
+
+/// The user that an executor is to the apiserver.
+pub const EXECUTOR_USER: &str = "nodewise-executor";
+
+/// The user that upstream's DaemonSet controller is to the apiserver.
+pub const UPSTREAM_USER: &str = "upstream-daemonset-controller";
+
+/// A control plane with everything that a DaemonSet meets in a cluster but its controller. All is gone when it is dropped.
+#[derive(Debug)]
+pub struct Cluster {
+    // It reads a file of the plane, so it ends first.
+    audit: Audit,
+    plane: ControlPlane,
+}
+
+impl Cluster {
+    /// Starts it, without nodes.
+    pub async fn start() -> Result<Self> {
+        let plane = ControlPlane::builder()
+            .whole_cluster()
+            .user(User::new(EXECUTOR_USER).cluster_role(EXECUTOR_USER))
+            .user(User::new(UPSTREAM_USER).group("system:masters"))
+            .start()
+            .await?;
+        Api::<ClusterRole>::all(plane.client())
+            .create(&PostParams::default(), &executor_role()?)
+            .await?;
+        let audit = Audit::of(&plane)?;
+        Ok(Self { audit, plane })
+    }
+
+    /// The control plane itself.
+    #[must_use]
+    pub fn plane(&self) -> &ControlPlane {
+        &self.plane
+    }
+
+    /// A client with all rights.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.plane.client()
+    }
+
+    /// The audit log, which grows.
+    #[must_use]
+    pub fn audit(&self) -> &Audit {
+        &self.audit
+    }
+
+    /// The kubeconfig file of an executor.
+    pub fn executor_kubeconfig(&self) -> Result<PathBuf> {
+        self.plane.kubeconfig_for(EXECUTOR_USER)
+    }
+
+    /// The requests since then that the apiserver has answered and that `wanted` wants; all that were answered before this
+    /// call are among them.
+    pub async fn audited(
+        &self,
+        since: Place,
+        wanted: impl Fn(&AuditEvent) -> bool,
+    ) -> Result<Vec<AuditEvent>> {
+        self.audit.caught_up(&self.client()).await?;
+        Ok(self.audit.since(since).into_iter().filter(wanted).collect())
+    }
+
+    /// Starts upstream's DaemonSet controller.
+    ///
+    /// It is a process of its own, so that it can come and go while everything else of kube-controller-manager (garbage
+    /// collection, node lifecycle, service accounts) keeps running in another one.
+    pub async fn start_upstream(&self) -> Result<Upstream> {
+        let mut command = self.plane.daemonset_controller(UPSTREAM_USER).await?;
+        // From this level on it says which workloads it has synced.
+        command.arg("--v=4");
+        Ok(Upstream(self.plane.spawn("upstream", command)?))
+    }
+}
+
+/// D-108: the rights that users give it.
+fn executor_role() -> Result<ClusterRole> {
+    let role = include_str!("../../../deploy/executor-clusterrole.yaml");
+    serde_saphyr::from_str(role).context("deploy/executor-clusterrole.yaml")
+}
+
+/// A running DaemonSet controller of upstream; gone when dropped.
+#[derive(Debug)]
+pub struct Upstream(Process);
+
+impl Upstream {
+    /// Waits until it has synced this DaemonSet once more than `syncs` times. Its workers begin when its caches are whole, so
+    /// the first sync is one of everything there is.
+    pub async fn synced_since(&self, syncs: usize, namespace: &str, name: &str) -> Result<()> {
+        eventually(DEADLINE, format!("upstream to sync {name}"), async || {
+            self.0.check_running()?;
+            let since = self.syncs(namespace, name);
+            ensure!(since > syncs, "{since} syncs of {name}, {syncs} of them before");
+            Ok(())
+        })
+        .await
+    }
+
+    /// How often it has synced a DaemonSet.
+    #[must_use]
+    pub fn syncs(&self, namespace: &str, name: &str) -> usize {
+        let key = format!("daemonset=\"{namespace}/{name}\"");
+        let log = self.0.log();
+        let synced = |line: &&str| line.contains("\"Finished syncing daemon set\"") && line.contains(&key);
+        log.lines().filter(synced).count()
+    }
+
+    /// Asks it to end and waits until the process is gone.
+    pub async fn stop(self) -> Result<()> {
+        self.0.terminate(DEADLINE).await.map(|_| ())
+    }
+}

@@ -1,0 +1,120 @@
+//! `nodewise-conformance`: holds an executor to the contract.
+
+use std::{io::Write as _, path::PathBuf, process::ExitCode, time::Duration};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use clap::Parser;
+use nodewise_conformance::{Case, Run, all_cases, report};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Runs an executor, in any language, through the cases of the contract on a real control plane; see
+/// testbed/conformance/README.md. Ends with status 0 when all of them passed.
+#[derive(Debug, Parser)]
+#[command(name = "nodewise-conformance", version)]
+struct Args {
+    /// The executor: a command for `sh -c "exec COMMAND"`, which becomes the executor itself
+    #[arg(long, value_name = "COMMAND", required_unless_present = "list")]
+    executor: Option<String>,
+
+    /// Cases to run: ids, or beginnings of ids [default: all]
+    #[arg(value_name = "CASE")]
+    cases: Vec<String>,
+
+    /// List the cases and run none
+    #[arg(long)]
+    list: bool,
+
+    /// Keep the logs of all processes in this folder
+    #[arg(long, value_name = "DIR")]
+    logs: Option<PathBuf>,
+
+    /// Write the results as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Write the results, or with --list the cases, as a Markdown table
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+
+    /// Control planes at the same time
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    lanes: usize,
+
+    /// How long anything may take that is waited for
+    #[arg(long, default_value = "60s", value_name = "DURATION", value_parser = humantime::parse_duration)]
+    deadline: Duration,
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("conformance: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whether all went well.
+fn run(args: &Args) -> Result<bool> {
+    let cases = chosen(&args.cases)?;
+    if args.list {
+        write(args.markdown.as_ref(), || Ok(report::markdown_list(&cases)))?;
+        let mut out = std::io::stdout().lock();
+        for case in &cases {
+            writeln!(out, "{}  {}", case.id, case.checks)?;
+        }
+        return Ok(true);
+    }
+    let run = Run {
+        executor: args.executor.clone().context("--executor")?,
+        lanes: args.lanes,
+        deadline: args.deadline,
+        logs: args.logs.clone(),
+    };
+    let runtime = tokio::runtime::Runtime::new().context("starting the async runtime")?;
+    let outcomes = runtime.block_on(async {
+        // Whatever was started goes with the run, so it is given up in order.
+        let (mut interrupt, mut terminate) =
+            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let told = |outcome: &report::Outcome| {
+            eprintln!("{}  {:>5.1} s  {}", outcome.word(), outcome.seconds, outcome.id);
+        };
+        tokio::select! {
+            outcomes = run.run(&cases, told) => outcomes,
+            _ = interrupt.recv() => bail!("interrupted"),
+            _ = terminate.recv() => bail!("terminated"),
+        }
+    })?;
+    println!("\n{}", report::table(&outcomes));
+    write(args.json.as_ref(), || Ok(serde_json::to_string_pretty(&outcomes)?))?;
+    write(args.markdown.as_ref(), || Ok(report::markdown(&outcomes)))?;
+    Ok(outcomes.iter().all(report::Outcome::passed))
+}
+
+fn write(file: Option<&PathBuf>, text: impl FnOnce() -> Result<String>) -> Result<()> {
+    let Some(file) = file else {
+        return Ok(());
+    };
+    std::fs::write(file, text()?).with_context(|| format!("writing {}", file.display()))
+}
+
+/// The cases whose ids begin so.
+fn chosen(wanted: &[String]) -> Result<Vec<Case>> {
+    let mut cases = all_cases();
+    for prefix in wanted {
+        ensure!(
+            cases.iter().any(|case| case.id.starts_with(prefix)),
+            "there is no case {prefix:?}; --list lists them"
+        );
+    }
+    cases.retain(|case| {
+        let exactly = wanted.iter().any(|id| id == case.id);
+        let begins = wanted.iter().any(|prefix| {
+            case.id.starts_with(prefix.as_str()) && !all_cases().iter().any(|other| other.id == prefix)
+        });
+        wanted.is_empty() || exactly || begins
+    });
+    Ok(cases)
+}

@@ -1,0 +1,66 @@
+//! Connections of executors: each can be reset, alone or with all others.
+
+use std::{convert::Infallible, sync::Arc, sync::atomic::Ordering};
+
+use hyper::{body::Incoming, server::conn::http2, service::service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Shared, forward::forward};
+
+/// Flow-control windows that take a whole snapshot at once.
+const WINDOW: u32 = 16 << 20;
+
+pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            continue;
+        };
+        while connections.try_join_next().is_some() {}
+        let reset = {
+            let state = shared.state();
+            (!state.cut).then(|| state.connections.child_token())
+        };
+        match reset {
+            Some(reset) => {
+                connections.spawn(serve(stream, Arc::clone(&shared), reset));
+            }
+            None => {
+                shared.refused.fetch_add(1, Ordering::Relaxed);
+                abandon(&stream);
+            }
+        }
+    }
+}
+
+/// Serves a connection until it ends or is to be reset.
+async fn serve(stream: TcpStream, shared: Arc<Shared>, reset: CancellationToken) {
+    // It only makes answers later.
+    let _ = stream.set_nodelay(true);
+    abandon(&stream);
+    let of_this = reset.clone();
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        let (shared, reset) = (Arc::clone(&shared), of_this.clone());
+        async move { Ok::<_, Infallible>(forward(shared, reset, request).await) }
+    });
+    let connection = http2::Builder::new(TokioExecutor::new())
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(WINDOW)
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::select! {
+        // Whoever has connected has gone.
+        _ = connection => {}
+        () = reset.cancelled() => {}
+    }
+}
+
+/// When it is closed the other side shall learn of a reset, not of an orderly end.
+fn abandon(stream: &TcpStream) {
+    // Without it the connection ends all the same.
+    let _ = stream.set_zero_linger();
+}
