@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use nodewise_bench::cluster::{self, Programs, Size};
-use nodewise_e2e::binaries;
+use nodewise_conformance::binaries;
 
 #[tokio::test]
 async fn both_owners_are_measured() -> Result<()> {

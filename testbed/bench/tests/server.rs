@@ -1,7 +1,7 @@
 //! What is measured of the real server works, on clusters so small that the figures mean nothing.
 
 use nodewise_bench::{calls, cores, generator::Load, replicas};
-use nodewise_e2e::binaries;
+use nodewise_conformance::binaries;
 
 #[tokio::test]
 async fn calls_are_measured() {

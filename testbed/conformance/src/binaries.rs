@@ -1,29 +1,37 @@
-//! Builds the programs of this workspace that are needed, and finds them.
+//! Builds the programs of this workspace, and finds them.
 
 use std::{
-    collections::BTreeMap,
     path::PathBuf,
     process::{Command, Stdio},
-    sync::{Mutex, PoisonError},
+    sync::OnceLock,
 };
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-/// Where the program of this name is, which is also the name of its package. Builds it once per process; cargo's own lock
-/// serializes processes, and a second build finds nothing to do.
-pub fn program(name: &str) -> Result<PathBuf> {
-    static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
-    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(path) = built.get(name) {
-        return Ok(path.clone());
-    }
-    let path = build(name)?;
-    built.insert(name.to_owned(), path.clone());
-    Ok(path)
+/// The programs of this workspace.
+#[derive(Debug, Clone)]
+pub struct Binaries {
+    /// `nodewise-server`.
+    pub server: PathBuf,
+    /// `nodewise-executor`.
+    pub executor: PathBuf,
+    /// `nodewise`.
+    pub cli: PathBuf,
 }
 
-fn build(name: &str) -> Result<PathBuf> {
+/// Builds them once per process; cargo's own lock serializes processes, and a second build finds nothing to do. All of them
+/// at a time, always: other features of their dependencies would be chosen for one alone, and all be built again.
+pub fn binaries() -> Result<&'static Binaries> {
+    static BUILT: OnceLock<Binaries> = OnceLock::new();
+    if let Some(built) = BUILT.get() {
+        return Ok(built);
+    }
+    let built = build()?;
+    Ok(BUILT.get_or_init(|| built))
+}
+
+fn build() -> Result<Binaries> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     // Cargo tells a test about its package. Build scripts that look at these (ring's does) would run again in here, and once
@@ -39,17 +47,37 @@ fn build(name: &str) -> Result<PathBuf> {
     let output = command
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .args(["build", "--locked", "--message-format=json-render-diagnostics"])
-        .args(["--package", name, "--bin", name])
+        .args([
+            "--package=nodewise-server",
+            "--package=nodewise-executor",
+            "--package=nodewise",
+            "--bins",
+        ])
         .stderr(Stdio::inherit())
         .output()
         .context("running cargo build")?;
-    ensure!(output.status.success(), "cargo build of {name} failed");
-    let printed = String::from_utf8(output.stdout)?;
-    let mut executables = printed.lines().filter_map(|line| {
-        let line: Value = serde_json::from_str(line).ok()?;
-        line.get("executable")?.as_str().map(PathBuf::from)
-    });
-    executables
-        .find(|path| path.file_stem().is_some_and(|stem| stem == name))
-        .with_context(|| format!("cargo build made no {name}"))
+    ensure!(
+        output.status.success(),
+        "cargo build of the programs under test failed"
+    );
+    let executables: Vec<PathBuf> = String::from_utf8(output.stdout)?
+        .lines()
+        .filter_map(|line| {
+            let line: Value = serde_json::from_str(line).ok()?;
+            line.get("executable")?.as_str().map(PathBuf::from)
+        })
+        .collect();
+    let find = |name: &str| {
+        let found = executables
+            .iter()
+            .find(|path| path.file_stem().is_some_and(|stem| stem == name));
+        found
+            .cloned()
+            .with_context(|| format!("cargo build made no {name}"))
+    };
+    Ok(Binaries {
+        server: find("nodewise-server")?,
+        executor: find("nodewise-executor")?,
+        cli: find("nodewise")?,
+    })
 }

@@ -25,7 +25,7 @@ mod server;
 mod space;
 
 pub use audit::{Audit, Place};
-pub use binaries::program;
+pub use binaries::{Binaries, binaries};
 pub use budget::{BudgetWatch, Seen, is_live, is_ready, node_of};
 pub use case::{Case, all as all_cases};
 pub use cluster::{Cluster, EXECUTOR_USER, UPSTREAM_USER, Upstream};

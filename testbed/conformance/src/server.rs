@@ -5,7 +5,7 @@ use std::{net::SocketAddr, process::Command};
 use anyhow::Result;
 use nodewise_testbed::{ControlPlane, Process};
 
-use crate::{binaries::program, space::DEADLINE};
+use crate::{binaries::binaries, space::DEADLINE};
 
 /// A running server; gone when dropped.
 #[derive(Debug)]
@@ -17,8 +17,8 @@ pub struct Server {
 impl Server {
     /// Starts one that listens there, with these flags besides.
     pub async fn start(plane: &ControlPlane, listen: &str, flags: &[&str]) -> Result<Self> {
-        let binary = tokio::task::spawn_blocking(|| program("nodewise-server")).await??;
-        let mut command = Command::new(binary);
+        let built = tokio::task::spawn_blocking(binaries).await??;
+        let mut command = Command::new(&built.server);
         command.args(["--listen", listen]).args(flags);
         let process = plane.spawn("nodewise-server", command)?;
         let address = process.listening_on(DEADLINE).await?;

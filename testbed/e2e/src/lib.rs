@@ -2,12 +2,10 @@
 //! questions that tests ask of them. The scenarios themselves are in `tests/`; those that any executor has to go through, in
 //! whatever language it is written, are cases of `nodewise-conformance`.
 
-mod binaries;
 mod replicas;
 mod rig;
 mod slow_link;
 
-pub use binaries::{Binaries, binaries};
 pub use replicas::Load;
 pub use rig::{Rig, RigOptions};
 pub use slow_link::SlowLink;

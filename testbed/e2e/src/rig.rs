@@ -10,11 +10,9 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
-use nodewise_conformance::{Cluster, DEADLINE, Place, Server, Space};
+use nodewise_conformance::{Cluster, DEADLINE, Place, Server, Space, binaries};
 use nodewise_testbed::{AuditEvent, ControlPlane, Process, eventually};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-
-use crate::binaries::binaries;
 
 /// What a rig shall be.
 #[derive(Debug, Clone)]

@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use serde_json::json;
 
 use crate::{
-    budget::{BudgetWatch, Seen},
+    budget::Seen,
     case::{Case, shared},
     daemon_set::{DaemonSetBuilder, daemon_set, image_patch},
     scene::Scene,
@@ -53,41 +53,39 @@ pub(super) const CASES: &[Case] = &[
 const NODES: usize = 10;
 
 /// Rolls `agent` out, then a version 2 that never becomes ready, so that the rollout stops when its budget is used, then
-/// version 3. `used` says when the budget is. Gives all that was seen meanwhile.
-async fn roll(
-    scene: &Scene,
-    agent: DaemonSetBuilder,
-    used: impl Fn(&Seen) -> Result<()>,
-) -> Result<Seen> {
-    let watch: BudgetWatch = scene.watch("agent");
+/// version 3. Gives all that was seen meanwhile.
+async fn roll(scene: &Scene, agent: DaemonSetBuilder, budget: usize) -> Result<Seen> {
+    let watch = scene.watch("agent");
     scene.start_as(NODES, agent).await?;
     scene.settled("agent").await?;
     watch.arm();
     scene.patch("agent", scene.never_ready_patch(2)).await?;
     scene
-        .eventually("the budget to be used", async || used(&watch.seen()))
+        .eventually("the budget to be used", async || {
+            let second = scene.count_of_version("agent", 2).await?;
+            ensure!(second == budget, "{second} of {budget}");
+            Ok(())
+        })
         .await?;
     scene.patch("agent", scene.ready_again_patch(3)).await?;
     scene.settled("agent").await?;
     let third = scene.count_of_version("agent", 3).await?;
     ensure!(third == NODES, "{third} pods have the third version");
-    ensure!(scene.revisions("agent").await? == [1, 2, 3], "S-102");
-    Ok(watch.seen())
+    let revisions = scene.revisions("agent").await?;
+    ensure!(revisions == [1, 2, 3], "its revisions are {revisions:?}");
+    let seen = watch.seen();
+    // Those of version 2 were in vain.
+    seen.expect_created(NODES + budget + NODES)?;
+    Ok(seen)
 }
 
 async fn roll_unavailable(scene: &Scene, agent: DaemonSetBuilder) -> Result<()> {
-    let seen = roll(scene, agent, |seen| {
-        ensure!(seen.most_unavailable == 3, "{} of 3", seen.most_unavailable);
-        Ok(())
-    })
-    .await?;
+    let seen = roll(scene, agent, 3).await?;
     seen.expect_unavailable_at_most(3)?;
-    seen.expect_no_doubles()?;
-    // The three of version 2 were in vain.
-    seen.expect_created(NODES + 3 + NODES)
+    seen.expect_no_doubles()
 }
 
-// D-40, D-41, D-42, S-69
+// D-40, D-41, D-42, S-69, S-102
 async fn roll_max_unavailable_number(scene: &Scene) -> Result<()> {
     roll_unavailable(scene, daemon_set("agent").max_unavailable(3)).await
 }
@@ -99,11 +97,7 @@ async fn roll_max_unavailable_percent(scene: &Scene) -> Result<()> {
 
 // D-45, D-46, D-47, S-84
 async fn roll_max_surge(scene: &Scene) -> Result<()> {
-    let seen = roll(scene, daemon_set("agent").max_surge(4), |seen| {
-        ensure!(seen.most_surging == 4, "{} of 4", seen.most_surging);
-        Ok(())
-    })
-    .await?;
+    let seen = roll(scene, daemon_set("agent").max_surge(4), 4).await?;
     seen.expect_unavailable_at_most(0)?;
     ensure!(seen.most_surging == 4, "{} nodes surged, 4 may", seen.most_surging);
     ensure!(
