@@ -9,12 +9,17 @@ MUTANTS_ENV = TMPDIR=$(CURDIR)/target/mutants/trees PROPTEST_CASES=16 PROPTEST_R
 # What a comparison with upstream has to reach, and how few clusters may be equal by a rule only.
 EQUAL = --coverage-at-least 90 --uncovered testbed/compare/uncovered.yaml --by-rule-at-most 0.5
 
-.PHONY: demo test format lint proto unit upstream fuzz-upstream e2e bench fuzz mutants
+# The executor that is held to the contract: a command, which becomes the executor itself.
+EXECUTOR = $(CURDIR)/target/debug/nodewise-executor --mode own --http-listen 127.0.0.1:0
+# More to say about it: ids of cases, --logs DIR, --json FILE, --markdown FILE, --list.
+CONFORMANCE =
+
+.PHONY: demo test format lint proto unit upstream fuzz-upstream e2e conformance bench fuzz mutants
 
 demo:
 	$(CARGO) run --release --bin nodewise -- demo
 
-test: format lint proto unit upstream e2e
+test: format lint proto unit upstream e2e conformance
 	$(SECTION) 'all parts passed'
 
 format:
@@ -31,8 +36,8 @@ proto:
 
 unit:
 	$(SECTION) 'unit, property and gRPC tests (cargo test)'
-	$(CARGO) test --workspace --exclude nodewise-testbed --exclude nodewise-compare --exclude nodewise-e2e \
-		--exclude nodewise-bench --locked
+	$(CARGO) test --workspace --exclude nodewise-testbed --exclude nodewise-compare --exclude nodewise-conformance \
+		--exclude nodewise-e2e --exclude nodewise-bench --locked
 
 upstream:
 	$(SECTION) 'the same clusters through upstream (builds its controller the first time, up to 2 minutes)'
@@ -47,7 +52,12 @@ fuzz-upstream:
 e2e:
 	$(SECTION) 'end-to-end tests on a real control plane (builds it the first time, about 7 minutes)'
 	$(CARGO) run --locked --quiet -p nodewise-testbed -- build
-	$(CARGO) test -p nodewise-testbed -p nodewise-e2e -p nodewise-bench --locked
+	$(CARGO) test -p nodewise-testbed -p nodewise-conformance -p nodewise-e2e -p nodewise-bench --locked
+
+conformance:
+	$(SECTION) 'an executor held to the contract (make conformance EXECUTOR="command ..."; three minutes)'
+	$(CARGO) build --locked --quiet -p nodewise-server -p nodewise-executor -p nodewise --bins
+	$(CARGO) run --locked --quiet -p nodewise-conformance -- --executor '$(EXECUTOR)' $(CONFORMANCE)
 
 bench:
 	$(SECTION) 'both sides measured, docs/benchmarks.md written (a quarter of an hour; nothing else should run meanwhile)'

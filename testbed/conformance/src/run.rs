@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result, anyhow};
 use futures::{StreamExt as _, future, stream};
 
 use crate::{
+    binaries::binaries,
     case::{Case, Script},
     cluster::Cluster,
     executor::Executor,
@@ -55,6 +56,7 @@ impl Run {
     /// # Errors
     /// The testbed fails; what an executor does wrong is an outcome.
     pub async fn run(&self, cases: &[Case], told: impl FnMut(&Outcome)) -> Result<Vec<Outcome>> {
+        tokio::task::spawn_blocking(binaries).await??;
         let (shared, solos): (Vec<_>, Vec<_>) =
             cases.iter().partition(|case| matches!(case.script, Script::Shared(_)));
         let mut jobs: VecDeque<Job> = solos.into_iter().map(Job::Solo).collect();

@@ -195,8 +195,9 @@ impl Scene {
         self.daemon_set_api()
             .delete_collection(&DeleteParams::background(), &all)
             .await?;
+        // At once: some are on nodes that are gone, or on none.
         self.pod_api()
-            .delete_collection(&DeleteParams::default(), &all)
+            .delete_collection(&DeleteParams::default().grace_period(0), &all)
             .await?;
         eventually(CLEANING, "no pod to be left", async || {
             let left = Api::<Pod>::list_metadata(&self.pod_api(), &all).await?.items.len();

@@ -1,0 +1,192 @@
+//! An executor that is wrong in one chosen way, to prove that the kit notices: `wrong_executor DEFECT`.
+//!
+//! It is the Rust executor with something between it and the service.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result};
+use clap::{Parser, ValueEnum};
+use k8s_openapi::api::apps::v1::DaemonSet;
+use kube::Client;
+use nodewise_executor::{
+    actuator::KubeActuator,
+    client::PlanClient,
+    controller,
+    events::EventRecorder,
+    metrics::Metrics,
+    service::{Answer, BuildRequest, PlanService, ServiceError},
+    watch::Watches,
+};
+use nodewise_proto::v1::{self, action::Kind, workload};
+use nodewise_telemetry::http::Checks;
+use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+#[derive(Debug, Parser)]
+struct Args {
+    #[arg(value_enum)]
+    defect: Defect,
+    #[arg(long, env = "NODEWISE_SERVER", value_delimiter = ',')]
+    server: Vec<String>,
+}
+
+/// What is wrong with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Defect {
+    /// Nothing.
+    None,
+    /// It applies the batches of a phase all at once.
+    AllAtOnce,
+    /// It tells the service of another budget than the DaemonSet has.
+    IgnoresBudgets,
+    /// It gives pods other names than the plan.
+    NamesPodsItself,
+    /// It goes on with the last plan that had creates when the service does not answer.
+    GoesOnAlone,
+    /// It reads DaemonSets with the API types of its time.
+    LosesUnknownFields,
+    /// It asks again and again.
+    AsksAllTheTime,
+    /// It sends all buckets each time.
+    SendsEverything,
+    /// It does not end on SIGTERM.
+    Deaf,
+}
+
+/// The service, as a wrong executor takes it.
+struct Wrong {
+    defect: Defect,
+    client: PlanClient,
+    /// The last plans with creates, by the uid of the workload.
+    last: Mutex<HashMap<String, v1::Plan>>,
+}
+
+impl PlanService for Wrong {
+    async fn plan(&self, uid: &str, build: &mut BuildRequest<'_>) -> Result<Answer, ServiceError> {
+        let defect = self.defect;
+        let mut spoilt = |known: &dyn Fn(&nodewise_executor::service::Digest) -> bool| {
+            let request = match defect {
+                Defect::SendsEverything => build(&|_| false),
+                _ => build(known),
+            };
+            spoil(defect, request)
+        };
+        let answer = self.client.plan(uid, &mut spoilt).await;
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match (answer, last.get(uid)) {
+            (Err(_), Some(plan)) if defect == Defect::GoesOnAlone => {
+                spoilt(&|_| false);
+                Ok(Answer {
+                    plan: plan.clone(),
+                    request: 0,
+                })
+            }
+            (answer, _) => {
+                let mut answer = answer?;
+                apply_wrongly(defect, &mut answer.plan);
+                if creates(&answer.plan) {
+                    last.insert(uid.to_owned(), answer.plan.clone());
+                }
+                Ok(answer)
+            }
+        }
+    }
+
+    async fn report(&self, report: v1::ReportRequest) -> Result<v1::ReportResponse, ServiceError> {
+        self.client.report(report).await
+    }
+}
+
+fn creates(plan: &v1::Plan) -> bool {
+    let batches = plan.phases.iter().flat_map(|phase| &phase.batches);
+    let mut actions = batches.flat_map(|batch| &batch.actions);
+    actions.any(|action| matches!(action.kind, Some(Kind::CreatePod(_))))
+}
+
+fn spoil(defect: Defect, mut request: v1::PlanRequest) -> v1::PlanRequest {
+    let snapshot = request.snapshot.get_or_insert_default();
+    let kind = snapshot.workload.as_mut().and_then(|workload| workload.kind.as_mut());
+    if let Some(workload::Kind::DaemonSet(daemon_set)) = kind {
+        let mut object: Value = serde_json::from_slice(&daemon_set.object).unwrap_or_default();
+        match defect {
+            Defect::IgnoresBudgets => {
+                object["spec"]["updateStrategy"]["rollingUpdate"] = json!({ "maxUnavailable": "100%" });
+            }
+            Defect::LosesUnknownFields => {
+                let typed: Option<DaemonSet> = serde_json::from_value(object.clone()).ok();
+                object = serde_json::to_value(typed).unwrap_or(object);
+            }
+            _ => return request,
+        }
+        daemon_set.object = object.to_string().into();
+    }
+    request
+}
+
+fn apply_wrongly(defect: Defect, plan: &mut v1::Plan) {
+    match defect {
+        Defect::AllAtOnce => {
+            for phase in &mut plan.phases {
+                let batches = std::mem::take(&mut phase.batches);
+                phase.batches = vec![v1::Batch {
+                    confirm_workload: batches.iter().any(|batch| batch.confirm_workload),
+                    actions: batches.into_iter().flat_map(|batch| batch.actions).collect(),
+                }];
+            }
+        }
+        Defect::NamesPodsItself => {
+            let batches = plan.phases.iter_mut().flat_map(|phase| &mut phase.batches);
+            for action in batches.flat_map(|batch| &mut batch.actions) {
+                if let Some(Kind::CreatePod(create)) = &mut action.kind {
+                    create.pod_name = format!("mine-{:016x}", rand::random::<u64>());
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let args = Args::parse();
+    let client = Client::try_default().await.context("connecting to the cluster")?;
+    let stop = CancellationToken::new();
+    let mut terminate = signal(SignalKind::terminate())?;
+    let (heard, defect) = (stop.clone(), args.defect);
+    tokio::spawn(async move {
+        while terminate.recv().await.is_some() {
+            if defect != Defect::Deaf {
+                heard.cancel();
+            }
+        }
+    });
+    let metrics = Metrics::new();
+    let (recorder, sender) = EventRecorder::new(client.clone(), metrics.clone());
+    tokio::spawn(sender);
+    let actuator = KubeActuator::new(client.clone(), Duration::from_secs(30), metrics.clone(), recorder);
+    let service = Wrong {
+        defect,
+        client: PlanClient::new(&args.server, nodewise_executor::client::ClientConfig::default(), metrics.clone())?,
+        last: Mutex::default(),
+    };
+    let mut config = controller::Config::default();
+    if defect == Defect::AsksAllTheTime {
+        config.resync = Duration::from_millis(200);
+    }
+    let mut watches = Watches::start(&client, None, &Checks::default(), &metrics);
+    controller::run(
+        &mut watches,
+        Arc::new(actuator),
+        Arc::new(service),
+        config,
+        metrics,
+        stop,
+    )
+    .await?;
+    Ok(())
+}
