@@ -9,11 +9,6 @@ MUTANTS_ENV = TMPDIR=$(CURDIR)/target/mutants/trees PROPTEST_CASES=16 PROPTEST_R
 # What a comparison with upstream has to reach, and how few clusters may be equal by a rule only.
 EQUAL = --coverage-at-least 90 --uncovered testbed/compare/uncovered.yaml --by-rule-at-most 0.5
 
-# The executor that is held to the contract: a command, which becomes the executor itself.
-EXECUTOR = $(CURDIR)/target/debug/nodewise-executor --mode own --http-listen 127.0.0.1:0
-# More to say about it: ids of cases, --logs DIR, --json FILE, --markdown FILE, --list.
-CONFORMANCE =
-
 .PHONY: demo test format lint proto unit upstream fuzz-upstream e2e conformance bench fuzz mutants
 
 demo:
@@ -55,9 +50,8 @@ e2e:
 	$(CARGO) test -p nodewise-testbed -p nodewise-conformance -p nodewise-e2e -p nodewise-bench --locked
 
 conformance:
-	$(SECTION) 'an executor held to the contract (make conformance EXECUTOR="command ..."; three minutes)'
-	$(CARGO) build --locked --quiet -p nodewise-server -p nodewise-executor -p nodewise --bins
-	$(CARGO) run --locked --quiet -p nodewise-conformance -- --executor '$(EXECUTOR)' $(CONFORMANCE)
+	$(SECTION) 'an executor held to the contract (EXECUTOR="command ..."; by default this one; CASES="..." for some; three minutes)'
+	$(CARGO) run --locked --quiet -p nodewise-conformance -- $(CASES)
 
 bench:
 	$(SECTION) 'both sides measured, docs/benchmarks.md written (a quarter of an hour; nothing else should run meanwhile)'

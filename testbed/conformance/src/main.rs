@@ -4,7 +4,7 @@ use std::{io::Write as _, path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser;
-use nodewise_conformance::{Case, Run, all_cases, report};
+use nodewise_conformance::{Case, Run, all_cases, binaries, report};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Runs an executor, in any language, through the cases of the contract on a real control plane; see
@@ -12,8 +12,9 @@ use tokio::signal::unix::{SignalKind, signal};
 #[derive(Debug, Parser)]
 #[command(name = "nodewise-conformance", version)]
 struct Args {
-    /// The executor: a command for `sh -c "exec COMMAND"`, which becomes the executor itself
-    #[arg(long, value_name = "COMMAND", required_unless_present = "list")]
+    /// The executor: a command for `sh -c "exec COMMAND"`, which becomes the executor itself [default: the nodewise-executor
+    /// of this repository]
+    #[arg(long, env = "EXECUTOR", value_name = "COMMAND")]
     executor: Option<String>,
 
     /// Cases to run: ids, or beginnings of ids [default: all]
@@ -67,8 +68,12 @@ fn run(args: &Args) -> Result<bool> {
         }
         return Ok(true);
     }
+    let executor = match &args.executor {
+        Some(command) => command.clone(),
+        None => format!("{} --mode own --http-listen 127.0.0.1:0", binaries()?.executor.display()),
+    };
     let run = Run {
-        executor: args.executor.clone().context("--executor")?,
+        executor,
         lanes: args.lanes,
         deadline: args.deadline,
         logs: args.logs.clone(),

@@ -163,13 +163,8 @@ impl OneCall {
             let (call, passing) = (self.clone(), Arc::clone(&passing));
             async move { stream::iter(passing.answer(&call, answer).await) }
         });
-        // The stream ends with the service's part.
-        let answers = stream::select_with_strategy(
-            served.flatten().map(Some).chain(stream::iter([None])),
-            instead_of.map(|answer| Some(Ok(answer))),
-            |(): &mut ()| stream::PollNext::Left,
-        );
-        let answers = answers.take_while(|answer| std::future::ready(answer.is_some())).filter_map(std::future::ready);
+        // It ends when the service's part has ended and no more questions can be refused.
+        let answers = stream::select(served.flatten(), instead_of.map(Ok));
         Ok(Response::from_parts(metadata, Box::pin(answers), extensions))
     }
 
