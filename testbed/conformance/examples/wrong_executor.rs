@@ -44,8 +44,8 @@ enum Defect {
     AllAtOnce,
     /// It tells the service of another budget than the DaemonSet has.
     IgnoresBudgets,
-    /// It gives pods other names than the plan.
-    NamesPodsItself,
+    /// It gives revisions other names than the plan.
+    NamesRevisionsItself,
     /// It goes on with the last plan that had creates when the service does not answer.
     GoesOnAlone,
     /// It reads DaemonSets with the API types of its time.
@@ -139,11 +139,14 @@ fn apply_wrongly(defect: Defect, plan: &mut v1::Plan) {
                 }];
             }
         }
-        Defect::NamesPodsItself => {
+        Defect::NamesRevisionsItself => {
             let batches = plan.phases.iter_mut().flat_map(|phase| &mut phase.batches);
             for action in batches.flat_map(|batch| &mut batch.actions) {
-                if let Some(Kind::CreatePod(create)) = &mut action.kind {
-                    create.pod_name = format!("mine-{:016x}", rand::random::<u64>());
+                if let Some(Kind::CreateRevision(create)) = &mut action.kind {
+                    create.name.push_str("-mine");
+                    let mut object: Value = serde_json::from_slice(&create.manifest).unwrap_or_default();
+                    object["metadata"]["name"] = json!(create.name);
+                    create.manifest = object.to_string().into();
                 }
             }
         }

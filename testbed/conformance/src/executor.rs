@@ -1,12 +1,20 @@
 //! The executor under test: a command, of which nothing is known but the contract.
 
-use std::{path::Path, process::Command, time::Duration};
+use std::{
+    path::Path,
+    process::Command,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use anyhow::{Context as _, Result, ensure};
 use nodewise_testbed::{ControlPlane, Process};
 
 /// How long an executor may take from SIGTERM to its end.
 pub(crate) const LONGEST_END: Duration = Duration::from_secs(30);
+
+/// How often it is looked whether an executor still runs.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// A running executor; gone when dropped.
 #[derive(Debug)]
@@ -61,5 +69,36 @@ impl Executor {
     #[must_use]
     pub(crate) fn log_tail(&self) -> String {
         self.0.log_tail()
+    }
+}
+
+/// The executor that should be running, if one should.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Running(Arc<Mutex<Option<Arc<Executor>>>>);
+
+impl Running {
+    /// From now on this one should run, or none.
+    pub(crate) fn set(&self, executor: Option<Executor>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = executor.map(Arc::new);
+    }
+
+    /// The one that should run.
+    pub(crate) fn get(&self) -> Option<Arc<Executor>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The one that should have run by now; from now on none should.
+    pub(crate) fn take(&self) -> Option<Arc<Executor>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Waits until one that should run does not, and says how it ended.
+    pub(crate) async fn ended(&self) -> anyhow::Error {
+        loop {
+            if let Some(Err(error)) = self.get().map(|executor| executor.check_running()) {
+                return error;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
     }
 }

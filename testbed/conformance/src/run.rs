@@ -15,7 +15,7 @@ use crate::{
     binaries::binaries,
     case::{Case, Script},
     cluster::Cluster,
-    executor::Executor,
+    executor::{Executor, Running},
     proxy::FaultProxy,
     report::Outcome,
     scene::{Scene, Solo},
@@ -24,9 +24,6 @@ use crate::{
 
 /// Cases that share an executor and are under way at the same time.
 const AT_ONCE: usize = 8;
-
-/// How often it is looked whether the executor that cases share still runs.
-const LOOK: Duration = Duration::from_millis(200);
 
 /// How to run.
 #[derive(Debug, Clone)]
@@ -118,7 +115,15 @@ impl Lane<'_> {
         let server = Server::start(plane, "127.0.0.1:0", &[]).await?;
         let proxy = Arc::new(FaultProxy::to(server.address()).await?);
         let kubeconfig = self.cluster.executor_kubeconfig()?;
-        let executor = Executor::start(plane, "executor", &self.command, &kubeconfig, &[proxy.url()])?;
+        let executor = Running::default();
+        let servers = [proxy.url()];
+        executor.set(Some(Executor::start(
+            plane,
+            "executor",
+            &self.command,
+            &kubeconfig,
+            &servers,
+        )?));
         let results = stream::iter(cases).map(|case| {
             let (proxy, executor) = (&proxy, &executor);
             async move {
@@ -127,11 +132,8 @@ impl Lane<'_> {
                 };
                 let began = Instant::now();
                 let scene = Scene::set(&self.cluster, proxy, case.id, self.deadline).await?;
-                let result = tokio::select! {
-                    result = script(&scene) => result,
-                    ended = ended(executor) => Err(ended),
-                };
-                self.told(case, with_log(result, Some(executor)), began);
+                let result = judged(script(&scene), executor).await;
+                self.told(case, result, began);
                 cleared(case, scene.clear().await);
                 Ok(())
             }
@@ -146,8 +148,9 @@ impl Lane<'_> {
         };
         let began = Instant::now();
         let mut solo = Solo::set(&self.cluster, &self.command, case.id, self.deadline).await?;
-        let result = script(&mut solo).await;
-        self.told(case, with_log(result, solo.executor()), began);
+        let executor = solo.executor();
+        let result = judged(script(&mut solo), &executor).await;
+        self.told(case, result, began);
         cleared(case, solo.clear().await);
         Ok(())
     }
@@ -157,19 +160,13 @@ impl Lane<'_> {
     }
 }
 
-/// Waits for the end of an executor that should run, and says how it ended.
-async fn ended(executor: &Executor) -> anyhow::Error {
-    loop {
-        if let Err(error) = executor.check_running() {
-            return error;
-        }
-        tokio::time::sleep(LOOK).await;
-    }
-}
-
-/// Adds the end of the executor's log to what went wrong.
-fn with_log(result: Result<()>, executor: Option<&Executor>) -> Result<()> {
-    result.map_err(|error| match executor {
+/// What comes of a script, or of an executor that ends while it should run; with the end of its log when it is at fault.
+async fn judged(script: impl Future<Output = Result<()>>, executor: &Running) -> Result<()> {
+    let result = tokio::select! {
+        result = script => result,
+        ended = executor.ended() => return Err(ended),
+    };
+    result.map_err(|error| match executor.get() {
         Some(executor) => anyhow!(
             "{error:#}\nthe end of the executor's log:\n{}",
             executor.log_tail()

@@ -24,7 +24,7 @@ use crate::{
     audit::Place,
     cluster::{Cluster, EXECUTOR_USER},
     daemon_set::{DaemonSetBuilder, daemon_set},
-    executor::Executor,
+    executor::{Executor, Running},
     proxy::{Call, FaultProxy, Mark},
     server::Server,
     space::Space,
@@ -246,7 +246,7 @@ pub(crate) struct Solo {
     scene: Scene,
     server: Server,
     command: Arc<str>,
-    executor: Option<Executor>,
+    executor: Running,
 }
 
 impl Deref for Solo {
@@ -270,7 +270,7 @@ impl Solo {
             scene: Scene::set(cluster, &proxy, id, deadline).await?,
             server,
             command: Arc::clone(command),
-            executor: None,
+            executor: Running::default(),
         })
     }
 
@@ -309,39 +309,36 @@ impl Solo {
             kubeconfig.unwrap_or(&own),
             servers,
         )?;
-        self.executor = Some(started);
+        self.executor.set(Some(started));
         Ok(())
     }
 
     /// Ends the executor at once.
     pub(crate) fn kill(&mut self) -> Result<()> {
-        self.running()?.kill()?;
-        self.executor = None;
-        Ok(())
+        let executor = self.executor.take().context("the case started no executor")?;
+        executor.kill()
     }
 
     /// Asks the executor to end; fails unless it does as the contract says.
     pub(crate) async fn stop(&mut self) -> Result<()> {
-        self.running()?.stop().await?;
-        self.executor = None;
-        Ok(())
+        let executor = self.executor.take().context("the case started no executor")?;
+        executor.stop().await
     }
 
-    /// The executor, which runs.
-    pub(crate) fn running(&self) -> Result<&Executor> {
-        let executor = self.executor.as_ref().context("the case started no executor")?;
-        executor.check_running()?;
-        Ok(executor)
+    /// Fails unless the executor runs.
+    pub(crate) fn expect_running(&self) -> Result<()> {
+        let executor = self.executor.get().context("the case started no executor")?;
+        executor.check_running()
     }
 
-    /// The end of the executor's log, if there is one.
-    pub(crate) fn executor(&self) -> Option<&Executor> {
-        self.executor.as_ref()
+    /// The executor, if one should run.
+    pub(crate) fn executor(&self) -> Running {
+        self.executor.clone()
     }
 
-    pub(crate) async fn clear(mut self) -> Result<()> {
+    pub(crate) async fn clear(self) -> Result<()> {
         // Nobody makes pods again while they are cleared.
-        self.executor = None;
+        self.executor.set(None);
         self.scene.clear().await
     }
 }

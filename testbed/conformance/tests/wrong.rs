@@ -9,7 +9,11 @@ use nodewise_conformance::{Case, Run, all_cases};
 /// What is wrong, the case that must fail, and a part of why.
 const DEFECTS: [(&str, &str, &str); 8] = [
     ("all-at-once", "slow-start-batches", "a batch of"),
-    ("names-pods-itself", "writes-are-planned", "no plan named this"),
+    (
+        "names-revisions-itself",
+        "writes-are-planned",
+        "no plan named this",
+    ),
     (
         "ignores-budgets",
         "roll-max-unavailable-number",

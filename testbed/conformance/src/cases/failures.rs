@@ -233,6 +233,5 @@ async fn terminating_namespace(solo: &mut Solo) -> Result<()> {
         Ok(())
     })
     .await?;
-    solo.running()?;
-    Ok(())
+    solo.expect_running()
 }

@@ -69,8 +69,7 @@ async fn roll_through(solo: &mut Solo, fault: Fault, loses_calls: bool) -> Resul
     seen.expect_unavailable_at_most(2)?;
     seen.expect_no_doubles()?;
     seen.expect_created(2 * NODES)?;
-    solo.running()?;
-    Ok(())
+    solo.expect_running()
 }
 
 /// Patches `agent` while no call gets an answer; fails if anything is written then.

@@ -132,8 +132,7 @@ async fn ends_well(solo: &Solo, watch: &BudgetWatch, made: usize) -> Result<()> 
     seen.expect_no_doubles()?;
     seen.expect_unavailable_at_most(2)?;
     seen.expect_created(made)?;
-    solo.running()?;
-    Ok(())
+    solo.expect_running()
 }
 
 async fn expect_revisions(solo: &Solo, expected: &[i64]) -> Result<()> {

@@ -83,7 +83,7 @@ async fn service_away(solo: &mut Solo) -> Result<()> {
     .await?;
     let writes = solo.writes_since(place).await?;
     ensure!(writes.is_empty(), "written without a plan: {writes:?}");
-    solo.running()?;
+    solo.expect_running()?;
     solo.proxy().heal();
     for name in ["second", "agent"] {
         solo.settled(name).await?;
