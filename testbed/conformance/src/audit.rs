@@ -90,7 +90,9 @@ impl Audit {
             .await
             .context("asking the apiserver for its version")?;
         let seen = self.first(place, |event| event.uri == mark);
-        timeout(DEADLINE, seen).await.context("the audit log stands still")??;
+        timeout(DEADLINE, seen)
+            .await
+            .context("the audit log stands still")??;
         Ok(())
     }
 

@@ -4,10 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::rbac::v1::ClusterRole;
-use kube::{
-    Api, Client,
-    api::PostParams,
-};
+use kube::{Api, Client, api::PostParams};
 use nodewise_testbed::{AuditEvent, ControlPlane, Process, User, eventually};
 
 use crate::{

@@ -70,7 +70,10 @@ fn run(args: &Args) -> Result<bool> {
     }
     let executor = match &args.executor {
         Some(command) => command.clone(),
-        None => format!("{} --mode own --http-listen 127.0.0.1:0", binaries()?.executor.display()),
+        None => format!(
+            "{} --mode own --http-listen 127.0.0.1:0",
+            binaries()?.executor.display()
+        ),
     };
     let run = Run {
         executor,
@@ -93,7 +96,9 @@ fn run(args: &Args) -> Result<bool> {
         }
     })?;
     println!("\n{}", report::table(&outcomes));
-    write(args.json.as_ref(), || Ok(serde_json::to_string_pretty(&outcomes)?))?;
+    write(args.json.as_ref(), || {
+        Ok(serde_json::to_string_pretty(&outcomes)?)
+    })?;
     write(args.markdown.as_ref(), || Ok(report::markdown(&outcomes)))?;
     Ok(outcomes.iter().all(report::Outcome::passed))
 }

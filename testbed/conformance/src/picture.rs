@@ -137,9 +137,11 @@ impl Scene {
             event.is_write() && (concerned || event.user == owner)
         };
         // The owner asks about more than this namespace.
-        self.cluster().audited(picture.audited, |event| event.user == owner).await?.first().with_context(|| {
-            format!("the audit log does not know {owner} since the picture")
-        })?;
+        self.cluster()
+            .audited(picture.audited, |event| event.user == owner)
+            .await?
+            .first()
+            .with_context(|| format!("the audit log does not know {owner} since the picture"))?;
         let events = self.audit_since(picture).await?;
         let is_touch = |event: &&AuditEvent| {
             event.verb == "patch"

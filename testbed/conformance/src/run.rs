@@ -54,8 +54,9 @@ impl Run {
     /// The testbed fails; what an executor does wrong is an outcome.
     pub async fn run(&self, cases: &[Case], told: impl FnMut(&Outcome)) -> Result<Vec<Outcome>> {
         tokio::task::spawn_blocking(binaries).await??;
-        let (shared, solos): (Vec<_>, Vec<_>) =
-            cases.iter().partition(|case| matches!(case.script, Script::Shared(_)));
+        let (shared, solos): (Vec<_>, Vec<_>) = cases
+            .iter()
+            .partition(|case| matches!(case.script, Script::Shared(_)));
         let mut jobs: VecDeque<Job> = solos.into_iter().map(Job::Solo).collect();
         if !shared.is_empty() {
             // First, since it takes the longest.

@@ -148,8 +148,9 @@ impl Scene {
         what: &str,
         wanted: impl Fn(&AuditEvent) -> bool,
     ) -> Result<AuditEvent> {
-        let wanted =
-            |event: &AuditEvent| event.namespace == self.namespace() && is_executors_write(event) && wanted(event);
+        let wanted = |event: &AuditEvent| {
+            event.namespace == self.namespace() && is_executors_write(event) && wanted(event)
+        };
         let found = self.cluster.audit().first(since, wanted);
         match tokio::time::timeout(self.deadline(), found).await {
             Ok(found) => found,
@@ -200,7 +201,10 @@ impl Scene {
             .delete_collection(&DeleteParams::default().grace_period(0), &all)
             .await?;
         eventually(CLEANING, "no pod to be left", async || {
-            let left = Api::<Pod>::list_metadata(&self.pod_api(), &all).await?.items.len();
+            let left = Api::<Pod>::list_metadata(&self.pod_api(), &all)
+                .await?
+                .items
+                .len();
             ensure!(left == 0, "{left} pods");
             Ok(())
         })

@@ -367,7 +367,8 @@ impl Space {
 
     /// Makes a pod fail.
     pub async fn fail_pod(&self, name: &str) -> Result<()> {
-        let patch = json!({ "metadata": { "annotations": { POD_ANNOTATION: PodBehaviour::Failed.value() } } });
+        let patch =
+            json!({ "metadata": { "annotations": { POD_ANNOTATION: PodBehaviour::Failed.value() } } });
         self.pod_api()
             .patch_metadata(name, &PatchParams::default(), &Patch::Merge(patch))
             .await?;

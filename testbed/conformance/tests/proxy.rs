@@ -42,7 +42,11 @@ impl Counting {
         let count = self.plans.fetch_add(1, Ordering::Relaxed) + 1;
         if request.snapshot.is_none() {
             let details = tonic_types::ErrorDetails::with_bad_request_violation("snapshot", "is required");
-            return Err(Status::with_error_details(Code::InvalidArgument, "no snapshot", details));
+            return Err(Status::with_error_details(
+                Code::InvalidArgument,
+                "no snapshot",
+                details,
+            ));
         }
         Ok(v1::PlanResponse {
             plan: Some(v1::Plan {
@@ -203,7 +207,12 @@ async fn without_a_fault_everything_passes_and_is_written_down() -> Result<()> {
     asked.metadata_mut().insert("traceparent", "00-1-2-01".parse()?);
     let answer = setup.client.clone().plan(asked).await?.into_inner();
     assert_eq!(answer.plan.context("a plan")?.plan_id, "1");
-    let trace = setup.service.trace.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let trace = setup
+        .service
+        .trace
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone();
     assert_eq!(trace.as_deref(), Some("00-1-2-01"));
     setup.client.clone().report(v1::ReportRequest::default()).await?;
     let (answers, error) = setup.stream().await;
@@ -235,7 +244,10 @@ async fn errors_of_the_service_pass_with_their_details() -> Result<()> {
     let setup = Setup::start().await?;
     let error = setup.client.clone().plan(v1::PlanRequest::default()).await;
     let status = error.err().context("it is refused")?;
-    assert_eq!((status.code(), status.message()), (Code::InvalidArgument, "no snapshot"));
+    assert_eq!(
+        (status.code(), status.message()),
+        (Code::InvalidArgument, "no snapshot")
+    );
     let details = status.get_details_bad_request().context("details")?;
     assert_eq!(details.field_violations[0].field, "snapshot");
     assert_eq!(setup.logged(), [Code::InvalidArgument]);
@@ -289,10 +301,7 @@ async fn what_happens_to_a_call() -> Result<()> {
         assert_eq!(logged[0].plan.is_some(), id.is_some(), "{fault:?}");
         assert!(logged[0].is_plan_for("tools", "agent"), "{fault:?}");
         setup.proxy.heal();
-        setup
-            .plan()
-            .await
-            .with_context(|| format!("after {fault:?}"))?;
+        setup.plan().await.with_context(|| format!("after {fault:?}"))?;
     }
     Ok(())
 }

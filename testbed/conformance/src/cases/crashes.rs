@@ -54,7 +54,8 @@ async fn killed_while_rolling(solo: &mut Solo) -> Result<()> {
     let nodes = 12;
     solo.start()?;
     let watch = solo.watch("agent");
-    solo.start_as(nodes, daemon_set("agent").max_unavailable(2)).await?;
+    solo.start_as(nodes, daemon_set("agent").max_unavailable(2))
+        .await?;
     solo.settled("agent").await?;
     watch.arm();
     solo.patch("agent", image_patch(2)).await?;

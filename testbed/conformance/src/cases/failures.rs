@@ -160,13 +160,20 @@ fn first_create(plan: &Plan) -> Option<String> {
 // D-71: a quota that is for the DaemonSet's pods only, which ask for no resources, gives the stranger time to come.
 async fn pod_name_taken(scene: &Scene) -> Result<()> {
     scene.add_nodes(1).await?;
-    let quotas = limit(scene, json!({ "hard": { "pods": "0" }, "scopes": ["BestEffort"] })).await?;
+    let quotas = limit(
+        scene,
+        json!({ "hard": { "pods": "0" }, "scopes": ["BestEffort"] }),
+    )
+    .await?;
     scene.create(daemon_set("agent").build()).await?;
     let name = scene
         .eventually("a refused create", async || {
             scene.events("FailedCreate").await?.pop().context("no event")?;
             let plans = scene.plans(Mark::BEGINNING, "agent");
-            plans.iter().find_map(first_create).context("no plan creates a pod")
+            plans
+                .iter()
+                .find_map(first_create)
+                .context("no plan creates a pod")
         })
         .await?;
     let stranger: Pod = serde_json::from_value(json!({
@@ -217,7 +224,9 @@ async fn terminating_namespace(solo: &mut Solo) -> Result<()> {
         .count();
     ensure!(tried < STORM, "{tried} creates were tried");
 
-    let elsewhere = solo.in_another_namespace("terminating-namespace-neighbour").await?;
+    let elsewhere = solo
+        .in_another_namespace("terminating-namespace-neighbour")
+        .await?;
     elsewhere.roll_out("agent", daemon_set("agent").build()).await?;
     elsewhere.patch("agent", image_patch(2)).await?;
     elsewhere.rolled_out("agent").await?;

@@ -55,7 +55,8 @@ async fn roll_through(solo: &mut Solo, fault: Fault, loses_calls: bool) -> Resul
     solo.proxy().fault(fault, EVERY);
     solo.start()?;
     let watch = solo.watch("agent");
-    solo.start_as(NODES, daemon_set("agent").max_unavailable(2)).await?;
+    solo.start_as(NODES, daemon_set("agent").max_unavailable(2))
+        .await?;
     solo.settled("agent").await?;
     watch.arm();
     if loses_calls {
@@ -117,7 +118,8 @@ async fn forgetful_replica(solo: &mut Solo) -> Result<()> {
     solo.replace_server(&["--bucket-cache-size=0"]).await?;
     solo.start()?;
     let watch = solo.watch("agent");
-    solo.start_as(NODES, daemon_set("agent").max_unavailable(2)).await?;
+    solo.start_as(NODES, daemon_set("agent").max_unavailable(2))
+        .await?;
     solo.settled("agent").await?;
     watch.arm();
     solo.patch("agent", image_patch(2)).await?;

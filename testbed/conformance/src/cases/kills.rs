@@ -96,7 +96,8 @@ impl Write {
 async fn kill_after(solo: &mut Solo, since: Place, write: Write, times: usize) -> Result<()> {
     let mut since = since;
     for _ in 0..times {
-        solo.first_write(since, write.what, |event| write.is(event)).await?;
+        solo.first_write(since, write.what, |event| write.is(event))
+            .await?;
         solo.kill()?;
         since = solo.place().await?;
         solo.start()?;
@@ -258,6 +259,12 @@ async fn after_update_status(solo: &mut Solo) -> Result<()> {
 async fn after_emit_event(solo: &mut Solo) -> Result<()> {
     let (watch, place) = start(solo).await?;
     solo.create(agent().build()).await?;
-    kill_after(solo, place, Write::new("an event", &["create", "patch"], "events"), 1).await?;
+    kill_after(
+        solo,
+        place,
+        Write::new("an event", &["create", "patch"], "events"),
+        1,
+    )
+    .await?;
     ends_well(solo, &watch, NODES).await
 }

@@ -60,7 +60,11 @@ async fn create_one_pod_per_node(scene: &Scene) -> Result<()> {
     );
     scene.expect_one_pod_per_node("agent").await?;
     let seen = watch.seen();
-    ensure!(seen.created.len() == nodes, "{} pods were made", seen.created.len());
+    ensure!(
+        seen.created.len() == nodes,
+        "{} pods were made",
+        seen.created.len()
+    );
     seen.expect_no_doubles()?;
     let bound = scene
         .audited(Place::BEGINNING, |event| {
@@ -158,7 +162,9 @@ async fn writes_are_planned(scene: &Scene) -> Result<()> {
         match kind {
             Kind::CreatePod(create) => planned.insert(("create", "pods", create.pod_name)),
             Kind::CreateRevision(create) => planned.insert(("create", "controllerrevisions", create.name)),
-            Kind::DeletePod(delete) => planned.insert(("delete", "pods", delete.pod.unwrap_or_default().name)),
+            Kind::DeletePod(delete) => {
+                planned.insert(("delete", "pods", delete.pod.unwrap_or_default().name))
+            }
             _ => false,
         };
     }
@@ -230,9 +236,7 @@ async fn follow_taints_and_labels(scene: &Scene) -> Result<()> {
         .await?;
     settled_on(scene, &[c, d]).await?;
 
-    scene
-        .patch_node(b, json!({ "spec": { "taints": null } }))
-        .await?;
+    scene.patch_node(b, json!({ "spec": { "taints": null } })).await?;
     settled_on(scene, &[b, c, d]).await
 }
 

@@ -54,7 +54,11 @@ async fn revision_history_limit(scene: &Scene) -> Result<()> {
 /// Creates and deletes `agent` to learn the name of its first revision, and puts a stranger there.
 async fn take_revision_name(scene: &Scene) -> Result<ControllerRevision> {
     scene.start_agent(2).await?;
-    let first = scene.revision_objects("agent").await?.pop().context("a revision")?;
+    let first = scene
+        .revision_objects("agent")
+        .await?
+        .pop()
+        .context("a revision")?;
     scene.delete("agent").await?;
     let api: Api<ControllerRevision> = scene.api();
     scene
@@ -81,7 +85,10 @@ async fn revision_name_collision(scene: &Scene) -> Result<()> {
     ensure!(
         revisions.len() == 1 && revisions[0].name_any() != stranger.name_any(),
         "its revisions are {:?}",
-        revisions.iter().map(kube::ResourceExt::name_any).collect::<Vec<_>>()
+        revisions
+            .iter()
+            .map(kube::ResourceExt::name_any)
+            .collect::<Vec<_>>()
     );
     let now = scene
         .api::<ControllerRevision>()

@@ -99,7 +99,11 @@ async fn roll_max_unavailable_percent(scene: &Scene) -> Result<()> {
 async fn roll_max_surge(scene: &Scene) -> Result<()> {
     let seen = roll(scene, daemon_set("agent").max_surge(4), 4).await?;
     seen.expect_unavailable_at_most(0)?;
-    ensure!(seen.most_surging == 4, "{} nodes surged, 4 may", seen.most_surging);
+    ensure!(
+        seen.most_surging == 4,
+        "{} nodes surged, 4 may",
+        seen.most_surging
+    );
     ensure!(
         seen.most_live.0 == 2,
         "{} had {} pods at a time",
@@ -143,9 +147,10 @@ const MIN_READY: Duration = Duration::from_secs(3);
 
 // D-44, D-90
 async fn min_ready_seconds(scene: &Scene) -> Result<()> {
-    let agent = daemon_set("agent")
-        .max_unavailable(1)
-        .set("/spec", "minReadySeconds", json!(MIN_READY.as_secs()));
+    let agent =
+        daemon_set("agent")
+            .max_unavailable(1)
+            .set("/spec", "minReadySeconds", json!(MIN_READY.as_secs()));
     let watch = scene.watch("agent");
     scene.start_as(3, agent).await?;
     scene.patch("agent", image_patch(2)).await?;
@@ -154,7 +159,9 @@ async fn min_ready_seconds(scene: &Scene) -> Result<()> {
     deleted.sort();
     ensure!(deleted.len() == 3, "{} pods were deleted", deleted.len());
     // The kubelet writes whole seconds, so up to one of them is over when a pod becomes ready.
-    let least = MIN_READY.checked_sub(Duration::from_millis(1_100)).unwrap_or_default();
+    let least = MIN_READY
+        .checked_sub(Duration::from_millis(1_100))
+        .unwrap_or_default();
     for pair in deleted.windows(2) {
         let gap = pair[1] - pair[0];
         ensure!(
@@ -211,7 +218,10 @@ async fn kubectl_rollout(scene: &Scene) -> Result<()> {
     status().await?;
     let history = kubectl(&["rollout", "history", "daemonset/agent"]).await?;
     for revision in ['1', '2'] {
-        ensure!(history.lines().any(|line| line.starts_with(revision)), "{history}");
+        ensure!(
+            history.lines().any(|line| line.starts_with(revision)),
+            "{history}"
+        );
     }
     let first = kubectl(&["rollout", "history", "daemonset/agent", "--revision=1"]).await?;
     ensure!(first.contains("registry.example/agent:1"), "{first}");
@@ -221,6 +231,9 @@ async fn kubectl_rollout(scene: &Scene) -> Result<()> {
         scene.count_of_version("agent", 1).await? == 3,
         "it was not undone"
     );
-    ensure!(scene.revisions("agent").await? == [2, 3], "it has other revisions");
+    ensure!(
+        scene.revisions("agent").await? == [2, 3],
+        "it has other revisions"
+    );
     Ok(())
 }

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
+use nodewise_testbed::eventually;
+
 use crate::{
     case::{Case, solo},
     daemon_set::{daemon_set, image_patch},
@@ -45,16 +47,14 @@ const IDLE: Duration = Duration::from_secs(5);
 async fn idle(solo: &mut Solo) -> Result<()> {
     solo.start()?;
     solo.start_agent(5).await?;
-    solo.roll_out("second", daemon_set("second").on_delete().build()).await?;
+    solo.roll_out("second", daemon_set("second").on_delete().build())
+        .await?;
     solo.at_rest().await?;
     let (calls, place, began) = (solo.proxy().mark(), solo.place().await?, Instant::now());
     solo.eventually("an idle time", async || {
         // Looked at first: what happens is seen also when it is late.
         let over = began.elapsed() > IDLE;
-        let (calls, writes) = (
-            solo.proxy().calls_since(calls),
-            solo.writes_since(place).await?,
-        );
+        let (calls, writes) = (solo.proxy().calls_since(calls), solo.writes_since(place).await?);
         if !calls.is_empty() || !writes.is_empty() {
             return Ok(Err((calls, writes)));
         }
@@ -64,6 +64,9 @@ async fn idle(solo: &mut Solo) -> Result<()> {
     .await?
     .or_else(|(calls, writes)| bail!("nothing had changed, and there were {calls:?} and {writes:?}"))
 }
+
+/// How long nobody is there: longer than a call may take, so that the executor has given up by then.
+const AWAY: Duration = Duration::from_secs(32);
 
 async fn service_away(solo: &mut Solo) -> Result<()> {
     solo.start()?;
@@ -75,14 +78,26 @@ async fn service_away(solo: &mut Solo) -> Result<()> {
     solo.create(daemon_set("second").build()).await?;
     solo.patch("agent", image_patch(2)).await?;
     solo.delete_a_pod("agent").await?;
-    solo.eventually("the executor to try to reach the service", async || {
-        let tries = solo.proxy().refused() - refused;
-        ensure!(tries >= 3, "{tries} tries");
+    let began = Instant::now();
+    eventually(
+        AWAY + solo.deadline(),
+        "the executor to have given up",
+        async || {
+            let (over, tries) = (began.elapsed() > AWAY, solo.proxy().refused() - refused);
+            let writes = solo.writes_since(place).await?;
+            ensure!(
+                !writes.is_empty() || over && tries >= 3,
+                "{tries} tries to reach the service in {:?}",
+                began.elapsed()
+            );
+            Ok(writes)
+        },
+    )
+    .await
+    .and_then(|writes| {
+        ensure!(writes.is_empty(), "written without a plan: {writes:?}");
         Ok(())
-    })
-    .await?;
-    let writes = solo.writes_since(place).await?;
-    ensure!(writes.is_empty(), "written without a plan: {writes:?}");
+    })?;
     solo.expect_running()?;
     solo.proxy().heal();
     for name in ["second", "agent"] {
@@ -150,7 +165,11 @@ async fn replica_dies(solo: &mut Solo) -> Result<()> {
         asked.iter().filter(|calls| **calls > 0).count() > 1,
         "the replicas were asked {asked:?} times: the work is not shared"
     );
-    let (busiest, _) = asked.iter().enumerate().max_by_key(|(_, calls)| **calls).context("three replicas")?;
+    let (busiest, _) = asked
+        .iter()
+        .enumerate()
+        .max_by_key(|(_, calls)| **calls)
+        .context("three replicas")?;
     let watches: Vec<_> = names.iter().map(|name| solo.watch(name)).collect();
     for (name, watch) in names.iter().zip(&watches) {
         solo.eventually(format!("all of {name} to be seen"), async || {

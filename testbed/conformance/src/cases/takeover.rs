@@ -137,7 +137,10 @@ async fn planned(scene: &Scene, since: Mark, names: &[&str]) -> Result<()> {
     scene
         .eventually("a plan for each DaemonSet that says to do nothing", async || {
             for name in names {
-                let last = scene.plan_calls(since, name).pop().and_then(|call| call.verdict());
+                let last = scene
+                    .plan_calls(since, name)
+                    .pop()
+                    .and_then(|call| call.verdict());
                 ensure!(last == Some(Verdict::Noop), "the last one for {name} is {last:?}");
             }
             Ok(())

@@ -18,9 +18,7 @@ use nodewise_proto::v1::{self, plan_stream_response::Result as PlanResult};
 use prost::Message as _;
 use tokio_util::sync::CancellationToken;
 use tonic::{
-    Code, Extensions, Request, Response, Status, Streaming,
-    body::Body,
-    codec::CompressionEncoding,
+    Code, Extensions, Request, Response, Status, Streaming, body::Body, codec::CompressionEncoding,
     metadata::MetadataMap,
 };
 use tower::service_fn;

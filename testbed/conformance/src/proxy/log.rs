@@ -129,6 +129,8 @@ pub(super) fn unary(method: Method, request: &Bytes, answer: Result<&Bytes, Code
         return Call { method, ..entry };
     }
     let asked = v1::PlanRequest::decode(request.clone()).unwrap_or_default();
-    let plan = answer.ok().and_then(|bytes| v1::PlanResponse::decode(bytes.clone()).ok()?.plan);
+    let plan = answer
+        .ok()
+        .and_then(|bytes| v1::PlanResponse::decode(bytes.clone()).ok()?.plan);
     Question::of(&asked).ended(code, plan)
 }

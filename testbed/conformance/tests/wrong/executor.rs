@@ -1,6 +1,4 @@
-//! An executor that is wrong in one chosen way, to prove that the kit notices: `wrong_executor DEFECT`.
-//!
-//! It is the Rust executor with something between it and the service.
+//! An executor that is wrong in one chosen way: the Rust executor with something between it and the service.
 
 use std::{
     collections::HashMap,
@@ -9,16 +7,15 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use clap::{Parser, ValueEnum};
 use k8s_openapi::api::apps::v1::DaemonSet;
 use kube::Client;
 use nodewise_executor::{
     actuator::KubeActuator,
-    client::PlanClient,
+    client::{ClientConfig, PlanClient},
     controller,
     events::EventRecorder,
     metrics::Metrics,
-    service::{Answer, BuildRequest, PlanService, ServiceError},
+    service::{Answer, BuildRequest, Digest, PlanService, ServiceError},
     watch::Watches,
 };
 use nodewise_proto::v1::{self, action::Kind, workload};
@@ -27,17 +24,9 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-#[derive(Debug, Parser)]
-struct Args {
-    #[arg(value_enum)]
-    defect: Defect,
-    #[arg(long, env = "NODEWISE_SERVER", value_delimiter = ',')]
-    server: Vec<String>,
-}
-
 /// What is wrong with it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Defect {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Defect {
     /// Nothing.
     None,
     /// It applies the batches of a phase all at once.
@@ -50,7 +39,7 @@ enum Defect {
     GoesOnAlone,
     /// It reads DaemonSets with the API types of its time.
     LosesUnknownFields,
-    /// It asks again and again.
+    /// It asks again every few seconds.
     AsksAllTheTime,
     /// It sends all buckets each time.
     SendsEverything,
@@ -69,7 +58,7 @@ struct Wrong {
 impl PlanService for Wrong {
     async fn plan(&self, uid: &str, build: &mut BuildRequest<'_>) -> Result<Answer, ServiceError> {
         let defect = self.defect;
-        let mut spoilt = |known: &dyn Fn(&nodewise_executor::service::Digest) -> bool| {
+        let mut spoilt = |known: &dyn Fn(&Digest) -> bool| {
             let request = match defect {
                 Defect::SendsEverything => build(&|_| false),
                 _ => build(known),
@@ -110,7 +99,10 @@ fn creates(plan: &v1::Plan) -> bool {
 
 fn spoil(defect: Defect, mut request: v1::PlanRequest) -> v1::PlanRequest {
     let snapshot = request.snapshot.get_or_insert_default();
-    let kind = snapshot.workload.as_mut().and_then(|workload| workload.kind.as_mut());
+    let kind = snapshot
+        .workload
+        .as_mut()
+        .and_then(|workload| workload.kind.as_mut());
     if let Some(workload::Kind::DaemonSet(daemon_set)) = kind {
         let mut object: Value = serde_json::from_slice(&daemon_set.object).unwrap_or_default();
         match defect {
@@ -154,13 +146,15 @@ fn apply_wrongly(defect: Defect, plan: &mut v1::Plan) {
     }
 }
 
+/// Runs with the environment of the contract until SIGTERM.
 #[tokio::main]
-async fn main() -> Result<()> {
-    let args = Args::parse();
+pub async fn run(defect: Defect) -> Result<()> {
     let client = Client::try_default().await.context("connecting to the cluster")?;
+    let servers = std::env::var("NODEWISE_SERVER")?;
+    let servers: Vec<String> = servers.split(',').map(str::to_owned).collect();
     let stop = CancellationToken::new();
     let mut terminate = signal(SignalKind::terminate())?;
-    let (heard, defect) = (stop.clone(), args.defect);
+    let heard = stop.clone();
     tokio::spawn(async move {
         while terminate.recv().await.is_some() {
             if defect != Defect::Deaf {
@@ -171,25 +165,19 @@ async fn main() -> Result<()> {
     let metrics = Metrics::new();
     let (recorder, sender) = EventRecorder::new(client.clone(), metrics.clone());
     tokio::spawn(sender);
-    let actuator = KubeActuator::new(client.clone(), Duration::from_secs(30), metrics.clone(), recorder);
+    let timeout = Duration::from_secs(30);
+    let actuator = KubeActuator::new(client.clone(), timeout, metrics.clone(), recorder);
     let service = Wrong {
         defect,
-        client: PlanClient::new(&args.server, nodewise_executor::client::ClientConfig::default(), metrics.clone())?,
+        client: PlanClient::new(&servers, ClientConfig::default(), metrics.clone())?,
         last: Mutex::default(),
     };
     let mut config = controller::Config::default();
     if defect == Defect::AsksAllTheTime {
-        config.resync = Duration::from_millis(200);
+        config.resync = Duration::from_millis(2_500);
     }
     let mut watches = Watches::start(&client, None, &Checks::default(), &metrics);
-    controller::run(
-        &mut watches,
-        Arc::new(actuator),
-        Arc::new(service),
-        config,
-        metrics,
-        stop,
-    )
-    .await?;
+    let (actuator, service) = (Arc::new(actuator), Arc::new(service));
+    controller::run(&mut watches, actuator, service, config, metrics, stop).await?;
     Ok(())
 }
