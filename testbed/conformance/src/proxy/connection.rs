@@ -26,14 +26,11 @@ pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             let state = shared.state();
             (!state.cut).then(|| state.connections.child_token())
         };
-        match reset {
-            Some(reset) => {
-                connections.spawn(serve(stream, Arc::clone(&shared), reset));
-            }
-            None => {
-                shared.refused.fetch_add(1, Ordering::Relaxed);
-                abandon(&stream);
-            }
+        if let Some(reset) = reset {
+            connections.spawn(serve(stream, Arc::clone(&shared), reset));
+        } else {
+            shared.refused.fetch_add(1, Ordering::Relaxed);
+            abandon(&stream);
         }
     }
 }

@@ -9,14 +9,9 @@ use std::{
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::apps::v1::DaemonSet;
 use kube::Client;
+use nodewise_client::{Answer, BuildRequest, ClientConfig, Digest, PlanClient, PlanService, ServiceError};
 use nodewise_executor::{
-    actuator::KubeActuator,
-    client::{ClientConfig, PlanClient},
-    controller,
-    events::EventRecorder,
-    metrics::Metrics,
-    service::{Answer, BuildRequest, Digest, PlanService, ServiceError},
-    watch::Watches,
+    actuator::KubeActuator, controller, events::EventRecorder, metrics::Metrics, watch::Watches,
 };
 use nodewise_proto::v1::{self, action::Kind, workload};
 use nodewise_telemetry::http::Checks;
@@ -26,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 /// What is wrong with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Defect {
+pub(crate) enum Defect {
     /// Nothing.
     None,
     /// It applies the batches of a phase all at once.
@@ -148,7 +143,7 @@ fn apply_wrongly(defect: Defect, plan: &mut v1::Plan) {
 
 /// Runs with the environment of the contract until SIGTERM.
 #[tokio::main]
-pub async fn run(defect: Defect) -> Result<()> {
+pub(crate) async fn run(defect: Defect) -> Result<()> {
     let client = Client::try_default().await.context("connecting to the cluster")?;
     let servers = std::env::var("NODEWISE_SERVER")?;
     let servers: Vec<String> = servers.split(',').map(str::to_owned).collect();
@@ -169,7 +164,7 @@ pub async fn run(defect: Defect) -> Result<()> {
     let actuator = KubeActuator::new(client.clone(), timeout, metrics.clone(), recorder);
     let service = Wrong {
         defect,
-        client: PlanClient::new(&servers, ClientConfig::default(), metrics.clone())?,
+        client: PlanClient::new(&servers, ClientConfig::default(), Arc::new(metrics.clone()))?,
         last: Mutex::default(),
     };
     let mut config = controller::Config::default();
