@@ -65,7 +65,8 @@ impl Layout {
         self.dir.join("certs").join("apiserver.crt")
     }
 
-    fn key(&self) -> PathBuf {
+    /// The key of that certificate, which it writes after it.
+    pub(super) fn key(&self) -> PathBuf {
         self.dir.join("certs").join("apiserver.key")
     }
 

@@ -90,10 +90,12 @@ impl ControlPlane {
         eventually(READY_DEADLINE, "the apiserver's certificate", async || {
             // A certificate that will never come is no reason to wait: see the ends of the processes below.
             let ended = processes.values().any(|process| process.check_running().is_err());
+            // The apiserver writes its key when the certificate is written whole. Half of it would be read as one, too, and
+            // then nobody is trusted.
             ensure!(
-                ended || layout.certificate().exists(),
+                ended || layout.key().exists(),
                 "there is no {}",
-                layout.certificate().display()
+                layout.key().display()
             );
             Ok(())
         })

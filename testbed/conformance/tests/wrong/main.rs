@@ -21,7 +21,7 @@ const DEFECTS: [(Defect, &str, &str); 8] = [
     (
         Defect::IgnoresBudgets,
         "roll-max-unavailable-number",
-        "the budget to be used",
+        "nodes were unavailable, 3 may be",
     ),
     (Defect::GoesOnAlone, "service-away", "written without a plan"),
     (Defect::AsksAllTheTime, "idle", "nothing had changed"),
