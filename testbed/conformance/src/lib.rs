@@ -6,6 +6,7 @@
 //!
 //! The end-to-end tests of the Rust programs share what is asked of a cluster: [`Cluster`], [`Space`], [`BudgetWatch`].
 
+mod api_proxy;
 mod audit;
 mod binaries;
 mod budget;
@@ -14,7 +15,6 @@ mod cases;
 mod cluster;
 mod daemon_set;
 mod executor;
-mod newer_api;
 mod odd;
 mod picture;
 pub mod proxy;
@@ -24,13 +24,13 @@ mod scene;
 mod server;
 mod space;
 
+pub use api_proxy::{ApiProxy, add_later_fields, later_fields};
 pub use audit::{Audit, Place};
 pub use binaries::{Binaries, binaries};
 pub use budget::{BudgetWatch, Seen, is_live, is_ready, node_of};
 pub use case::{Case, all as all_cases};
 pub use cluster::{Cluster, EXECUTOR_USER, UPSTREAM_USER, Upstream};
 pub use daemon_set::{DaemonSetBuilder, daemon_set, image_patch};
-pub use newer_api::{NewerApi, add_later_fields, later_fields};
 pub use proxy::FaultProxy;
 pub use run::Run;
 pub use server::Server;

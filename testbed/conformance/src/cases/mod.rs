@@ -1,5 +1,6 @@
 //! The cases, by what they are about.
 
+mod apiserver;
 mod claims;
 mod crashes;
 mod failures;
@@ -24,6 +25,7 @@ pub(crate) const ALL: &[&[Case]] = &[
     takeover::CASES,
     service::CASES,
     faults::CASES,
+    apiserver::CASES,
     crashes::CASES,
     kills::CASES,
     process::CASES,

@@ -8,10 +8,10 @@ use nodewise_proto::v1::Verdict;
 use serde_json::Value;
 
 use crate::{
+    api_proxy::{ApiProxy, add_later_fields, later_fields},
     case::{Case, solo},
     cluster::{EXECUTOR_USER, UPSTREAM_USER, Upstream},
     daemon_set::image_patch,
-    newer_api::{NewerApi, add_later_fields, later_fields},
     odd::{odd_placement, odd_volumes, odd_words},
     picture::Picture,
     proxy::Mark,
@@ -273,7 +273,7 @@ async fn newest_data(scene: &Scene, name: &str) -> Result<Value> {
 /// the executor writes, and of the pods that it makes; so neither its start nor its next one restarts anything.
 ///
 /// No apiserver has such fields (client libraries know those of the newest, alpha ones included), so a proxy adds them: see
-/// [`NewerApi`]. What it cannot show is that the pods keep them, because the real apiserver behind it does not.
+/// [`ApiProxy`]. What it cannot show is that the pods keep them, because the real apiserver behind it does not.
 async fn unknown_fields(solo: &mut Solo) -> Result<()> {
     let name = "later";
     solo.add_nodes(NODES).await?;
@@ -292,7 +292,7 @@ async fn unknown_fields(solo: &mut Solo) -> Result<()> {
     upstream.stop().await?;
 
     let mut before = solo.picture(&[name]).await?;
-    let newer = NewerApi::start(solo.cluster()).await?;
+    let newer = ApiProxy::newer(solo.cluster()).await?;
     let servers = [solo.proxy().url()];
     let since = solo.proxy().mark();
     solo.start_with(Some(newer.kubeconfig()), &servers)?;

@@ -1,7 +1,7 @@
 //! Revisions that somebody else has written.
 
 use anyhow::{Context as _, Result, ensure};
-use nodewise_conformance::{DEADLINE, NewerApi, daemon_set, image_patch};
+use nodewise_conformance::{ApiProxy, DEADLINE, daemon_set, image_patch};
 use nodewise_e2e::{Rig, RigOptions};
 use nodewise_testbed::eventually;
 use serde_json::{Value, json};
@@ -86,7 +86,7 @@ async fn a_revision_that_cannot_be_read_holds_up_no_neighbour() -> Result<()> {
         rig.rolled_out(name).await?;
     }
     rig.stop_executor().await?;
-    let spoiling = NewerApi::serving(rig.cluster(), spoil).await?;
+    let spoiling = ApiProxy::serving(rig.cluster(), spoil).await?;
     rig.start_executor_with(spoiling.kubeconfig()).await?;
     let listed = passed_over(&rig).await?;
     ensure!(listed > 0, "the list shows one");

@@ -1,14 +1,20 @@
-//! An apiserver of a later version, as far as an executor can tell: a proxy, over real HTTP, before the real apiserver. The
-//! templates of the DaemonSets that it serves have fields that today's API types do not know, and so has the data of the
-//! revisions that a controller of that version would have written. A test may have it serve something else that is not
-//! what today's apiserver makes.
+//! Another apiserver than the real one, as far as an executor can tell: a proxy, over real HTTP, before the real one.
 //!
-//! A real one would be better and cannot be had: k8s-openapi knows every field of the newest apiserver, alpha ones included.
+//! * One of a **later version**: the templates of the DaemonSets that it serves have fields that today's API types do not know,
+//!   and so has the data of the revisions that a controller of that version would have written. A real one would be better and
+//!   cannot be had: k8s-openapi knows every field of the newest apiserver, alpha ones included. A test may have it serve
+//!   something else that is not what today's apiserver makes.
+//! * One whose **watches are late**, as those of a loaded one are.
+//! * One whose **answers to writes are lost** on the way, now and then.
 
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result};
@@ -19,10 +25,11 @@ use axum::{
     http::{Method, StatusCode, header},
     response::{IntoResponse as _, Response},
 };
+use bytes::Bytes;
 use futures::{AsyncBufReadExt as _, StreamExt as _, TryStreamExt as _};
 use kube::Client;
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::{net::TcpListener, task::JoinHandle, time::Instant};
 
 use crate::cluster::{Cluster, EXECUTOR_USER};
 
@@ -31,19 +38,33 @@ const LIMIT: usize = 64 << 20;
 
 /// A running proxy, which asks the apiserver as the executor; ends when dropped.
 #[derive(Debug)]
-pub struct NewerApi {
+pub struct ApiProxy {
     kubeconfig: PathBuf,
     asked: Arc<Mutex<Vec<Value>>>,
+    lost: Arc<AtomicUsize>,
     task: JoinHandle<()>,
 }
 
 #[derive(Clone)]
 struct Proxy {
     client: Client,
-    /// What it makes of each DaemonSet and revision that it serves.
-    change: fn(&mut Value),
+    difference: Difference,
     /// The bodies of all requests to create pods.
     asked: Arc<Mutex<Vec<Value>>>,
+    /// How many writes there were, and how many of their answers were lost.
+    writes: Arc<AtomicUsize>,
+    lost: Arc<AtomicUsize>,
+}
+
+/// In what it differs from the real one.
+#[derive(Clone, Copy)]
+enum Difference {
+    /// What it makes of each DaemonSet and revision that it serves.
+    Objects(fn(&mut Value)),
+    /// How much later all watches of pods are.
+    LatePods(Duration),
+    /// Of so many writes, the answer to one is lost.
+    LostAnswers(usize),
 }
 
 /// What a later version might add to a pod template: to the pod, and to each container.
@@ -71,19 +92,35 @@ pub fn add_later_fields(template: &mut Value) {
     }
 }
 
-impl NewerApi {
-    /// Starts it before a cluster's apiserver.
-    pub async fn start(cluster: &Cluster) -> Result<Self> {
+impl ApiProxy {
+    /// Starts one of a later version before a cluster's apiserver.
+    pub async fn newer(cluster: &Cluster) -> Result<Self> {
         Self::serving(cluster, modernize).await
+    }
+
+    /// Starts one whose watches of pods are so late.
+    pub async fn late(cluster: &Cluster, delay: Duration) -> Result<Self> {
+        Self::start(cluster, Difference::LatePods(delay)).await
+    }
+
+    /// Starts one that does each write and then says, of each `every`-th one, that there was no answer in time.
+    pub async fn losing_answers(cluster: &Cluster, every: usize) -> Result<Self> {
+        Self::start(cluster, Difference::LostAnswers(every)).await
     }
 
     /// Starts one that serves each DaemonSet and revision with this change.
     pub async fn serving(cluster: &Cluster, change: fn(&mut Value)) -> Result<Self> {
-        let asked = Arc::default();
+        Self::start(cluster, Difference::Objects(change)).await
+    }
+
+    async fn start(cluster: &Cluster, difference: Difference) -> Result<Self> {
+        let (asked, lost) = (Arc::default(), Arc::default());
         let proxy = Proxy {
             client: cluster.plane().client_for(EXECUTOR_USER).await?,
-            change,
+            difference,
             asked: Arc::clone(&asked),
+            writes: Arc::default(),
+            lost: Arc::clone(&lost),
         };
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
@@ -91,7 +128,7 @@ impl NewerApi {
             .plane()
             .workdir()
             .path()
-            .join(format!("newer-api-{}.kubeconfig", address.port()));
+            .join(format!("api-proxy-{}.kubeconfig", address.port()));
         write_kubeconfig(&kubeconfig, address)?;
         let router = Router::new().fallback(forward).with_state(proxy);
         let task = tokio::spawn(async move {
@@ -101,6 +138,7 @@ impl NewerApi {
         Ok(Self {
             kubeconfig,
             asked,
+            lost,
             task,
         })
     }
@@ -118,7 +156,15 @@ impl NewerApi {
     }
 }
 
-impl Drop for NewerApi {
+impl ApiProxy {
+    /// How many answers to writes were lost.
+    #[must_use]
+    pub fn lost_answers(&self) -> usize {
+        self.lost.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for ApiProxy {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -129,10 +175,10 @@ fn write_kubeconfig(path: &Path, server: SocketAddr) -> Result<()> {
     let config = json!({
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{ "name": "newer", "cluster": { "server": format!("http://{server}") } }],
+        "clusters": [{ "name": "proxy", "cluster": { "server": format!("http://{server}") } }],
         "users": [{ "name": "anybody", "user": {} }],
-        "contexts": [{ "name": "newer", "context": { "cluster": "newer", "user": "anybody" } }],
-        "current-context": "newer",
+        "contexts": [{ "name": "proxy", "context": { "cluster": "proxy", "user": "anybody" } }],
+        "current-context": "proxy",
     });
     std::fs::write(path, config.to_string()).with_context(|| format!("writing {}", path.display()))
 }
@@ -157,10 +203,18 @@ impl Proxy {
                 .unwrap_or_else(PoisonError::into_inner)
                 .push(pod);
         }
-        let newer = ["daemonsets", "controllerrevisions"]
-            .iter()
-            .any(|plural| path.split('/').any(|part| part == *plural));
+        let is_of = |plural: &str| path.split('/').any(|part| part == plural);
+        let change = match self.difference {
+            Difference::Objects(change) if is_of("daemonsets") || is_of("controllerrevisions") => {
+                Some(change)
+            }
+            _ => None,
+        };
         let watch = asked.uri.query().is_some_and(|query| query.contains("watch="));
+        let late = match self.difference {
+            Difference::LatePods(delay) if watch && is_of("pods") => Some(delay),
+            _ => None,
+        };
 
         let target = asked.uri.path_and_query().context("a path")?.as_str();
         let mut onward = axum::http::Request::builder()
@@ -172,7 +226,7 @@ impl Proxy {
         }
         match asked.headers.get(header::ACCEPT) {
             // What is changed is read as JSON, which every client takes.
-            _ if newer => onward = onward.header(header::ACCEPT, "application/json"),
+            _ if change.is_some() => onward = onward.header(header::ACCEPT, "application/json"),
             Some(value) => onward = onward.header(header::ACCEPT, value),
             None => {}
         }
@@ -184,13 +238,49 @@ impl Proxy {
         // The length changes, and the connection is another one.
         parts.headers.remove(header::CONTENT_LENGTH);
         parts.headers.remove(header::TRANSFER_ENCODING);
-        let body = match (newer, watch) {
-            (false, _) => Body::new(body),
-            (true, true) => Body::from_stream(changes(Body::new(body), self.change)),
-            (true, false) => Body::from(whole(Body::new(body), self.change).await?),
+        let body = match (change, late) {
+            (Some(change), _) if watch => Body::from_stream(changes(Body::new(body), change)),
+            (Some(change), _) => Body::from(whole(Body::new(body), change).await?),
+            (None, Some(delay)) => Body::from_stream(later(Body::new(body), delay)),
+            (None, None) => Body::new(body),
         };
+        if let Difference::LostAnswers(every) = self.difference
+            && asked.method != Method::GET
+            && (self.writes.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(every)
+        {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+            return Ok(no_answer());
+        }
         Ok(Response::from_parts(parts, body))
     }
+}
+
+/// What a gateway says that gave up waiting.
+fn no_answer() -> Response {
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Timeout", "code": 504,
+        "message": "a fault: no answer in time", "metadata": {},
+    });
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    (StatusCode::GATEWAY_TIMEOUT, json, status.to_string()).into_response()
+}
+
+/// The same bytes, each as much later.
+fn later(body: Body, delay: Duration) -> impl futures::Stream<Item = Result<Bytes, axum::Error>> {
+    let (arrive, arrived) = futures::channel::mpsc::unbounded();
+    tokio::spawn(async move {
+        let mut chunks = body.into_data_stream();
+        while let Some(chunk) = chunks.next().await {
+            // Whoever has asked may have gone.
+            if arrive.unbounded_send((Instant::now() + delay, chunk)).is_err() {
+                return;
+            }
+        }
+    });
+    arrived.then(|(due, chunk)| async move {
+        tokio::time::sleep_until(due).await;
+        chunk
+    })
 }
 
 /// A watch: one change per line, each with an object.

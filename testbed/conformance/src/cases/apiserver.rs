@@ -1,0 +1,59 @@
+//! An apiserver that makes it hard to know what is: see [`ApiProxy`].
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use crate::{
+    api_proxy::ApiProxy,
+    case::{Case, solo},
+    daemon_set::{daemon_set, image_patch},
+    scene::Solo,
+};
+
+pub(super) const CASES: &[Case] = &[
+    solo!(
+        "late-watches",
+        "While the caches show pods late, what was created or deleted is not done again, and the budget holds.",
+        late_watches
+    ),
+    solo!(
+        "write-answers-lost",
+        "Writes that were done and answered with 504 are not done again, and the budget holds.",
+        write_answers_lost
+    ),
+];
+
+const NODES: usize = 8;
+
+/// Creates `agent` and rolls it out anew by way of such an apiserver.
+async fn roll_by_way_of(solo: &mut Solo, api: &ApiProxy) -> Result<()> {
+    let servers = [solo.proxy().url()];
+    solo.start_with(Some(api.kubeconfig()), &servers)?;
+    let watch = solo.watch("agent");
+    solo.start_as(NODES, daemon_set("agent").max_unavailable(2))
+        .await?;
+    solo.settled("agent").await?;
+    watch.arm();
+    solo.patch("agent", image_patch(2)).await?;
+    solo.settled("agent").await?;
+    let seen = watch.seen();
+    seen.expect_unavailable_at_most(2)?;
+    seen.expect_no_doubles()?;
+    seen.expect_created(2 * NODES)?;
+    solo.expect_running()
+}
+
+// D-109 to D-112
+async fn late_watches(solo: &mut Solo) -> Result<()> {
+    let late = ApiProxy::late(solo.cluster(), Duration::from_millis(700)).await?;
+    roll_by_way_of(solo, &late).await
+}
+
+async fn write_answers_lost(solo: &mut Solo) -> Result<()> {
+    let losing = ApiProxy::losing_answers(solo.cluster(), 3).await?;
+    roll_by_way_of(solo, &losing).await?;
+    let lost = losing.lost_answers();
+    ensure!(lost >= NODES, "only {lost} answers were lost");
+    Ok(())
+}
