@@ -1,0 +1,115 @@
+package convert
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"hash/fnv"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// BucketOf is the bucket of a (target) node's name among count buckets: 64-bit FNV-1a of its bytes modulo the count, which
+// must not be 0.
+func BucketOf(nodeName string, count uint32) uint32 {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(nodeName)) // It never fails.
+	return uint32(hash.Sum64() % uint64(count))
+}
+
+// deterministic bytes are equal for equal messages, so that digests repeat.
+var deterministic = proto.MarshalOptions{Deterministic: true}
+
+// NodeBuckets divides nodes into count buckets with their canonical bytes, inline and with their digests.
+func NodeBuckets(nodes []*nodewisev1.Node, count uint32) ([]*nodewisev1.Bucket, error) {
+	members := make([][]*nodewisev1.Node, count)
+	for _, node := range nodes {
+		index := BucketOf(node.GetName(), count)
+		members[index] = append(members[index], node)
+	}
+	return buckets(members, NodeBucketBytes)
+}
+
+// PodBuckets divides pods likewise, each with its target node.
+func PodBuckets(pods []*nodewisev1.Pod, count uint32) ([]*nodewisev1.Bucket, error) {
+	members := make([][]*nodewisev1.Pod, count)
+	for _, pod := range pods {
+		index := BucketOf(TargetNode(pod), count)
+		members[index] = append(members[index], pod)
+	}
+	return buckets(members, PodBucketBytes)
+}
+
+func buckets[M any](members [][]M, write func([]M) ([]byte, error)) ([]*nodewisev1.Bucket, error) {
+	list := make([]*nodewisev1.Bucket, 0, len(members))
+	for _, members := range members {
+		data, err := write(members)
+		if err != nil {
+			return nil, err
+		}
+		digest := sha256.Sum256(data)
+		list = append(list, &nodewisev1.Bucket{Data: data, Digest: digest[:]})
+	}
+	return list, nil
+}
+
+// NodeBucketBytes are the canonical bytes of a bucket of these nodes: ordered by name, labels by key. They are equal in every
+// client, whatever the order in which the nodes came.
+func NodeBucketBytes(nodes []*nodewisev1.Node) ([]byte, error) {
+	bucket := &nodewisev1.NodeBucket{Nodes: slices.Clone(nodes)}
+	for i, node := range bucket.Nodes {
+		if !sorted(node.GetLabels()) {
+			bucket.Nodes[i] = proto.CloneOf(node)
+			sortLabels(bucket.Nodes[i].Labels)
+		}
+	}
+	slices.SortFunc(bucket.Nodes, func(a, b *nodewisev1.Node) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return encode(bucket)
+}
+
+// PodBucketBytes are the canonical bytes of a bucket of these whole pods: ordered by name, labels by key, and what several have
+// in common once, in the order in which they first use it.
+func PodBucketBytes(pods []*nodewisev1.Pod) ([]byte, error) {
+	ordered := slices.Clone(pods)
+	slices.SortFunc(ordered, func(a, b *nodewisev1.Pod) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	bucket := &nodewisev1.PodBucket{Pods: make([]*nodewisev1.Pod, 0, len(pods))}
+	numbers := map[string]uint32{}
+	for _, pod := range ordered {
+		pod = proto.CloneOf(pod)
+		sortLabels(pod.Labels)
+		shared := &nodewisev1.SharedMetadata{Labels: pod.Labels, Controller: pod.Controller}
+		key, err := encode(shared)
+		if err != nil {
+			return nil, err
+		}
+		bucket.Pods = append(bucket.Pods, pod)
+		if len(key) == 0 {
+			continue
+		}
+		if numbers[string(key)] == 0 {
+			bucket.SharedMetadata = append(bucket.SharedMetadata, shared)
+			numbers[string(key)] = uint32(len(bucket.SharedMetadata))
+		}
+		pod.Labels, pod.Controller, pod.SharedMetadata = nil, nil, numbers[string(key)]
+	}
+	return encode(bucket)
+}
+
+func encode(message proto.Message) ([]byte, error) {
+	// Present and empty is an empty bucket; nil would be an absent one.
+	return deterministic.MarshalAppend([]byte{}, message)
+}
+
+func sorted(labels []*nodewisev1.Label) bool {
+	return slices.IsSortedFunc(labels, compareLabels)
+}
+
+func sortLabels(labels []*nodewisev1.Label) {
+	slices.SortFunc(labels, compareLabels)
+}
+
+func compareLabels(a, b *nodewisev1.Label) int {
+	return cmp.Compare(a.GetKey(), b.GetKey())
+}

@@ -1,0 +1,78 @@
+package convert
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// Node projects a Node. The error is a [FieldError].
+func Node(node *corev1.Node) (*nodewisev1.Node, error) {
+	if node.Name == "" {
+		return nil, missing("Node", &node.ObjectMeta, "metadata.name")
+	}
+	projection := &nodewisev1.Node{
+		Name:          node.Name,
+		Uid:           string(node.UID),
+		Labels:        Labels(node.Labels),
+		Unschedulable: node.Spec.Unschedulable,
+	}
+	for _, taint := range node.Spec.Taints {
+		projection.Taints = append(projection.Taints, &nodewisev1.Taint{
+			Key: taint.Key, Value: taint.Value, Effect: string(taint.Effect),
+		})
+	}
+	for i := range node.Status.Conditions {
+		if condition := &node.Status.Conditions[i]; condition.Type == corev1.NodeReady {
+			projection.Ready = conditionStatus(condition.Status)
+			break
+		}
+	}
+	return projection, nil
+}
+
+// SlimNode is a cache.TransformFunc that leaves of a Node what [Node] reads, and its identity.
+func SlimNode(object any) (any, error) {
+	node, ok := object.(*corev1.Node)
+	if !ok {
+		return object, nil
+	}
+	slim := &corev1.Node{
+		ObjectMeta: slimMeta(&node.ObjectMeta),
+		Spec:       corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints},
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			ready := corev1.NodeCondition{Type: condition.Type, Status: condition.Status}
+			slim.Status.Conditions = []corev1.NodeCondition{ready}
+			break
+		}
+	}
+	return slim, nil
+}
+
+func slimMeta(meta *metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace:         meta.Namespace,
+		Name:              meta.Name,
+		UID:               meta.UID,
+		ResourceVersion:   meta.ResourceVersion,
+		Labels:            meta.Labels,
+		OwnerReferences:   meta.OwnerReferences,
+		Finalizers:        meta.Finalizers,
+		CreationTimestamp: meta.CreationTimestamp,
+		DeletionTimestamp: meta.DeletionTimestamp,
+	}
+}
+
+func conditionStatus(status corev1.ConditionStatus) nodewisev1.ConditionStatus {
+	switch status {
+	case corev1.ConditionTrue:
+		return nodewisev1.ConditionStatus_CONDITION_STATUS_TRUE
+	case corev1.ConditionFalse:
+		return nodewisev1.ConditionStatus_CONDITION_STATUS_FALSE
+	default:
+		return nodewisev1.ConditionStatus_CONDITION_STATUS_UNKNOWN
+	}
+}

@@ -1,0 +1,121 @@
+package convert
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// Pod projects a Pod. The error is a [FieldError].
+func Pod(pod *corev1.Pod) (*nodewisev1.Pod, error) {
+	switch {
+	case pod.Name == "":
+		return nil, missing("Pod", &pod.ObjectMeta, "metadata.name")
+	case pod.UID == "":
+		return nil, missing("Pod", &pod.ObjectMeta, "metadata.uid")
+	}
+	projection := &nodewisev1.Pod{
+		Name:          pod.Name,
+		Uid:           string(pod.UID),
+		Labels:        Labels(pod.Labels),
+		Controller:    Controller(pod.OwnerReferences),
+		NodeName:      pod.Spec.NodeName,
+		Phase:         podPhase(pod.Status.Phase),
+		CreationTime:  Timestamp(pod.CreationTimestamp),
+		DeletionTime:  optionalTimestamp(pod.DeletionTimestamp),
+		HasFinalizers: len(pod.Finalizers) > 0,
+	}
+	if pod.Spec.NodeName == "" {
+		projection.TargetNodeName = targetNodeName(pod.Spec.Affinity)
+	}
+	if ready := readyCondition(pod); ready != nil {
+		projection.Ready = conditionStatus(ready.Status)
+		projection.ReadyTransitionTime = Timestamp(ready.LastTransitionTime)
+	}
+	return projection, nil
+}
+
+// SlimPod is a cache.TransformFunc that leaves of a Pod what [Pod] reads, and its identity: a few hundred bytes of several
+// thousand.
+func SlimPod(object any) (any, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil
+	}
+	slim := &corev1.Pod{
+		ObjectMeta: slimMeta(&pod.ObjectMeta),
+		Spec:       corev1.PodSpec{NodeName: pod.Spec.NodeName},
+		Status:     corev1.PodStatus{Phase: pod.Status.Phase},
+	}
+	if pod.Spec.NodeName == "" && pod.Spec.Affinity != nil && pod.Spec.Affinity.NodeAffinity != nil {
+		required := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+		slim.Spec.Affinity = &corev1.Affinity{
+			NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required},
+		}
+	}
+	if ready := readyCondition(pod); ready != nil {
+		slim.Status.Conditions = []corev1.PodCondition{{
+			Type: ready.Type, Status: ready.Status, LastTransitionTime: ready.LastTransitionTime,
+		}}
+	}
+	return slim, nil
+}
+
+// TargetNode is the node that a pod is on, or is meant for; empty for none (D-24). Its hash decides about the pod's bucket.
+func TargetNode(pod *nodewisev1.Pod) string {
+	if pod.GetNodeName() != "" {
+		return pod.GetNodeName()
+	}
+	return pod.GetTargetNodeName()
+}
+
+func readyCondition(pod *corev1.Pod) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if condition := &pod.Status.Conditions[i]; condition.Type == corev1.PodReady {
+			return condition
+		}
+	}
+	return nil
+}
+
+// targetNodeName is the node that required node affinity names: the first matchFields entry, over the terms in their order,
+// with key metadata.name and operator In decides; with any other number of values than one there is no target (D-24).
+func targetNodeName(affinity *corev1.Affinity) string {
+	if affinity == nil || affinity.NodeAffinity == nil {
+		return ""
+	}
+	required := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	if required == nil {
+		return ""
+	}
+	for _, term := range required.NodeSelectorTerms {
+		for _, field := range term.MatchFields {
+			if field.Key != metav1.ObjectNameField || field.Operator != corev1.NodeSelectorOpIn {
+				continue
+			}
+			if len(field.Values) == 1 {
+				return field.Values[0]
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
+func podPhase(phase corev1.PodPhase) nodewisev1.PodPhase {
+	switch phase {
+	case corev1.PodPending:
+		return nodewisev1.PodPhase_POD_PHASE_PENDING
+	case corev1.PodRunning:
+		return nodewisev1.PodPhase_POD_PHASE_RUNNING
+	case corev1.PodSucceeded:
+		return nodewisev1.PodPhase_POD_PHASE_SUCCEEDED
+	case corev1.PodFailed:
+		return nodewisev1.PodPhase_POD_PHASE_FAILED
+	case corev1.PodUnknown:
+		return nodewisev1.PodPhase_POD_PHASE_UNKNOWN
+	default:
+		return nodewisev1.PodPhase_POD_PHASE_UNSPECIFIED
+	}
+}

@@ -1,0 +1,44 @@
+// Command plan prints what would happen for one DaemonSet, and why, and changes nothing.
+//
+//	go run ./examples/plan NAMESPACE NAME
+//
+// It takes KUBECONFIG and NODEWISE_SERVER from the environment.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"time"
+
+	nodewise "nodewise.dev/clients/go"
+	"nodewise.dev/clients/go/planclient"
+
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+func main() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cluster, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
+	check(err)
+	planner, err := planclient.New(ctx, []string{os.Getenv("NODEWISE_SERVER")})
+	check(err)
+	plan, err := nodewise.PlanOnce(ctx, cluster, planner, os.Args[1], os.Args[2])
+	check(err)
+	fmt.Println("verdict:", plan.GetVerdict())
+	for _, phase := range plan.GetPhases() {
+		for _, batch := range phase.GetBatches() {
+			for _, action := range batch.GetActions() {
+				fmt.Printf("%s: %s\n", phase.GetKind(), action.GetMessage())
+			}
+		}
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}

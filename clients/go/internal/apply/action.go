@@ -1,0 +1,228 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/write"
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// run is what the actions of one plan have in common.
+type run struct {
+	writer   write.Writer
+	workload *nodewisev1.WorkloadReference
+	// object is the workload as the snapshot had it.
+	object []byte
+	// manifest is what the plan's pods have in common, or manifestError why it cannot be read.
+	manifest      *Manifest
+	manifestError error
+}
+
+func newRun(writer write.Writer, plan *nodewisev1.Plan, object []byte) *run {
+	manifest, err := ParseManifest(plan)
+	return &run{writer: writer, workload: plan.GetWorkload(), object: object, manifest: manifest, manifestError: err}
+}
+
+// action carries out one action.
+func (r *run) action(ctx context.Context, action *nodewisev1.Action) *done {
+	switch kind := action.GetKind().(type) {
+	case *nodewisev1.Action_CreateRevision:
+		return r.createRevision(ctx, action, kind.CreateRevision)
+	case *nodewisev1.Action_DeleteRevision:
+		return r.deleteRevision(ctx, action, kind.DeleteRevision)
+	case *nodewisev1.Action_CreatePod:
+		return r.createPod(ctx, action, kind.CreatePod)
+	case *nodewisev1.Action_DeletePod:
+		return r.deletePod(ctx, action, kind.DeletePod)
+	case *nodewisev1.Action_UpdateStatus:
+		return r.updateStatus(ctx, action, kind.UpdateStatus)
+	case *nodewisev1.Action_EmitEvent:
+		r.emit(kind.EmitEvent.GetType(), kind.EmitEvent.GetReason(), kind.EmitEvent.GetMessage())
+		return succeeded(action)
+	default:
+		if patch, isPatch := patchOf(action); isPatch {
+			return r.patch(ctx, action, patch)
+		}
+		return failed(action, write.Unclear("this executor does not know this kind of action"))
+	}
+}
+
+func (r *run) key(resource cluster.Resource, name string) write.Key {
+	return write.Key{Resource: resource, Namespace: r.workload.GetNamespace(), Name: name}
+}
+
+// workloadKey is the workload itself.
+func (r *run) workloadKey() (write.Key, *write.Error) {
+	if r.workload.GetKind() != cluster.Kind {
+		return write.Key{}, write.Unclear("this executor knows no workload kind %q", r.workload.GetKind())
+	}
+	return r.key(cluster.DaemonSets, r.workload.GetName()), nil
+}
+
+// readWorkload reads the workload live, whatever its version; with sameUID it must be the object that was planned for.
+func (r *run) readWorkload(ctx context.Context, sameUID bool) ([]byte, *metav1.PartialObjectMetadata, *write.Error) {
+	key, wrong := r.workloadKey()
+	if wrong != nil {
+		return nil, nil, wrong
+	}
+	live, err := r.writer.Read(ctx, key)
+	if err != nil {
+		return nil, nil, write.AsError(err)
+	}
+	var object metav1.PartialObjectMetadata
+	if err := json.Unmarshal(live, &object); err != nil {
+		return nil, nil, write.Unclear("reading %s: %w", key, err)
+	}
+	if sameUID && string(object.UID) != r.workload.GetUid() {
+		return nil, nil, write.Unclear("%s is another object now: planned for uid %s, found %s",
+			key, r.workload.GetUid(), object.UID)
+	}
+	return live, &object, nil
+}
+
+// confirmWorkload makes sure before an adoption that the workload still lives (D-27).
+func (r *run) confirmWorkload(ctx context.Context) *write.Error {
+	_, live, err := r.readWorkload(ctx, true)
+	if err != nil {
+		return err
+	}
+	if live.DeletionTimestamp != nil {
+		return write.Unclear("%s %s/%s is being deleted since %s", r.workload.GetKind(), r.workload.GetNamespace(),
+			r.workload.GetName(), live.DeletionTimestamp.Format(time.RFC3339))
+	}
+	return nil
+}
+
+func (r *run) createRevision(ctx context.Context, action *nodewisev1.Action, create *nodewisev1.CreateRevision) *done {
+	_, err := r.writer.Create(ctx, cluster.Revisions, r.workload.GetNamespace(), create.GetManifest())
+	if err == nil {
+		done := succeeded(action)
+		done.created = create.GetName()
+		return done
+	}
+	refusal := write.AsError(err)
+	done := failed(action, refusal)
+	if refusal.Refusal == write.AlreadyExists {
+		// The next plan needs the object in the way; without it the next try finds it again.
+		if live, err := r.writer.Read(ctx, r.key(cluster.Revisions, create.GetName())); err == nil {
+			done.colliding = live
+		}
+	}
+	return done
+}
+
+// deleteRevision deletes a revision. One that is gone already shows that the cache is behind, which may change what is to be
+// done: the plan fails, as upstream's sync does (D-56, D-63).
+func (r *run) deleteRevision(ctx context.Context, action *nodewisev1.Action, remove *nodewisev1.DeleteRevision) *done {
+	done := r.delete(ctx, action, cluster.Revisions, remove.GetRevision(), true)
+	if done.outcome.GetResult() == nodewisev1.Result_RESULT_NOT_FOUND {
+		done.outcome.Result = nodewisev1.Result_RESULT_FAILED
+	}
+	return done
+}
+
+func (r *run) deletePod(ctx context.Context, action *nodewisev1.Action, remove *nodewisev1.DeletePod) *done {
+	done := r.delete(ctx, action, cluster.Pods, remove.GetPod(), remove.GetUidPrecondition())
+	switch done.outcome.GetResult() {
+	case nodewisev1.Result_RESULT_SUCCEEDED:
+		r.emit("Normal", "SuccessfulDelete", "Deleted pod: "+remove.GetPod().GetName())
+	case nodewisev1.Result_RESULT_FAILED:
+		r.emit("Warning", "FailedDelete", "Error deleting: "+done.outcome.GetMessage())
+	}
+	return done
+}
+
+func (r *run) delete(
+	ctx context.Context, action *nodewisev1.Action, resource cluster.Resource, object *nodewisev1.ObjectReference, withUID bool,
+) *done {
+	if object == nil {
+		return failed(action, write.Unclear("the action names no object"))
+	}
+	key := r.key(resource, object.GetName())
+	var uid types.UID
+	if withUID {
+		uid = types.UID(object.GetUid())
+	}
+	err := r.writer.Delete(ctx, key, uid)
+	if err == nil {
+		return succeeded(action)
+	}
+	refusal := write.AsError(err)
+	switch {
+	case refusal.Refusal == write.NotFound:
+		return refused(action, nodewisev1.Result_RESULT_NOT_FOUND, refusal)
+	case refusal.Refusal == write.Conflict || refusal.IsUnclear():
+		return r.judge(ctx, action, key, uid, refusal)
+	default:
+		return failed(action, refusal)
+	}
+}
+
+// judge finds out what became of an object whose deletion was not plainly accepted. Were one that was done told as failed,
+// nobody would wait for the watch to show it, and the next plan could take down another pod besides.
+func (r *run) judge(
+	ctx context.Context, action *nodewisev1.Action, key write.Key, uid types.UID, refusal *write.Error,
+) *done {
+	live, err := r.writer.Read(ctx, key)
+	if err != nil {
+		if write.AsError(err).Refusal == write.NotFound {
+			return refused(action, nodewisev1.Result_RESULT_NOT_FOUND, refusal)
+		}
+		return failed(action, refusal)
+	}
+	var object metav1.PartialObjectMetadata
+	switch err := json.Unmarshal(live, &object); {
+	case err != nil:
+		return failed(action, refusal)
+	case uid != "" && object.UID != uid:
+		return refused(action, nodewisev1.Result_RESULT_NOT_FOUND, refusal)
+	case object.DeletionTimestamp != nil:
+		return succeeded(action)
+	default:
+		return failed(action, refusal)
+	}
+}
+
+func (r *run) createPod(ctx context.Context, action *nodewisev1.Action, create *nodewisev1.CreatePod) *done {
+	if r.manifestError != nil {
+		return failed(action, write.Unclear("%w", r.manifestError))
+	}
+	body, err := r.manifest.Render(create)
+	if err != nil {
+		return failed(action, write.Unclear("%w", err))
+	}
+	written, err := r.writer.Create(ctx, cluster.Pods, r.workload.GetNamespace(), body)
+	if err == nil {
+		r.emit("Normal", "SuccessfulCreate", "Created pod: "+written.Name)
+		return recorded(action, cluster.Pods, written)
+	}
+	refusal := write.AsError(err)
+	if refusal.Refusal == write.NamespaceTerminating {
+		return refused(action, nodewisev1.Result_RESULT_NAMESPACE_TERMINATING, refusal)
+	}
+	taken := refusal.Refusal == write.AlreadyExists && create.GetPodName() != ""
+	if taken && r.isOurs(ctx, create) {
+		return refused(action, nodewisev1.Result_RESULT_ALREADY_EXISTS, refusal)
+	}
+	r.emit("Warning", "FailedCreate", "Error creating: "+refusal.Message)
+	if taken {
+		return refused(action, nodewisev1.Result_RESULT_NAME_TAKEN, refusal)
+	}
+	return failed(action, refusal)
+}
+
+// isOurs tells whether the pod that has the name already is the one that the create would have made.
+func (r *run) isOurs(ctx context.Context, create *nodewisev1.CreatePod) bool {
+	live, err := r.writer.Read(ctx, r.key(cluster.Pods, create.GetPodName()))
+	return err == nil && r.manifest.isSamePod(live, r.workload.GetUid(), create.GetNodeName())
+}
+
+func (r *run) emit(kind, reason, message string) {
+	r.writer.Emit(write.Event{Workload: r.workload, Type: kind, Reason: reason, Message: message})
+}

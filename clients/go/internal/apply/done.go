@@ -1,0 +1,66 @@
+package apply
+
+import (
+	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/write"
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// done is what became of one action.
+type done struct {
+	outcome   *nodewisev1.Outcome
+	write     *OwnWrite
+	colliding []byte
+	created   string
+	vanished  *write.Key
+	sealed    *write.Key
+}
+
+func ended(action *nodewisev1.Action, result nodewisev1.Result) *done {
+	outcome := &nodewisev1.Outcome{ActionId: action.GetId(), Result: result}
+	// Which expectation it settles or leaves.
+	switch kind := action.GetKind().(type) {
+	case *nodewisev1.Action_CreatePod:
+		outcome.Subject = &nodewisev1.Outcome_CreatedPod{CreatedPod: &nodewisev1.ExpectedCreate{
+			PodName: kind.CreatePod.GetPodName(), NodeName: kind.CreatePod.GetNodeName(),
+		}}
+	case *nodewisev1.Action_DeletePod:
+		if pod := kind.DeletePod.GetPod(); pod != nil {
+			outcome.Subject = &nodewisev1.Outcome_DeletedPodUid{DeletedPodUid: pod.GetUid()}
+		}
+	}
+	return &done{outcome: outcome}
+}
+
+func succeeded(action *nodewisev1.Action) *done {
+	return ended(action, nodewisev1.Result_RESULT_SUCCEEDED)
+}
+
+func refused(action *nodewisev1.Action, result nodewisev1.Result, err *write.Error) *done {
+	done := ended(action, result)
+	done.outcome.Message, done.outcome.HttpStatus = err.Message, uint32(err.Status)
+	return done
+}
+
+func failed(action *nodewisev1.Action, err *write.Error) *done {
+	return refused(action, nodewisev1.Result_RESULT_FAILED, err)
+}
+
+// recorded is a success that the caches have to show before the next plan.
+func recorded(action *nodewisev1.Action, resource cluster.Resource, written write.Written) *done {
+	done := succeeded(action)
+	if written.ResourceVersion != "" {
+		done.write = &OwnWrite{
+			Resource:        resource,
+			ResourceVersion: written.ResourceVersion,
+			ExpectedByName:  action.GetCreatePod().GetPodName() != "",
+		}
+	}
+	return done
+}
+
+// isAdoption tells whether an action makes the workload the controller of an object, which only a workload that lives may
+// become (D-27).
+func isAdoption(action *nodewisev1.Action) bool {
+	return action.GetAdoptPod() != nil || action.GetAdoptRevision() != nil
+}

@@ -1,0 +1,99 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/write"
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// patching is an action that patches an object.
+type patching struct {
+	resource cluster.Resource
+	object   *nodewisev1.ObjectReference
+	kind     types.PatchType
+	patch    []byte
+	// gone are refusals that mean: not the planned object any more, so not ours, and no error (D-23).
+	gone []write.Refusal
+}
+
+var (
+	adoptGone = []write.Refusal{write.NotFound}
+	// A wrong uid is answered with 422.
+	releaseGone = []write.Refusal{write.NotFound, write.Invalid}
+)
+
+func patchOf(action *nodewisev1.Action) (patching, bool) {
+	const merge, strategic = types.MergePatchType, types.StrategicMergePatchType
+	switch kind := action.GetKind().(type) {
+	case *nodewisev1.Action_UpdateRevision:
+		a := kind.UpdateRevision
+		return patching{cluster.Revisions, a.GetRevision(), merge, a.GetPatch(), nil}, true
+	case *nodewisev1.Action_AdoptRevision:
+		a := kind.AdoptRevision
+		return patching{cluster.Revisions, a.GetRevision(), strategic, a.GetPatch(), adoptGone}, true
+	case *nodewisev1.Action_ReleaseRevision:
+		a := kind.ReleaseRevision
+		return patching{cluster.Revisions, a.GetRevision(), strategic, a.GetPatch(), releaseGone}, true
+	case *nodewisev1.Action_AdoptPod:
+		a := kind.AdoptPod
+		return patching{cluster.Pods, a.GetPod(), strategic, a.GetPatch(), adoptGone}, true
+	case *nodewisev1.Action_ReleasePod:
+		a := kind.ReleasePod
+		return patching{cluster.Pods, a.GetPod(), strategic, a.GetPatch(), releaseGone}, true
+	case *nodewisev1.Action_RelabelPod:
+		a := kind.RelabelPod
+		return patching{cluster.Pods, a.GetPod(), merge, a.GetPatch(), nil}, true
+	default:
+		return patching{}, false
+	}
+}
+
+func (r *run) patch(ctx context.Context, action *nodewisev1.Action, patch patching) *done {
+	if patch.object == nil {
+		return failed(action, write.Unclear("the action names no object"))
+	}
+	key := r.key(patch.resource, patch.object.GetName())
+	written, err := r.writer.Patch(ctx, key, patch.kind, patch.patch)
+	if err == nil {
+		if action.GetAdoptPod() != nil {
+			return recorded(action, patch.resource, written)
+		}
+		return succeeded(action)
+	}
+	refusal := write.AsError(err)
+	switch {
+	case slices.Contains(patch.gone, refusal.Refusal):
+		done := refused(action, nodewisev1.Result_RESULT_NOT_FOUND, refusal)
+		if isAdoption(action) {
+			done.vanished = &key
+		}
+		return done
+	case isSealed(patch.resource, refusal):
+		r.emit("Warning", "SealedRevision", fmt.Sprintf("The API server refuses every change of %s, whose data was written in "+
+			"another form than its own; it is left out and can be deleted", key))
+		done := refused(action, nodewisev1.Result_RESULT_NOT_FOUND, refusal)
+		done.sealed = &key
+		return done
+	default:
+		return failed(action, refusal)
+	}
+}
+
+// isSealed tells whether a revision is refused for its data, which is in none of our patches: the apiserver spells <, > and & as
+// escapes whenever it writes an object anew, and leaves out blanks; for a strategic merge patch it spells numbers and strings
+// its own way, too. Where a client stored them otherwise it then finds the data changed, whatever is asked.
+func isSealed(resource cluster.Resource, refusal *write.Error) bool {
+	if resource != cluster.Revisions || refusal.Refusal != write.Invalid {
+		return false
+	}
+	_, errors, found := strings.Cut(refusal.Message, " is invalid: ")
+	return found && (strings.HasPrefix(errors, "data: ") || strings.HasPrefix(errors, "[data: ") ||
+		strings.Contains(errors, ", data: "))
+}

@@ -1,0 +1,130 @@
+// Package cluster keeps what the watches have shown: DaemonSets by key, pods by their controller, nodes, revisions, and the
+// resourceVersion that each watch has reached.
+//
+// Taking in an event answers with the transition that it made, from which package wake derives who is woken. Pods and
+// revisions that neither a DaemonSet controls nor nobody does are not kept: they are never read (D-3), and most pods of a
+// cluster are of that kind. Nothing here is safe for concurrent use; whoever owns a Store locks.
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nodewise.dev/clients/go/convert"
+	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/served"
+)
+
+// Kind is the owner kind whose pods and revisions are kept.
+const Kind = "DaemonSet"
+
+// Resource is a kind of object that is watched, by its name in the API.
+type Resource string
+
+// The resources that are watched.
+const (
+	DaemonSets Resource = "daemonsets"
+	Pods       Resource = "pods"
+	Nodes      Resource = "nodes"
+	Revisions  Resource = "controllerrevisions"
+)
+
+// Resources are all of them.
+var Resources = [...]Resource{DaemonSets, Pods, Nodes, Revisions}
+
+// DaemonSet is an apps/v1 DaemonSet.
+type DaemonSet struct {
+	Key             types.NamespacedName
+	UID             types.UID
+	ResourceVersion string
+	// Selector wakes the DaemonSet for orphans. It matches nothing where spec.selector is absent, empty or invalid (D-104).
+	Selector        labels.Selector
+	MinReadySeconds int32
+	// JSON is the object as it was served.
+	JSON []byte
+}
+
+// NewDaemonSet reads a DaemonSet. One whose spec cannot be read is kept as it is, with the reason, and nothing wakes it but
+// itself: the service refuses it and says why. Left out, it would look deleted.
+func NewDaemonSet(object *served.Object) (*DaemonSet, error) {
+	daemonSet := &DaemonSet{
+		Key:             types.NamespacedName{Namespace: object.Namespace, Name: object.Name},
+		UID:             object.UID,
+		ResourceVersion: object.ResourceVersion,
+		Selector:        labels.Nothing(),
+		JSON:            object.JSON,
+	}
+	var parsed struct {
+		Spec struct {
+			Selector        *metav1.LabelSelector `json:"selector"`
+			MinReadySeconds int32                 `json:"minReadySeconds"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(object.JSON, &parsed); err != nil {
+		return daemonSet, fmt.Errorf("reading the spec of DaemonSet %s: %w", daemonSet.Key, err)
+	}
+	daemonSet.MinReadySeconds = max(parsed.Spec.MinReadySeconds, 0)
+	selector, err := metav1.LabelSelectorAsSelector(parsed.Spec.Selector)
+	if err != nil {
+		return daemonSet, fmt.Errorf("reading spec.selector of DaemonSet %s: %w", daemonSet.Key, err)
+	}
+	if !selector.Empty() {
+		daemonSet.Selector = selector
+	}
+	return daemonSet, nil
+}
+
+// Revision is an apps/v1 ControllerRevision.
+type Revision struct {
+	Namespace, Name string
+	ResourceVersion string
+	Labels          labels.Set
+	// Controller is nil for an orphan.
+	Controller *nodewisev1.ControllerReference
+	Deleting   bool
+	// JSON is the object as it was served.
+	JSON []byte
+}
+
+// NewRevision reads a ControllerRevision.
+func NewRevision(object *served.Object) *Revision {
+	return &Revision{
+		Namespace:       object.Namespace,
+		Name:            object.Name,
+		ResourceVersion: object.ResourceVersion,
+		Labels:          object.Labels,
+		Controller:      convert.Controller(object.OwnerReferences),
+		Deleting:        object.DeletionTimestamp != nil,
+		JSON:            object.JSON,
+	}
+}
+
+// Pod is the projection of a v1 Pod, and what else is needed to keep it.
+type Pod struct {
+	Namespace, ResourceVersion string
+	*nodewisev1.Pod
+}
+
+// Node is the projection of a v1 Node, likewise.
+type Node struct {
+	ResourceVersion string
+	*nodewisev1.Node
+}
+
+// Change is how one object changed. At least one side is set: the old one is absent when it was not known, the new one when it
+// is gone.
+type Change[T any] struct {
+	Old, New *T
+}
+
+// Transition is what an event changed: one of these.
+type Transition struct {
+	DaemonSet *Change[DaemonSet]
+	Pod       *Change[Pod]
+	Node      *Change[Node]
+	Revision  *Change[Revision]
+}

@@ -1,0 +1,94 @@
+package cluster
+
+import (
+	"nodewise.dev/clients/go/convert"
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// pods are those of one namespace: by name, and in the buckets of whoever controls them.
+type pods struct {
+	names map[string]*stored
+	// owned are pods by the uid of the DaemonSet that controls them; orphans are under the empty uid.
+	owned map[string]*buckets
+}
+
+func newPods() pods {
+	return pods{names: map[string]*stored{}, owned: map[string]*buckets{}}
+}
+
+// put keeps a pod; it answers with the one of that name that was kept before.
+func (p *pods) put(pod *stored, bucketCount uint32) *stored {
+	old := p.names[pod.name]
+	p.names[pod.name] = pod
+	if old != nil && (old.owner() != pod.owner() || old.bucket != pod.bucket) {
+		p.takeOut(old)
+	}
+	set := p.owned[pod.owner()]
+	if set == nil {
+		set = newBuckets(bucketCount)
+		p.owned[pod.owner()] = set
+	}
+	set.put(pod)
+	return old
+}
+
+func (p *pods) remove(name string) *stored {
+	pod := p.names[name]
+	if pod == nil {
+		return nil
+	}
+	delete(p.names, name)
+	p.takeOut(pod)
+	return pod
+}
+
+func (p *pods) takeOut(pod *stored) {
+	set := p.owned[pod.owner()]
+	if set == nil {
+		return
+	}
+	set.remove(pod.bucket, pod.name)
+	if set.len == 0 {
+		delete(p.owned, pod.owner())
+	}
+}
+
+// parts are what pods share, each kept once for as long as a pod has it.
+type parts map[string]*part
+
+func (p parts) intern(shared *nodewisev1.SharedMetadata) *part {
+	encoded := encode(shared)
+	known := p[string(encoded)]
+	if known == nil {
+		known = &part{encoded: encoded, owner: shared.GetController().GetUid()}
+		p[string(encoded)] = known
+	}
+	known.users++
+	return known
+}
+
+// release is told that a pod is gone.
+func (p parts) release(pod *stored) {
+	if pod == nil || pod.part == nil {
+		return
+	}
+	pod.part.users--
+	if pod.part.users == 0 {
+		delete(p, string(pod.part.encoded))
+	}
+}
+
+// encodePod puts a pod into the form in which it is kept. The labels and the controller of a workload's pods are all but equal.
+func encodePod(pod *Pod, parts parts, bucketCount uint32) *stored {
+	labels, controller := pod.Labels, pod.Controller
+	pod.Labels, pod.Controller = nil, nil
+	own := encode(pod.Pod)
+	pod.Labels, pod.Controller = labels, controller
+	return &stored{
+		name:    pod.GetName(),
+		version: pod.ResourceVersion,
+		bucket:  convert.BucketOf(convert.TargetNode(pod.Pod), bucketCount),
+		own:     own,
+		part:    parts.intern(&nodewisev1.SharedMetadata{Labels: labels, Controller: controller}),
+	}
+}

@@ -1,0 +1,123 @@
+package cluster
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"nodewise.dev/clients/go/convert"
+)
+
+// PutDaemonSet takes in a DaemonSet as a watch or a list showed it. All of these answer with nil when it is not news.
+func (s *Store) PutDaemonSet(daemonSet *DaemonSet) *Transition {
+	old := s.daemonSets[daemonSet.Key]
+	s.daemonSets[daemonSet.Key] = daemonSet
+	return &Transition{DaemonSet: &Change[DaemonSet]{Old: old, New: daemonSet}}
+}
+
+// RemoveDaemonSet takes out a DaemonSet that is gone.
+func (s *Store) RemoveDaemonSet(key types.NamespacedName) *Transition {
+	old := s.daemonSets[key]
+	if old == nil {
+		return nil
+	}
+	delete(s.daemonSets, key)
+	return &Transition{DaemonSet: &Change[DaemonSet]{Old: old}}
+}
+
+// PutNode takes in a node.
+func (s *Store) PutNode(node *Node) *Transition {
+	old := s.nodes.put(newStoredNode(node, s.bucketCount))
+	if old == nil {
+		return &Transition{Node: &Change[Node]{New: node}}
+	}
+	before := old.node()
+	if proto.Equal(before.Node, node.Node) {
+		return nil
+	}
+	return &Transition{Node: &Change[Node]{Old: before, New: node}}
+}
+
+// RemoveNode takes out a node that is gone.
+func (s *Store) RemoveNode(name string) *Transition {
+	old := s.nodes.remove(convert.BucketOf(name, s.bucketCount), name)
+	if old == nil {
+		return nil
+	}
+	return &Transition{Node: &Change[Node]{Old: old.node()}}
+}
+
+// PutPod takes in a pod. One that another kind controls is not kept; if it was until now, that is told.
+//
+// Most events of a pod tell of what nobody here reads: of a container's state, or of an annotation. They are no news, but for
+// those of a pod that is being deleted, each of which upstream counts.
+func (s *Store) PutPod(pod *Pod) *Transition {
+	if pod.Controller != nil && pod.Controller.GetKind() != Kind {
+		old := s.removePod(pod.Namespace, pod.GetName())
+		if old == nil {
+			return nil
+		}
+		return &Transition{Pod: &Change[Pod]{Old: old, New: pod}}
+	}
+	object := encodePod(pod, s.parts, s.bucketCount)
+	kept := s.namespace(pod.Namespace)
+	before := kept.pods.names[pod.GetName()]
+	if before != nil && before.version == object.version {
+		// The same object again, by a list after a gap.
+		s.parts.release(object)
+		return nil
+	}
+	isNews := before == nil || !before.isSame(object)
+	old := kept.pods.put(object, s.bucketCount)
+	s.parts.release(old)
+	if !isNews && pod.DeletionTime == nil {
+		return nil
+	}
+	change := &Change[Pod]{New: pod}
+	if old != nil {
+		change.Old = old.pod(pod.Namespace)
+	}
+	return &Transition{Pod: change}
+}
+
+// RemovePod takes out a pod that is gone. Last is its last state, if that is known.
+func (s *Store) RemovePod(namespace, name string, last *Pod) *Transition {
+	old := s.removePod(namespace, name)
+	if last != nil {
+		old = last
+	}
+	if old == nil {
+		return nil
+	}
+	return &Transition{Pod: &Change[Pod]{Old: old}}
+}
+
+// PutRevision takes in a revision. One that another kind controls is not kept.
+func (s *Store) PutRevision(revision *Revision) *Transition {
+	kept := s.namespace(revision.Namespace)
+	old := kept.revisions[revision.Name]
+	isForeign := revision.Controller != nil && revision.Controller.GetKind() != Kind
+	if isForeign {
+		delete(kept.revisions, revision.Name)
+		delete(kept.sealed, revision.Name)
+		s.dropIfEmpty(revision.Namespace)
+	} else {
+		kept.revisions[revision.Name] = revision
+	}
+	if isForeign && old == nil || old != nil && old.ResourceVersion == revision.ResourceVersion {
+		return nil
+	}
+	return &Transition{Revision: &Change[Revision]{Old: old, New: revision}}
+}
+
+// RemoveRevision takes out a revision that is gone.
+func (s *Store) RemoveRevision(namespace, name string, last *Revision) *Transition {
+	old := s.removeRevision(namespace, name)
+	if last != nil {
+		old = last
+	}
+	if old == nil {
+		return nil
+	}
+	return &Transition{Revision: &Change[Revision]{Old: old}}
+}

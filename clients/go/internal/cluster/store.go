@@ -1,0 +1,281 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nodewise.dev/clients/go/convert"
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// Store is the caches.
+type Store struct {
+	bucketCount uint32
+	daemonSets  map[types.NamespacedName]*DaemonSet
+	nodes       *buckets
+	namespaces  map[string]*namespace
+	parts       parts
+	// reached is the version that each watch has reached; absent until its first list is complete.
+	reached map[Resource]string
+}
+
+type namespace struct {
+	pods      pods
+	revisions map[string]*Revision
+	// sealed are revisions that cannot be changed, each with the resourceVersion at which that was seen.
+	sealed map[string]string
+}
+
+// NewStore makes empty caches, whose nodes and pods will be sent in this many buckets.
+func NewStore(bucketCount uint32) *Store {
+	bucketCount = max(bucketCount, 1)
+	return &Store{
+		bucketCount: bucketCount,
+		daemonSets:  map[types.NamespacedName]*DaemonSet{},
+		nodes:       newBuckets(bucketCount),
+		namespaces:  map[string]*namespace{},
+		parts:       parts{},
+		reached:     map[Resource]string{},
+	}
+}
+
+// BucketCount is how many buckets nodes and pods are kept in.
+func (s *Store) BucketCount() uint32 { return s.bucketCount }
+
+// Synced tells whether every resource was listed.
+func (s *Store) Synced() bool { return len(s.reached) == len(Resources) }
+
+// Unsynced are the resources whose first list is not complete.
+func (s *Store) Unsynced() []Resource {
+	return slices.DeleteFunc(slices.Clone(Resources[:]), func(resource Resource) bool {
+		_, listed := s.reached[resource]
+		return listed
+	})
+}
+
+// Reached is the version that the watch of a resource has reached; empty before its first list.
+func (s *Store) Reached(resource Resource) string { return s.reached[resource] }
+
+// Listed notes that a complete list of a resource was taken in, as of this version.
+func (s *Store) Listed(resource Resource, version string) { s.reached[resource] = version }
+
+// Advance notes that the watch of a resource has reached a version. Before the first list that says nothing about what is
+// known.
+func (s *Store) Advance(resource Resource, version string) {
+	if _, listed := s.reached[resource]; listed && version != "" {
+		s.reached[resource] = version
+	}
+}
+
+// DaemonSet is the DaemonSet of this key; nil if there is none.
+func (s *Store) DaemonSet(key types.NamespacedName) *DaemonSet { return s.daemonSets[key] }
+
+// Keys are the keys of all DaemonSets, in order.
+func (s *Store) Keys() []types.NamespacedName {
+	keys := make([]types.NamespacedName, 0, len(s.daemonSets))
+	for key := range s.daemonSets {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, compareKeys)
+	return keys
+}
+
+func compareKeys(a, b types.NamespacedName) int {
+	if order := strings.Compare(a.Namespace, b.Namespace); order != 0 {
+		return order
+	}
+	return strings.Compare(a.Name, b.Name)
+}
+
+// Resolve is the DaemonSet that an object's controller reference points at: of that name in the object's namespace, with that
+// uid (D-103). Nil if there is none.
+func (s *Store) Resolve(namespace string, controller *nodewisev1.ControllerReference) *DaemonSet {
+	if controller.GetKind() != Kind {
+		return nil
+	}
+	daemonSet := s.daemonSets[types.NamespacedName{Namespace: namespace, Name: controller.GetName()}]
+	if daemonSet == nil || string(daemonSet.UID) != controller.GetUid() {
+		return nil
+	}
+	return daemonSet
+}
+
+// Matching are the DaemonSets of a namespace whose selector matches an orphan's labels, ordered by name (D-104).
+func (s *Store) Matching(namespace string, set labels.Set) []*DaemonSet {
+	if len(set) == 0 {
+		return nil
+	}
+	var matching []*DaemonSet
+	for key, daemonSet := range s.daemonSets {
+		if key.Namespace == namespace && daemonSet.Selector.Matches(set) {
+			matching = append(matching, daemonSet)
+		}
+	}
+	slices.SortFunc(matching, func(a, b *DaemonSet) int { return compareKeys(a.Key, b.Key) })
+	return matching
+}
+
+// Revisions are those that a workload controls or that have no controller (D-4), ordered by name.
+func (s *Store) Revisions(namespace string, uid types.UID) []*Revision {
+	kept := s.namespaces[namespace]
+	if kept == nil {
+		return nil
+	}
+	var revisions []*Revision
+	for _, revision := range kept.revisions {
+		if revision.Controller == nil || revision.Controller.GetUid() == string(uid) {
+			revisions = append(revisions, revision)
+		}
+	}
+	slices.SortFunc(revisions, func(a, b *Revision) int { return strings.Compare(a.Name, b.Name) })
+	return revisions
+}
+
+// NodeBuckets are all nodes as they are sent.
+func (s *Store) NodeBuckets(known Known) []*nodewisev1.Bucket {
+	return render(s.nodes, nil, s.bucketCount, known)
+}
+
+// PodBuckets are the pods of a workload and the orphans of its namespace (D-3) as they are sent.
+func (s *Store) PodBuckets(namespace string, uid types.UID, known Known) []*nodewisev1.Bucket {
+	kept := s.namespaces[namespace]
+	if kept == nil {
+		return render(nil, nil, s.bucketCount, known)
+	}
+	return render(kept.pods.owned[string(uid)], kept.pods.owned[""], s.bucketCount, known)
+}
+
+// ControlsPod tells whether the caches show a pod of this name that the workload controls.
+func (s *Store) ControlsPod(namespace string, uid types.UID, name string) bool {
+	kept := s.namespaces[namespace]
+	if kept == nil {
+		return false
+	}
+	pod := kept.pods.names[name]
+	return pod != nil && pod.owner() == string(uid)
+}
+
+// Deleting tells by uid whether a pod is being deleted, for each pod that the workload controls and each orphan of its
+// namespace: a pod that was adopted just now may still look like one.
+func (s *Store) Deleting(namespace string, uid types.UID) map[string]bool {
+	deleting := map[string]bool{}
+	kept := s.namespaces[namespace]
+	if kept == nil {
+		return deleting
+	}
+	for _, set := range []*buckets{kept.pods.owned[string(uid)], kept.pods.owned[""]} {
+		set.all(func(member *stored) bool {
+			pod := member.pod(namespace)
+			deleting[pod.GetUid()] = pod.DeletionTime != nil
+			return true
+		})
+	}
+	return deleting
+}
+
+// Version is the resourceVersion of a node or pod that is kept.
+func (s *Store) Version(resource Resource, key types.NamespacedName) (version string, isKept bool) {
+	var found *stored
+	switch resource {
+	case Nodes:
+		found = s.nodes.get(convert.BucketOf(key.Name, s.bucketCount), key.Name)
+	case Pods:
+		if kept := s.namespaces[key.Namespace]; kept != nil {
+			found = kept.pods.names[key.Name]
+		}
+	}
+	if found == nil {
+		return "", false
+	}
+	return found.version, true
+}
+
+// ForgetOrphan takes out an orphan that the API does not find, before its watch shows that. Nobody waits for orphans to go. By
+// now another object may have that name.
+func (s *Store) ForgetOrphan(resource Resource, namespace, name string) {
+	kept := s.namespaces[namespace]
+	if kept == nil {
+		return
+	}
+	switch resource {
+	case Pods:
+		if pod := kept.pods.names[name]; pod != nil && pod.owner() == "" {
+			s.removePod(namespace, name)
+		}
+	case Revisions:
+		if revision := kept.revisions[name]; revision != nil && revision.Controller == nil {
+			s.removeRevision(namespace, name)
+		}
+	}
+}
+
+// Seal marks a revision as one that cannot be changed, as long as it stays as it is.
+func (s *Store) Seal(namespace, name string) {
+	kept := s.namespaces[namespace]
+	if kept == nil {
+		return
+	}
+	if revision := kept.revisions[name]; revision != nil {
+		kept.sealed[name] = revision.ResourceVersion
+	}
+}
+
+// IsSealed tells whether a revision is marked so.
+func (s *Store) IsSealed(revision *Revision) bool {
+	kept := s.namespaces[revision.Namespace]
+	return kept != nil && kept.sealed[revision.Name] == revision.ResourceVersion
+}
+
+func (s *Store) namespace(name string) *namespace {
+	kept := s.namespaces[name]
+	if kept == nil {
+		kept = &namespace{pods: newPods(), revisions: map[string]*Revision{}, sealed: map[string]string{}}
+		s.namespaces[name] = kept
+	}
+	return kept
+}
+
+func (s *Store) dropIfEmpty(name string) {
+	kept := s.namespaces[name]
+	if kept != nil && len(kept.pods.names) == 0 && len(kept.revisions) == 0 {
+		delete(s.namespaces, name)
+	}
+}
+
+func (s *Store) removePod(namespace, name string) *Pod {
+	kept := s.namespaces[namespace]
+	if kept == nil {
+		return nil
+	}
+	pod := kept.pods.remove(name)
+	if pod == nil {
+		return nil
+	}
+	s.parts.release(pod)
+	s.dropIfEmpty(namespace)
+	return pod.pod(namespace)
+}
+
+func (s *Store) removeRevision(namespace, name string) *Revision {
+	kept := s.namespaces[namespace]
+	if kept == nil {
+		return nil
+	}
+	old := kept.revisions[name]
+	delete(kept.revisions, name)
+	delete(kept.sealed, name)
+	s.dropIfEmpty(namespace)
+	return old
+}
+
+func newStoredNode(node *Node, bucketCount uint32) *stored {
+	return &stored{
+		name:    node.GetName(),
+		version: node.ResourceVersion,
+		bucket:  convert.BucketOf(node.GetName(), bucketCount),
+		own:     encode(node.Node),
+	}
+}

@@ -1,0 +1,133 @@
+// Package expect keeps what the service told the executor to hold for each workload: creates and deletes that no watch has
+// shown yet, failed-pod back-off, pod name collisions and how far the slow start has come.
+//
+// The service decides what an outstanding expectation means; this only shrinks expectations as watches show what was
+// expected. Everything lives in memory and starts empty (M-15). Nothing here is safe for concurrent use.
+package expect
+
+import (
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// DeletionRule is how deletions are observed.
+type DeletionRule int
+
+const (
+	// ByUID: only the pods that were to be deleted count (the deviation DELETIONS_BY_UID, Q-5).
+	ByUID DeletionRule = iota
+	// Counted: any deletion of a pod of the workload counts, and each of its events again, as upstream does.
+	Counted
+)
+
+// expectations are creates and deletes of one plan that have not been observed.
+type expectations struct {
+	setAt *timestamppb.Timestamp
+	// named are node names by pod name.
+	named map[string]string
+	// unnamed is how many pods whose names the apiserver chooses, by node name.
+	unnamed map[string]int
+	// deletes are uids of pods.
+	deletes map[string]bool
+}
+
+func parse(wire *nodewisev1.Expectations) expectations {
+	e := expectations{
+		setAt:   wire.GetSetAt(),
+		named:   map[string]string{},
+		unnamed: map[string]int{},
+		deletes: map[string]bool{},
+	}
+	for _, create := range wire.GetCreates() {
+		if create.GetPodName() == "" {
+			e.unnamed[create.GetNodeName()]++
+		} else {
+			e.named[create.GetPodName()] = create.GetNodeName()
+		}
+	}
+	for _, uid := range wire.GetDeleteUids() {
+		e.deletes[uid] = true
+	}
+	return e
+}
+
+// wire is what is sent. A plan that expects nothing sets no time, and expectations without one are refused.
+func (e expectations) wire() *nodewisev1.Expectations {
+	if e.setAt == nil {
+		return nil
+	}
+	wire := &nodewisev1.Expectations{SetAt: e.setAt, DeleteUids: slices.Sorted(maps.Keys(e.deletes))}
+	for _, pod := range slices.Sorted(maps.Keys(e.named)) {
+		wire.Creates = append(wire.Creates, &nodewisev1.ExpectedCreate{PodName: pod, NodeName: e.named[pod]})
+	}
+	for _, node := range slices.Sorted(maps.Keys(e.unnamed)) {
+		for range e.unnamed[node] {
+			wire.Creates = append(wire.Creates, &nodewisev1.ExpectedCreate{NodeName: node})
+		}
+	}
+	return wire
+}
+
+func (e expectations) creates() int {
+	count := len(e.named)
+	for _, unnamed := range e.unnamed {
+		count += unnamed
+	}
+	return count
+}
+
+// observeCreate is told that a watch showed this new pod for this node (D-73).
+func (e expectations) observeCreate(podName, nodeName string) {
+	if _, expected := e.named[podName]; expected {
+		delete(e.named, podName)
+		return
+	}
+	lower(e.unnamed, nodeName, 1)
+}
+
+// observeDeletion is told that a watch showed that this pod is gone or being deleted (D-73). Nobody needs to wait for its
+// creation any more.
+func (e expectations) observeDeletion(podName, podUID string, rule DeletionRule) {
+	delete(e.named, podName)
+	if e.deletes[podUID] {
+		delete(e.deletes, podUID)
+		return
+	}
+	if rule == Counted && len(e.deletes) > 0 {
+		delete(e.deletes, slices.Min(slices.Collect(maps.Keys(e.deletes))))
+	}
+}
+
+// retain removes what other does not have, and never adds.
+func (e expectations) retain(other expectations) {
+	maps.DeleteFunc(e.named, func(pod, _ string) bool { _, kept := other.named[pod]; return !kept })
+	maps.DeleteFunc(e.deletes, func(uid string, _ bool) bool { return !other.deletes[uid] })
+	for node, count := range e.unnamed {
+		lower(e.unnamed, node, count-min(count, other.unnamed[node]))
+	}
+}
+
+// settle removes what was sent and is not held any more: it was observed while the plan was under way.
+func (e expectations) settle(sent, held expectations) {
+	maps.DeleteFunc(e.named, func(pod, _ string) bool {
+		_, wasSent := sent.named[pod]
+		_, isHeld := held.named[pod]
+		return wasSent && !isHeld
+	})
+	maps.DeleteFunc(e.deletes, func(uid string, _ bool) bool { return sent.deletes[uid] && !held.deletes[uid] })
+	for node, count := range sent.unnamed {
+		lower(e.unnamed, node, max(count-held.unnamed[node], 0))
+	}
+}
+
+func lower(counts map[string]int, key string, by int) {
+	if counts[key] <= by {
+		delete(counts, key)
+	} else {
+		counts[key] -= by
+	}
+}

@@ -1,0 +1,148 @@
+package write
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+
+	"nodewise.dev/clients/go/internal/cluster"
+)
+
+// identityOnly asks for the metadata of what was written, which is all that is of interest.
+const identityOnly = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+
+// Kube writes to a real apiserver: bodies go out as they are given, answers are read no further than their identity.
+type Kube struct {
+	rest     *rest.RESTClient
+	timeout  time.Duration
+	manager  string
+	recorder record.EventRecorder
+}
+
+// NewKube writes to the apiserver of a configuration with its HTTP client, under the name of this field manager, and gives every
+// call so much time.
+func NewKube(
+	config *rest.Config, client *http.Client, manager string, timeout time.Duration, recorder record.EventRecorder,
+) (*Kube, error) {
+	config = rest.CopyConfig(config)
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	made, err := rest.UnversionedRESTClientForConfigAndClient(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of %s: %w", config.Host, err)
+	}
+	return &Kube{rest: made, timeout: timeout, manager: manager, recorder: recorder}, nil
+}
+
+// Writes implements [Writer].
+func (k *Kube) Writes() bool { return true }
+
+// Create implements [Writer].
+func (k *Kube) Create(ctx context.Context, resource cluster.Resource, namespace string, manifest []byte) (Written, error) {
+	request := k.rest.Post().AbsPath(root(resource)).Namespace(namespace).Resource(string(resource)).
+		Param("fieldManager", k.manager).
+		SetHeader("Content-Type", runtime.ContentTypeJSON).SetHeader("Accept", identityOnly).Body(manifest)
+	return k.write(ctx, request)
+}
+
+// Patch implements [Writer].
+func (k *Kube) Patch(ctx context.Context, key Key, kind types.PatchType, patch []byte) (Written, error) {
+	request := object(k.rest.Patch(kind), key).
+		Param("fieldManager", k.manager).SetHeader("Accept", identityOnly).Body(patch)
+	return k.write(ctx, request)
+}
+
+// Delete implements [Writer].
+func (k *Kube) Delete(ctx context.Context, key Key, uid types.UID) error {
+	request := object(k.rest.Delete(), key).SetHeader("Accept", identityOnly)
+	if uid != "" {
+		options := metav1.DeleteOptions{
+			TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+			Preconditions: &metav1.Preconditions{UID: &uid},
+		}
+		body, err := json.Marshal(options)
+		if err != nil {
+			return Unclear("writing the options of a delete: %w", err)
+		}
+		request = request.SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body)
+	}
+	_, err := k.call(ctx, request)
+	return err
+}
+
+// ReplaceStatus implements [Writer].
+func (k *Kube) ReplaceStatus(ctx context.Context, key Key, body []byte) (Written, error) {
+	request := object(k.rest.Put(), key).SubResource("status").
+		Param("fieldManager", k.manager).
+		SetHeader("Content-Type", runtime.ContentTypeJSON).SetHeader("Accept", identityOnly).Body(body)
+	return k.write(ctx, request)
+}
+
+// Read implements [Writer].
+func (k *Kube) Read(ctx context.Context, key Key) ([]byte, error) {
+	return k.call(ctx, object(k.rest.Get(), key))
+}
+
+// Emit implements [Writer].
+func (k *Kube) Emit(event Event) {
+	workload := &corev1.ObjectReference{
+		APIVersion:      "apps/v1",
+		Kind:            event.Workload.GetKind(),
+		Namespace:       event.Workload.GetNamespace(),
+		Name:            event.Workload.GetName(),
+		UID:             types.UID(event.Workload.GetUid()),
+		ResourceVersion: event.Workload.GetResourceVersion(),
+	}
+	k.recorder.Event(workload, event.Type, event.Reason, event.Message)
+}
+
+func (k *Kube) write(ctx context.Context, request *rest.Request) (Written, error) {
+	answer, err := k.call(ctx, request)
+	if err != nil {
+		return Written{}, err
+	}
+	var written metav1.PartialObjectMetadata
+	if err := json.Unmarshal(answer, &written); err != nil {
+		return Written{}, Unclear("reading the apiserver's answer: %w", err)
+	}
+	if written.Name == "" {
+		return Written{}, Unclear("the apiserver's answer is no object")
+	}
+	return Written{Name: written.Name, ResourceVersion: written.ResourceVersion}, nil
+}
+
+// call makes a call once: a create that timed out may have happened.
+func (k *Kube) call(ctx context.Context, request *rest.Request) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, k.timeout)
+	defer cancel()
+	result := request.MaxRetries(0).Do(ctx)
+	if err := result.Error(); err != nil {
+		return nil, AsError(err)
+	}
+	body, err := result.Raw()
+	if err != nil {
+		return nil, AsError(err)
+	}
+	return body, nil
+}
+
+func root(resource cluster.Resource) string {
+	if resource == cluster.DaemonSets || resource == cluster.Revisions {
+		return "/apis/apps/v1"
+	}
+	return "/api/v1"
+}
+
+func object(request *rest.Request, key Key) *rest.Request {
+	return request.AbsPath(root(key.Resource)).Namespace(key.Namespace).Resource(string(key.Resource)).Name(key.Name)
+}

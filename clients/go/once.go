@@ -1,0 +1,120 @@
+package nodewise
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"nodewise.dev/clients/go/convert"
+	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/planclient"
+	"nodewise.dev/clients/go/served"
+)
+
+// PlanOnce asks what would happen next for one DaemonSet, as the cluster is now, and changes nothing.
+func PlanOnce(
+	ctx context.Context, cluster *rest.Config, planner Planner, namespace, name string, options ...Option,
+) (*nodewisev1.Plan, error) {
+	config := defaults()
+	for _, option := range options {
+		option(&config)
+	}
+	key := types.NamespacedName{Namespace: namespace, Name: name}
+	snapshot, uid, err := snapshotOnce(ctx, cluster, key)
+	if err != nil {
+		return nil, fmt.Errorf("taking a snapshot of DaemonSet %s: %w", key, err)
+	}
+	snapshot.Now = timestamppb.New(config.clock())
+	answer, err := planner.Plan(ctx, string(uid), func(func(planclient.Digest) bool) (*nodewisev1.PlanRequest, error) {
+		return &nodewisev1.PlanRequest{Snapshot: snapshot, Options: config.options}, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("planning DaemonSet %s: %w", key, err)
+	}
+	return answer.Plan, nil
+}
+
+// snapshotOnce reads everything once: all in one bucket, inline, as the simplest client does.
+func snapshotOnce(
+	ctx context.Context, cluster *rest.Config, key types.NamespacedName,
+) (*nodewisev1.Snapshot, types.UID, error) {
+	client, err := rest.HTTPClientFor(cluster)
+	if err != nil {
+		return nil, "", err
+	}
+	raw, err := served.NewClient(cluster, client)
+	if err != nil {
+		return nil, "", err
+	}
+	typed, err := kubernetes.NewForConfigAndClient(cluster, client)
+	if err != nil {
+		return nil, "", err
+	}
+	apps := appsv1.SchemeGroupVersion
+	daemonSet, err := raw.Get(ctx, apps.WithResource("daemonsets"), key)
+	if err != nil {
+		return nil, "", err
+	}
+	revisions, err := raw.List(ctx, apps.WithResource("controllerrevisions"), key.Namespace)
+	if err != nil {
+		return nil, "", err
+	}
+	nodes, err := typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, "", err
+	}
+	pods, err := typed.CoreV1().Pods(key.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, "", err
+	}
+	snapshot := &nodewisev1.Snapshot{
+		Workload: &nodewisev1.Workload{
+			Kind: &nodewisev1.Workload_DaemonSet{DaemonSet: convert.ServedDaemonSet(daemonSet.JSON)},
+		},
+		CachesSynced: true,
+		BucketCount:  1,
+	}
+	concerns := func(owners []metav1.OwnerReference) bool {
+		controller := convert.Controller(owners)
+		return controller == nil || controller.GetUid() == string(daemonSet.UID)
+	}
+	for _, revision := range revisions.Items {
+		if concerns(revision.OwnerReferences) {
+			snapshot.Revisions = append(snapshot.Revisions, convert.ServedControllerRevision(revision.JSON))
+		}
+	}
+	var projectedNodes []*nodewisev1.Node
+	for i := range nodes.Items {
+		node, err := convert.Node(&nodes.Items[i])
+		if err != nil {
+			return nil, "", err
+		}
+		projectedNodes = append(projectedNodes, node)
+	}
+	var projectedPods []*nodewisev1.Pod
+	for i := range pods.Items {
+		if !concerns(pods.Items[i].OwnerReferences) {
+			continue
+		}
+		pod, err := convert.Pod(&pods.Items[i])
+		if err != nil {
+			return nil, "", err
+		}
+		projectedPods = append(projectedPods, pod)
+	}
+	if snapshot.NodeBuckets, err = convert.NodeBuckets(projectedNodes, 1); err != nil {
+		return nil, "", err
+	}
+	if snapshot.PodBuckets, err = convert.PodBuckets(projectedPods, 1); err != nil {
+		return nil, "", err
+	}
+	snapshot.DigestFunction = nodewisev1.DigestFunction_DIGEST_FUNCTION_SHA256
+	return snapshot, daemonSet.UID, nil
+}

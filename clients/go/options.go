@@ -1,0 +1,163 @@
+package nodewise
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// Option changes how a [Reconciler] works.
+type Option func(*config)
+
+type config struct {
+	namespace    string
+	workers      int
+	buckets      uint32
+	options      *nodewisev1.PlanOptions
+	concurrency  int
+	callTimeout  time.Duration
+	rest         time.Duration
+	unreachable  time.Duration
+	resync       time.Duration
+	drainTimeout time.Duration
+	manager      string
+	observe      bool
+	recorder     record.EventRecorder
+	limiter      workqueue.TypedRateLimiter[types.NamespacedName]
+	pods, nodes  cache.SharedIndexInformer
+	clock        func() time.Time
+}
+
+func defaults() config {
+	return config{
+		namespace:   corev1.NamespaceAll,
+		workers:     2,
+		buckets:     64,
+		options:     &nodewisev1.PlanOptions{},
+		concurrency: 64,
+		callTimeout: 30 * time.Second,
+		rest:        20 * time.Millisecond,
+		unreachable: 5 * time.Second,
+		// Upstream's 12 to 24 hours, at random so that several controllers do not do it together (D-107).
+		resync:       resyncPeriod(),
+		drainTimeout: 10 * time.Second,
+		manager:      "nodewise-go",
+		limiter:      workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName](),
+		clock:        time.Now,
+	}
+}
+
+// WithNamespace owns the DaemonSets of one namespace only. Those of all namespaces are owned if it is not set.
+func WithNamespace(namespace string) Option {
+	return func(c *config) { c.namespace = namespace }
+}
+
+// WithWorkers sets how many workloads [Reconciler.Run] reconciles at the same time: 2 if not set.
+func WithWorkers(workers int) Option {
+	return func(c *config) { c.workers = max(workers, 1) }
+}
+
+// WithBuckets sets how many buckets nodes and pods are sent in: 64 if not set. At most what the service accepts.
+func WithBuckets(buckets uint32) Option {
+	return func(c *config) { c.buckets = max(buckets, 1) }
+}
+
+// WithPlanOptions sets how to plan: the default profile, with upstream's burst, if not set.
+func WithPlanOptions(options *nodewisev1.PlanOptions) Option {
+	return func(c *config) { c.options = options }
+}
+
+// WithConcurrency sets the most calls to the apiserver at a time, for one plan: 64 if not set.
+func WithConcurrency(calls int) Option {
+	return func(c *config) { c.concurrency = max(calls, 1) }
+}
+
+// WithCallTimeout sets the longest wait for one answer of the apiserver: 30 seconds if not set.
+func WithCallTimeout(timeout time.Duration) Option {
+	return func(c *config) { c.callTimeout = timeout }
+}
+
+// WithRest sets how long a workload is left alone after each look at it, so that a burst of events makes one call: 20 milliseconds
+// if not set. The first event after a quiet time is heeded at once, and retries come when they are due.
+func WithRest(rest time.Duration) Option {
+	return func(c *config) { c.rest = rest }
+}
+
+// WithUnreachableDelay sets when a workload is tried again after the service could not be reached: after 5 seconds if not set.
+func WithUnreachableDelay(delay time.Duration) Option {
+	return func(c *config) { c.unreachable = delay }
+}
+
+// WithResync sets after which time every workload is looked at though nothing happened: 12 to 24 hours, at random, if not set.
+func WithResync(period time.Duration) Option {
+	return func(c *config) { c.resync = period }
+}
+
+// WithDrainTimeout sets how long workers may go on with what they have in hand once they are told to stop: 10 seconds if not
+// set.
+func WithDrainTimeout(timeout time.Duration) Option {
+	return func(c *config) { c.drainTimeout = timeout }
+}
+
+// WithFieldManager sets the name under which is written: nodewise-go if not set.
+func WithFieldManager(name string) Option {
+	return func(c *config) { c.manager = name }
+}
+
+// WithObserveOnly writes nothing: what would be written is logged. For running beside the controller that is in charge.
+func WithObserveOnly() Option {
+	return func(c *config) { c.observe = true }
+}
+
+// WithEventRecorder emits Events through this recorder. If it is not set, [Reconciler.Run] and [Reconciler.Start] make one that
+// speaks as daemonset-controller, the name that people and tools look for.
+func WithEventRecorder(recorder record.EventRecorder) Option {
+	return func(c *config) { c.recorder = recorder }
+}
+
+// WithRateLimiter sets how [Reconciler.Run] slows failed workloads down: as upstream does if not set, 5 milliseconds doubling to
+// 1000 seconds each, and all together 10 a second.
+func WithRateLimiter(limiter workqueue.TypedRateLimiter[types.NamespacedName]) Option {
+	return func(c *config) { c.limiter = limiter }
+}
+
+// WithPodInformer takes pods from an informer that the program has already, which may have any transform that keeps what
+// [nodewise.dev/clients/go/convert.SlimPod] does. Of such an informer's first list more is asked than most give: it must be a
+// most-recent read, see [nodewise.dev/clients/go/served.MostRecent]; if it is not, a controller that is started again may for a
+// moment see less than it had written before. If it is not set, the Reconciler watches pods itself, and keeps only
+// projections of those that concern it.
+func WithPodInformer(informer cache.SharedIndexInformer) Option {
+	return func(c *config) { c.pods = informer }
+}
+
+// WithNodeInformer takes nodes from an informer that the program has already; see [WithPodInformer].
+func WithNodeInformer(informer cache.SharedIndexInformer) Option {
+	return func(c *config) { c.nodes = informer }
+}
+
+// WithClock sets the clock that snapshots are taken by.
+func WithClock(now func() time.Time) Option {
+	return func(c *config) { c.clock = now }
+}
+
+// isEnabled tells whether a deviation that is on by default is on.
+func isEnabled(options *nodewisev1.PlanOptions, deviation nodewisev1.Deviation) bool {
+	names := func(list []nodewisev1.Deviation) bool {
+		for _, named := range list {
+			if named == deviation {
+				return true
+			}
+		}
+		return false
+	}
+	if names(options.GetEnabledDeviations()) {
+		return true
+	}
+	return options.GetProfile() != nodewisev1.Profile_PROFILE_UPSTREAM_STRICT && !names(options.GetDisabledDeviations())
+}

@@ -1,0 +1,23 @@
+// Package planclient asks replicas of the planning service: which one is asked, for how long, what is sent inline, and what
+// happens when one does not answer.
+//
+// # Balancing
+//
+// A workload's replica is chosen by rendezvous hashing on its uid, so that the replica that has the workload's buckets is asked
+// again, and one that goes moves only its own workloads. Who fails or is about to end is asked last. gRPC's own balancers
+// cannot do that: pick_first and round_robin know nothing of workloads, and a balancer's set of addresses is renewed only
+// when a connection breaks. Behind a headless Service a new replica would get no work until an old one goes, since the
+// dns resolver looks a name up again only when it is asked to. So each replica has a connection of its own here, and a name
+// is looked up every ten seconds and whenever a replica fails.
+//
+// # Failures
+//
+// A call has one deadline, of which each attempt has a share. A replica that does not answer is left alone until a health
+// check (grpc.health.v1) succeeds; one that drains says so there, and is asked no more. A replica that lacks buckets is sent
+// the same call again with those inline, at last with all. After any error nothing may be written to the cluster.
+//
+// # Traces
+//
+// Every connection has the stats handler of otelgrpc: calls are spans of the global tracer provider, and their context goes out
+// with the global propagator.
+package planclient

@@ -1,0 +1,89 @@
+package planclient
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+)
+
+// Option changes how a client works.
+type Option func(*config)
+
+type config struct {
+	timeout      time.Duration
+	hedgeAfter   time.Duration
+	maxMessage   int
+	minAttempts  int
+	basePause    time.Duration
+	maxPause     time.Duration
+	lookupPeriod time.Duration
+	lookup       lookup
+	credentials  credentials.TransportCredentials
+	dial         []grpc.DialOption
+}
+
+// lookup finds the addresses of a host.
+type lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+
+func defaults() config {
+	return config{
+		timeout:      30 * time.Second,
+		maxMessage:   64 << 20,
+		minAttempts:  3,
+		basePause:    100 * time.Millisecond,
+		maxPause:     2 * time.Second,
+		lookupPeriod: 10 * time.Second,
+		lookup:       systemLookup,
+	}
+}
+
+// WithTimeout sets the longest wait for a plan, whoever is asked in that time: 30 seconds if not set. Each attempt has a share
+// of it, which the service is told: it abandons a plan whose deadline has passed.
+func WithTimeout(timeout time.Duration) Option {
+	return func(c *config) { c.timeout = timeout }
+}
+
+// WithHedging asks one more replica when a plan has not come after this time, and takes the first that comes. Not done if not
+// set. A plan changes nothing, so that it may be asked for twice.
+func WithHedging(after time.Duration) Option {
+	return func(c *config) { c.hedgeAfter = after }
+}
+
+// WithMaxMessageBytes sets the largest answer that is taken: 64 MiB if not set.
+func WithMaxMessageBytes(size int) Option {
+	return func(c *config) { c.maxMessage = size }
+}
+
+// WithMinAttempts sets the fewest attempts before a call fails: 3 if not set. There is at least one for each replica.
+func WithMinAttempts(attempts int) Option {
+	return func(c *config) { c.minAttempts = attempts }
+}
+
+// WithPauses sets the pause after every replica was tried once, which doubles with each further round, and the longest pause:
+// 100 milliseconds and 2 seconds if not set.
+func WithPauses(base, longest time.Duration) Option {
+	return func(c *config) { c.basePause, c.maxPause = base, longest }
+}
+
+// WithLookupPeriod sets how often a name is looked up: every 10 seconds if not set, and besides whenever a replica fails.
+func WithLookupPeriod(period time.Duration) Option {
+	return func(c *config) { c.lookupPeriod = period }
+}
+
+// WithLookup sets how the addresses of a host are found; the system's resolver if not set.
+func WithLookup(find func(ctx context.Context, host string) ([]netip.Addr, error)) Option {
+	return func(c *config) { c.lookup = find }
+}
+
+// WithTransportCredentials sets how connections are secured: not at all if not set.
+func WithTransportCredentials(credentials credentials.TransportCredentials) Option {
+	return func(c *config) { c.credentials = credentials }
+}
+
+// WithDialOptions adds options of gRPC to every connection.
+func WithDialOptions(options ...grpc.DialOption) Option {
+	return func(c *config) { c.dial = append(c.dial, options...) }
+}

@@ -1,0 +1,318 @@
+package nodewise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+	"k8s.io/klog/v2"
+
+	"google.golang.org/protobuf/proto"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"nodewise.dev/clients/go/internal/apply"
+	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/planclient"
+	"nodewise.dev/clients/go/served"
+)
+
+const (
+	// maxPlans is how many plans one reconcile may ask for in a row because what one rested on was not so: a revision's name was
+	// taken, an orphan was gone.
+	maxPlans = 4
+	// defaultBurst is the burst where options name none, as the service takes it.
+	defaultBurst = 250
+	// expectationsExpired is when expectations have expired for certain: five minutes, as the contract says, and one second.
+	expectationsExpired = 301 * time.Second
+)
+
+var tracer = otel.Tracer("nodewise.dev/clients/go")
+
+// ending is how a reconcile ended, if not with an error.
+type ending struct {
+	// after is when to come back; nil when there is no need.
+	after *time.Duration
+	// gone: there is no such workload.
+	gone bool
+}
+
+// failure is a reconcile that failed and comes back by back-off.
+type failure struct {
+	// after is when to come back besides.
+	after  *time.Duration
+	reason error
+}
+
+func (f *failure) Error() string { return f.reason.Error() }
+
+func (f *failure) Unwrap() error { return f.reason }
+
+// planned is a plan, and what it was made from.
+type planned struct {
+	plan     *nodewisev1.Plan
+	workload *cluster.DaemonSet
+	sent     *nodewisev1.ReconcileState
+}
+
+// Reconcile looks at one DaemonSet: it takes a snapshot, asks for a plan, applies it and reports. An error is to be followed by
+// another try with the workload's own back-off; without one the back-off begins anew. Whatever else is to wake the workload
+// wakes it through the queue that was given to [Reconciler.Start]. It is not called twice at a time for the same workload.
+func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) error {
+	ctx, span := tracer.Start(ctx, "reconcile", trace.WithAttributes(attribute.String("nodewise.workload", key.String())))
+	defer span.End()
+	logger := klog.FromContext(ctx).WithValues("daemonSet", key)
+	r.waker.begin(key)
+	ended, err := r.reconcile(klog.NewContext(ctx, logger), key)
+	defer r.waker.end(key, ended.gone)
+	if r.waitsForWatches(key) {
+		// Should what is expected never show, no event would tell.
+		defer r.waker.wakeAfter(key, expectationsExpired)
+	}
+	var failed *failure
+	var unreachable *planclient.UnreachableError
+	switch {
+	case err == nil:
+		r.comeBack(key, ended.after)
+		return nil
+	case errors.Is(err, errBehind):
+		// Woken by the event that brings the caches up to date.
+		logger.V(4).Info("Waiting for a cache", "reason", err.Error())
+		r.owe(key)
+		return nil
+	case errors.As(err, &unreachable):
+		// That is no failure of the workload.
+		logger.V(2).Info("No plan", "reason", err.Error())
+		r.owe(key)
+		r.waker.wakeAfter(key, r.config.unreachable)
+		return nil
+	case errors.As(err, &failed):
+		r.comeBack(key, failed.after)
+	}
+	span.RecordError(err)
+	return fmt.Errorf("reconciling DaemonSet %s: %w", key, err)
+}
+
+// errBehind says that the caches do not show our own last write yet.
+var errBehind = errors.New("a cache is behind")
+
+func (r *Reconciler) comeBack(key types.NamespacedName, after *time.Duration) {
+	if after != nil {
+		r.waker.wakeAfter(key, *after)
+	}
+}
+
+func (r *Reconciler) waitsForWatches(key types.NamespacedName) bool {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	creates, deletes := r.state.holdings.Outstanding(key)
+	return creates+deletes > 0
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (ending, error) {
+	// Revisions that the caches need not show, as they were read.
+	var live []*cluster.Revision
+	for range maxPlans {
+		workload, err := r.admit(key, &live)
+		if workload == nil || err != nil {
+			return ending{gone: workload == nil && err == nil}, err
+		}
+		planned, err := r.plan(ctx, workload, live)
+		if err != nil {
+			return ending{}, err
+		}
+		r.hold(planned)
+		if planned.plan.GetVerdict() == nodewisev1.Verdict_VERDICT_STALE {
+			return ending{}, &failure{reason: errors.New("the plan is stale: the caches are older than our own writes")}
+		}
+		applied := r.apply(ctx, planned)
+		colliding := r.readable(ctx, applied.Colliding)
+		outdated := !applied.Failed && applied.IsOutdated()
+		r.heed(applied)
+		if outdated {
+			live = append(live, r.createdRevisions(ctx, key.Namespace, applied)...)
+			klog.FromContext(ctx).Info("An orphan is gone, or a revision cannot be changed; planning again without it")
+		} else if len(colliding) > 0 {
+			klog.FromContext(ctx).Info("The name of a new revision is taken; planning again with the object of that name")
+		}
+		ended, err := r.report(ctx, planned, applied)
+		if err != nil && !isReported(err) || len(colliding) == 0 && !outdated {
+			return ended, err
+		}
+		live = append(live, colliding...)
+	}
+	return ending{}, &failure{reason: fmt.Errorf(
+		"a revision's name was still taken, or another object gone, after %d plans", maxPlans)}
+}
+
+// heed leaves out from now on what an adoption did not find (D-23), and leaves revisions alone that cannot be changed.
+func (r *Reconciler) heed(applied *apply.Applied) {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	for _, key := range applied.Vanished {
+		r.state.store.ForgetOrphan(key.Resource, key.Namespace, key.Name)
+	}
+	for _, key := range applied.Sealed {
+		r.state.store.Seal(key.Namespace, key.Name)
+	}
+}
+
+// readable are the revisions that can be read; the others are passed over, as by the watch. What the name of a new revision
+// collides with is then not known to the next plan, so the workload fails and says that the name is taken.
+func (r *Reconciler) readable(ctx context.Context, objects [][]byte) []*cluster.Revision {
+	var revisions []*cluster.Revision
+	for _, object := range objects {
+		parsed, err := served.Parse(object)
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "Passed over a ControllerRevision that cannot be read")
+			continue
+		}
+		revisions = append(revisions, cluster.NewRevision(parsed))
+	}
+	return revisions
+}
+
+// createdRevisions are the revisions that a plan created, as they are: the caches need not show them yet, and their names are
+// taken. Without one of them the next plan finds the name taken, and the one after that has it.
+func (r *Reconciler) createdRevisions(ctx context.Context, namespace string, applied *apply.Applied) []*cluster.Revision {
+	var created [][]byte
+	for _, name := range applied.Created {
+		if object, err := r.writer.Read(ctx, revisionKey(namespace, name)); err == nil {
+			created = append(created, object)
+		}
+	}
+	return r.readable(ctx, created)
+}
+
+// admit is the workload, if it exists and the caches show our last writes to it (D-71, steps 1 and 2). While they do not, what
+// was read live is kept, and is there again when the workload is admitted.
+func (r *Reconciler) admit(key types.NamespacedName, live *[]*cluster.Revision) (*cluster.DaemonSet, error) {
+	s := r.state
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	workload := s.store.DaemonSet(key)
+	if workload == nil {
+		s.forget(key)
+		return nil, nil
+	}
+	if behind := s.gate.Check(key, s.store.Reached); behind != nil {
+		s.keepLive(key, workload.UID, *live)
+		return nil, fmt.Errorf("%w: %w", errBehind, behind)
+	}
+	*live = append(*live, s.takeLive(key, workload.UID)...)
+	return workload, nil
+}
+
+func (r *Reconciler) plan(
+	ctx context.Context, workload *cluster.DaemonSet, live []*cluster.Revision,
+) (*planned, error) {
+	s, current := r.state, workload
+	// What each request was made from: the plan need not answer the last one.
+	var origins []planned
+	build := func(known func(planclient.Digest) bool) (*nodewisev1.PlanRequest, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		// A retry takes what is known by now, unless the workload was replaced: then it finishes with what it had.
+		if newer := s.store.DaemonSet(workload.Key); newer != nil && newer.UID == workload.UID {
+			current = newer
+		}
+		held := s.holdings.Get(workload.Key, workload.UID)
+		origins = append(origins, planned{workload: current, sent: held})
+		return &nodewisev1.PlanRequest{
+			Snapshot:           takeSnapshot(s.store, current, held, live, r.config.clock(), known),
+			Options:            r.config.options,
+			UndeliveredReports: s.undeliveredOf(workload.Key, workload.UID),
+		}, nil
+	}
+	answer, err := r.planner.Plan(ctx, string(workload.UID), build)
+	if err != nil {
+		var refused *planclient.RefusedError
+		if errors.As(err, &refused) {
+			// Perhaps for the sake of an old report, and those are dispensable.
+			s.mu.Lock()
+			delete(s.undelivered, workload.Key)
+			s.mu.Unlock()
+			return nil, &failure{reason: err}
+		}
+		return nil, err
+	}
+	from := origins[answer.Request]
+	from.plan = answer.Plan
+	return &from, nil
+}
+
+// hold holds what the plan says, before its first write.
+func (r *Reconciler) hold(planned *planned) {
+	s, workload := r.state, planned.workload
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.undelivered, workload.Key)
+	if planned.plan.GetState() == nil {
+		return
+	}
+	next := proto.CloneOf(planned.plan.GetState())
+	if !r.writer.Writes() {
+		// What is not done is never observed.
+		next.Expectations = nil
+	}
+	s.holdings.Replace(workload.Key, workload.UID, next, planned.sent, s.sighted(workload.Key.Namespace, workload.UID))
+}
+
+func (r *Reconciler) apply(ctx context.Context, planned *planned) *apply.Applied {
+	if len(planned.plan.GetPhases()) == 0 {
+		return &apply.Applied{}
+	}
+	ctx, span := tracer.Start(ctx, "apply", trace.WithAttributes(attribute.String("nodewise.plan.id", planned.plan.GetPlanId())))
+	defer span.End()
+	applied := apply.Apply(ctx, r.writer, planned.plan, planned.workload.JSON, r.config.concurrency)
+	span.SetAttributes(attribute.Int("nodewise.outcomes", len(applied.Outcomes)), attribute.Bool("nodewise.failed", applied.Failed))
+	s, workload := r.state, planned.workload
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, write := range applied.Writes {
+		// Creates that expectations tell by name need not be seen before more is created: until they are, only nodes that
+		// are not among theirs get pods.
+		if !r.goesAhead() || !write.ExpectedByName {
+			s.gate.Record(workload.Key, workload.UID, write.Resource, write.ResourceVersion)
+		}
+	}
+	if applied.Aborted {
+		s.holdings.RestoreBackoffs(workload.Key, workload.UID, planned.sent)
+	}
+	return applied
+}
+
+// goesAhead tells whether pods are created while earlier creates are not seen yet.
+func (r *Reconciler) goesAhead() bool {
+	return isEnabled(r.config.options, nodewisev1.Deviation_DEVIATION_SLOW_START_ACROSS_PLANS)
+}
+
+// filledTheBurst tells whether a plan created as many pods as one may: the burst may have left some out, and no watch need show
+// anything before they are created.
+func (r *Reconciler) filledTheBurst(applied *apply.Applied) bool {
+	named := 0
+	for _, write := range applied.Writes {
+		if write.ExpectedByName {
+			named++
+		}
+	}
+	burst := uint32(defaultBurst)
+	if r.config.options.Burst != nil {
+		burst = r.config.options.GetBurst()
+	}
+	return r.goesAhead() && named >= int(burst)
+}
+
+// telling are the outcomes that a report needs: nothing depends on what succeeded without a subject. A plan may adopt every pod of
+// a large cluster, and a report of as many outcomes with next to nothing in them would be refused.
+func telling(outcomes []*nodewisev1.Outcome) []*nodewisev1.Outcome {
+	return slices.DeleteFunc(slices.Clone(outcomes), func(outcome *nodewisev1.Outcome) bool {
+		return outcome.GetResult() == nodewisev1.Result_RESULT_SUCCEEDED && outcome.GetSubject() == nil
+	})
+}

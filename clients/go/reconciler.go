@@ -1,0 +1,118 @@
+package nodewise
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/write"
+	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/planclient"
+)
+
+// component is who events about DaemonSets come from: the name that people and tools look for.
+const component = "daemonset-controller"
+
+// Planner plans. [*planclient.Client] is one.
+type Planner interface {
+	// Plan asks what must happen next for the workload of this uid.
+	Plan(ctx context.Context, uid string, build planclient.BuildRequest) (*planclient.Answer, error)
+	// Report says what became of a plan.
+	Report(ctx context.Context, report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error)
+}
+
+// Reconciler owns the DaemonSets of a cluster, or of a namespace. It is used once: whoever gains leadership again makes a new one,
+// since what it remembers is not true any more.
+type Reconciler struct {
+	config  config
+	rest    *rest.Config
+	client  *http.Client
+	planner Planner
+	waker   *waker
+	state   *state
+	writer  write.Writer
+	started atomic.Bool
+	// owe is told of workloads whose turn has come to nothing: if it was before that of others, so is the next.
+	owe func(types.NamespacedName)
+}
+
+// New makes a Reconciler that works on the cluster of a configuration and asks this planner. It does not call before it is started.
+//
+// Limits of the configuration on calls per second do not count: a plan says how many pods are created at once, and the apiserver
+// has fairness of its own.
+func New(cluster *rest.Config, planner Planner, options ...Option) (*Reconciler, error) {
+	config := defaults()
+	for _, option := range options {
+		option(&config)
+	}
+	unlimited := rest.CopyConfig(cluster)
+	unlimited.QPS, unlimited.RateLimiter = -1, nil
+	client, err := rest.HTTPClientFor(unlimited)
+	if err != nil {
+		return nil, fmt.Errorf("making an HTTP client for %s: %w", cluster.Host, err)
+	}
+	waker := newWaker(config.rest, clock.RealClock{})
+	return &Reconciler{
+		config:  config,
+		rest:    unlimited,
+		client:  client,
+		planner: planner,
+		waker:   waker,
+		state:   newState(config.buckets, config.options, waker),
+		owe:     func(types.NamespacedName) {},
+	}, nil
+}
+
+// Synced tells whether every cache has been filled: only then may [Reconciler.Reconcile] be called.
+func (r *Reconciler) Synced() bool {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	return r.state.store.Synced()
+}
+
+// makeWriter makes what writes, and lets it emit events until the context ends.
+func (r *Reconciler) makeWriter(ctx context.Context) error {
+	recorder := r.config.recorder
+	if recorder == nil {
+		clients, err := kubernetes.NewForConfigAndClient(r.rest, r.client)
+		if err != nil {
+			return fmt.Errorf("making a client of %s: %w", r.rest.Host, err)
+		}
+		broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clients.CoreV1().Events(corev1.NamespaceAll)})
+		recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
+	}
+	kube, err := write.NewKube(r.rest, r.client, r.config.manager, r.config.callTimeout, recorder)
+	if err != nil {
+		return err
+	}
+	r.writer = kube
+	if r.config.observe {
+		r.writer = write.NewObserver(kube, klog.FromContext(ctx))
+	}
+	return nil
+}
+
+func revisionKey(namespace, name string) write.Key {
+	return write.Key{Resource: cluster.Revisions, Namespace: namespace, Name: name}
+}
+
+// resyncPeriod is 12 to 24 hours.
+func resyncPeriod() time.Duration {
+	return 12*time.Hour + rand.N(12*time.Hour)
+}

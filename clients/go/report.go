@@ -1,0 +1,129 @@
+package nodewise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"nodewise.dev/clients/go/internal/apply"
+	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/planclient"
+)
+
+// report tells the service what became of the plan, and learns when to come back. Without actions there is nothing to tell.
+//
+// A report that is refused ends the reconcile: what it would settle stays as it is until it expires.
+func (r *Reconciler) report(ctx context.Context, planned *planned, applied *apply.Applied) (ending, error) {
+	plan, workload, s := planned.plan, planned.workload, r.state
+	reason := reasonToRetry(plan, applied)
+	after := duration(plan.GetRequeueAfter())
+	if len(applied.Outcomes) == 0 || !r.writer.Writes() {
+		return endWith(after, reason)
+	}
+	s.mu.Lock()
+	held := s.holdings.Get(workload.Key, workload.UID)
+	s.mu.Unlock()
+	report := &nodewisev1.ReportRequest{
+		Workload:     plan.GetWorkload(),
+		PlanId:       plan.GetPlanId(),
+		State:        held,
+		Outcomes:     telling(applied.Outcomes),
+		Options:      r.config.options,
+		RequeueAfter: plan.GetRequeueAfter(),
+		PlanError:    plan.GetError(),
+	}
+	response, err := r.planner.Report(ctx, report)
+	if err != nil {
+		return r.undelivered(planned, report, after, errors.Join(reason), err)
+	}
+	if response.GetState() != nil {
+		s.mu.Lock()
+		s.holdings.Settle(workload.Key, workload.UID, response.GetState())
+		s.mu.Unlock()
+	}
+	after = duration(response.GetRequeueAfter())
+	switch {
+	case response.GetRequeue() == nodewisev1.Requeue_REQUEUE_BACKOFF && reason == nil:
+		return endWith(after, errors.New(response.GetMessage()))
+	case response.GetRequeue() == nodewisev1.Requeue_REQUEUE_BACKOFF:
+		return endWith(after, reason)
+	case r.filledTheBurst(applied):
+		return ending{after: new(time.Duration)}, nil
+	default:
+		return ending{after: after}, nil
+	}
+}
+
+// undelivered ends a reconcile whose report did not arrive.
+func (r *Reconciler) undelivered(
+	planned *planned, report *nodewisev1.ReportRequest, after *time.Duration, reason, err error,
+) (ending, error) {
+	var refused *planclient.RefusedError
+	if errors.As(err, &refused) {
+		// It would be refused again with the next plan, and the plan with it.
+		if reason == nil {
+			reason = err
+		}
+		return ending{}, &refusedReport{&failure{after: after, reason: reason}}
+	}
+	r.state.mu.Lock()
+	r.state.keepReport(planned.workload.Key, report)
+	r.state.mu.Unlock()
+	if reason == nil {
+		// Ask again soon: what the report would settle must not be waited for. What the planner said is not wrapped: the
+		// workload comes back by its back-off, not as if nothing had been done.
+		reason = fmt.Errorf("the report rides on the next plan: %s", err)
+	}
+	return endWith(after, reason)
+}
+
+// refusedReport ends a reconcile whatever else there would be to do.
+type refusedReport struct{ *failure }
+
+func (r *refusedReport) Unwrap() error { return r.failure }
+
+// isReported tells whether an error leaves room for another plan at once: the service has the report, or will have it with that
+// plan.
+func isReported(err error) bool {
+	var refused *refusedReport
+	return !errors.As(err, &refused)
+}
+
+func endWith(after *time.Duration, reason error) (ending, error) {
+	if reason != nil {
+		return ending{}, &failure{after: after, reason: reason}
+	}
+	return ending{after: after}, nil
+}
+
+func duration(wire *durationpb.Duration) *time.Duration {
+	if wire == nil {
+		return nil
+	}
+	after := wire.AsDuration()
+	return &after
+}
+
+// reasonToRetry is why a plan has to be retried, if so.
+func reasonToRetry(plan *nodewisev1.Plan, applied *apply.Applied) error {
+	if applied.Failed {
+		count, first := 0, ""
+		for _, outcome := range applied.Outcomes {
+			if !apply.IsFailure(outcome.GetResult()) {
+				continue
+			}
+			if count == 0 {
+				first = outcome.GetMessage()
+			}
+			count++
+		}
+		return fmt.Errorf("%d of %d actions failed, first: %s", count, len(applied.Outcomes), first)
+	}
+	if plan.GetError() != "" {
+		return errors.New(plan.GetError())
+	}
+	return nil
+}

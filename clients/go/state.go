@@ -1,0 +1,189 @@
+package nodewise
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"google.golang.org/protobuf/proto"
+
+	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/expect"
+	"nodewise.dev/clients/go/internal/gate"
+	"nodewise.dev/clients/go/internal/wake"
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// maxUndelivered is how many reports are kept for a workload until they can be delivered; older ones are dropped, which costs
+// time only.
+const maxUndelivered = 8
+
+// state is everything that is remembered, behind one lock that nobody holds while waiting for anything: the caches, what is held
+// for each workload, the own-write records and the reports that could not be delivered.
+type state struct {
+	mu       sync.Mutex
+	store    *cluster.Store
+	holdings *expect.Holdings
+	gate     *gate.Gate
+	// undelivered are reports to ride on the next plan, oldest first.
+	undelivered map[types.NamespacedName][]*nodewisev1.ReportRequest
+	// readLive are revisions that interrupted reconciles read live.
+	readLive map[types.NamespacedName]liveRevisions
+	rules    wake.Rules
+	waker    *waker
+}
+
+// liveRevisions are revisions as they were read, for the workload of this uid.
+type liveRevisions struct {
+	uid       types.UID
+	revisions []*cluster.Revision
+}
+
+func newState(buckets uint32, options *nodewisev1.PlanOptions, waker *waker) *state {
+	rule := expect.Counted
+	if isEnabled(options, nodewisev1.Deviation_DEVIATION_DELETIONS_BY_UID) {
+		rule = expect.ByUID
+	}
+	return &state{
+		store:       cluster.NewStore(buckets),
+		holdings:    expect.NewHoldings(rule),
+		gate:        gate.New(),
+		undelivered: map[types.NamespacedName][]*nodewisev1.ReportRequest{},
+		readLive:    map[types.NamespacedName]liveRevisions{},
+		rules: wake.Rules{
+			ClearReplacedOwnWrites: isEnabled(options, nodewisev1.Deviation_DEVIATION_CLEAR_REPLACED_OWN_WRITES),
+			WakeOnNodeDelete:       isEnabled(options, nodewisev1.Deviation_DEVIATION_WAKE_ON_NODE_DELETE),
+			CountRepeatedDeletions: rule == expect.Counted,
+		},
+		waker: waker,
+	}
+}
+
+// change takes in what a watch showed: what makes the changes in the caches is given a function to tell each transition. It wakes
+// whoever is concerned, and whoever has waited for the version that the watch has reached.
+func (s *state) change(take func(store *cluster.Store, tell func(*cluster.Transition))) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wakeAll := wakeNobody
+	take(s.store, func(transition *cluster.Transition) {
+		if transition != nil {
+			wakeAll = max(wakeAll, s.react(transition))
+		}
+	})
+	for _, key := range s.gate.Opened(s.store.Reached) {
+		s.waker.wake(key)
+	}
+	if wakeAll == wakeNobody {
+		return
+	}
+	for _, key := range s.store.Keys() {
+		if wakeAll == wakeFirst {
+			s.waker.wakeFirst(key)
+		} else {
+			s.waker.wake(key)
+		}
+	}
+}
+
+// Whether an event wakes every workload, and how urgently.
+type wakeAll int
+
+const (
+	wakeNobody wakeAll = iota
+	wakeInTurn
+	wakeFirst
+)
+
+func (s *state) react(transition *cluster.Transition) wakeAll {
+	reactions := wake.React(s.store, transition, s.rules)
+	for _, deletion := range reactions.Deletions {
+		s.holdings.ObserveDeletion(deletion.Key, deletion.PodName, deletion.PodUID)
+	}
+	for _, create := range reactions.Creates {
+		s.holdings.ObserveCreate(create.Key, create.PodName, create.NodeName)
+	}
+	if forget := reactions.Forget; forget != nil {
+		s.gate.ClearOf(forget.Key, forget.OwnWritesOf)
+		s.dropHeld(forget.Key)
+	}
+	if reactions.First != nil {
+		s.waker.wakeFirst(*reactions.First)
+	}
+	for _, key := range slices.Compact(reactions.Enqueue) {
+		s.waker.wake(key)
+	}
+	if after := reactions.After; after != nil {
+		s.waker.wakeAfter(after.Key, after.After)
+	}
+	switch {
+	case reactions.Everyone && reactions.Urgent:
+		return wakeFirst
+	case reactions.Everyone:
+		return wakeInTurn
+	default:
+		return wakeNobody
+	}
+}
+
+// forget keeps nothing about a workload that is gone.
+func (s *state) forget(key types.NamespacedName) {
+	s.gate.Clear(key)
+	s.dropHeld(key)
+}
+
+func (s *state) dropHeld(key types.NamespacedName) {
+	s.holdings.Forget(key)
+	delete(s.undelivered, key)
+	delete(s.readLive, key)
+}
+
+// undeliveredOf are reports about the workload of this uid that are still to be delivered, oldest first.
+func (s *state) undeliveredOf(key types.NamespacedName, uid types.UID) []*nodewisev1.ReportRequest {
+	var reports []*nodewisev1.ReportRequest
+	for _, report := range s.undelivered[key] {
+		if report.GetWorkload().GetUid() == string(uid) {
+			reports = append(reports, proto.CloneOf(report))
+		}
+	}
+	return reports
+}
+
+// keepReport keeps a report that could not be delivered, to ride on the next plan.
+func (s *state) keepReport(key types.NamespacedName, report *nodewisev1.ReportRequest) {
+	reports := append(s.undelivered[key], report)
+	s.undelivered[key] = reports[max(len(reports)-maxUndelivered, 0):]
+}
+
+// keepLive keeps revisions that a reconcile read live, and that has to wait for a cache before its next plan: the cache of
+// revisions need not show them by then.
+func (s *state) keepLive(key types.NamespacedName, uid types.UID, revisions []*cluster.Revision) {
+	if len(revisions) == 0 {
+		return
+	}
+	kept := s.readLive[key]
+	if kept.uid != uid {
+		kept = liveRevisions{uid: uid}
+	}
+	kept.revisions = append(kept.revisions, revisions...)
+	s.readLive[key] = kept
+}
+
+// takeLive are those that were kept. For the next plan they stand for what the cache shows by their names, as they would have
+// without the wait.
+func (s *state) takeLive(key types.NamespacedName, uid types.UID) []*cluster.Revision {
+	kept := s.readLive[key]
+	delete(s.readLive, key)
+	if kept.uid != uid {
+		return nil
+	}
+	return kept.revisions
+}
+
+// sighted is how the pods of a workload look now.
+func (s *state) sighted(namespace string, uid types.UID) expect.Sighted {
+	return expect.Sighted{
+		Exists:   func(podName string) bool { return s.store.ControlsPod(namespace, uid, podName) },
+		Deleting: func() map[string]bool { return s.store.Deleting(namespace, uid) },
+	}
+}
