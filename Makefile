@@ -9,12 +9,12 @@ MUTANTS_ENV = TMPDIR=$(CURDIR)/target/mutants/trees PROPTEST_CASES=16 PROPTEST_R
 # What a comparison with upstream has to reach, and how few clusters may be equal by a rule only.
 EQUAL = --coverage-at-least 90 --uncovered testbed/compare/uncovered.yaml --by-rule-at-most 0.5
 
-.PHONY: demo test format lint proto unit upstream fuzz-upstream e2e conformance bench fuzz mutants
+.PHONY: demo test format lint proto unit go upstream fuzz-upstream e2e conformance bench fuzz mutants
 
 demo:
 	$(CARGO) run --release --bin nodewise -- demo
 
-test: format lint proto unit upstream e2e conformance
+test: format lint proto unit go upstream e2e conformance
 	$(SECTION) 'all parts passed'
 
 format:
@@ -33,6 +33,11 @@ unit:
 	$(SECTION) 'unit, property and gRPC tests (cargo test)'
 	$(CARGO) test --workspace --exclude nodewise-testbed --exclude nodewise-compare --exclude nodewise-conformance \
 		--exclude nodewise-e2e --exclude nodewise-bench --locked
+
+go:
+	$(SECTION) 'the Go client: go vet, golangci-lint, tests (builds the linter the first time, about 3 minutes)'
+	cd clients/go && go vet ./... && "$$($(CARGO) run --locked --quiet -p nodewise-testbed -- tool golangci-lint)" run ./...
+	cd clients/go && go test $$(go env CGO_ENABLED | sed 's/1/-race/;s/0//') ./...
 
 upstream:
 	$(SECTION) 'the same clusters through upstream (builds its controller the first time, up to 2 minutes)'

@@ -75,7 +75,7 @@ func (r *Reconciler) undelivered(
 	if reason == nil {
 		// Ask again soon: what the report would settle must not be waited for. What the planner said is not wrapped: the
 		// workload comes back by its back-off, not as if nothing had been done.
-		reason = fmt.Errorf("the report rides on the next plan: %s", err)
+		reason = errors.New("the report rides on the next plan: " + err.Error())
 	}
 	return endWith(after, reason)
 }

@@ -151,7 +151,7 @@ func (s *state) undeliveredOf(key types.NamespacedName, uid types.UID) []*nodewi
 
 // keepReport keeps a report that could not be delivered, to ride on the next plan.
 func (s *state) keepReport(key types.NamespacedName, report *nodewisev1.ReportRequest) {
-	reports := append(s.undelivered[key], report)
+	reports := slices.Concat(s.undelivered[key], []*nodewisev1.ReportRequest{report})
 	s.undelivered[key] = reports[max(len(reports)-maxUndelivered, 0):]
 }
 

@@ -30,8 +30,10 @@ pub enum Tool {
     Kubectl,
     /// Plays the kubelets of fake nodes.
     Kwok,
-    /// Lints the Protobuf files.
+    /// Lints the Protobuf files, and generates the stubs of the Go client.
     Buf,
+    /// Lints the Go client.
+    GolangciLint,
     /// Kubernetes' own DaemonSet controller, one sync at a time; see `upstream/README.md`. It is built to leave its
     /// coverage in `$GOCOVERDIR`, and says on standard error when that is not set.
     Upstream,
@@ -41,7 +43,7 @@ pub enum Tool {
 
 impl Tool {
     /// All of them, in the order in which they are best built.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Etcd,
         Self::KubeApiserver,
         Self::KubeControllerManager,
@@ -49,6 +51,7 @@ impl Tool {
         Self::Kubectl,
         Self::Kwok,
         Self::Buf,
+        Self::GolangciLint,
         Self::Upstream,
         Self::UpstreamPlain,
     ];
@@ -64,6 +67,7 @@ impl Tool {
             Self::Kubectl => "kubectl",
             Self::Kwok => "kwok",
             Self::Buf => "buf",
+            Self::GolangciLint => "golangci-lint",
             Self::Upstream => "upstream",
             Self::UpstreamPlain => "upstream-plain",
         }
@@ -74,6 +78,7 @@ impl Tool {
         match self {
             Self::Kwok => "tools/kwok",
             Self::Buf => "tools/buf",
+            Self::GolangciLint => "tools/golangci-lint",
             Self::Upstream | Self::UpstreamPlain => "upstream",
             _ => "tools/kubernetes",
         }
@@ -93,6 +98,7 @@ impl Tool {
             Self::Kubectl => "k8s.io/kubernetes/cmd/kubectl",
             Self::Kwok => "sigs.k8s.io/kwok/cmd/kwok",
             Self::Buf => "github.com/bufbuild/buf/cmd/buf",
+            Self::GolangciLint => "github.com/golangci/golangci-lint/v2/cmd/golangci-lint",
             Self::Upstream | Self::UpstreamPlain => ".",
         }
     }
@@ -114,6 +120,7 @@ impl Tool {
         match self {
             Self::KubeApiserver => "several minutes the first time",
             Self::Etcd | Self::KubeScheduler | Self::Kubectl => "up to a minute the first time",
+            Self::GolangciLint => "some three minutes the first time",
             Self::KubeControllerManager | Self::Kwok | Self::Buf | Self::Upstream | Self::UpstreamPlain => {
                 "a minute or two the first time"
             }

@@ -69,11 +69,13 @@ func NodeBucketBytes(nodes []*nodewisev1.Node) ([]byte, error) {
 	return encode(bucket)
 }
 
-// PodBucketBytes are the canonical bytes of a bucket of these whole pods: ordered by name, labels by key, and what several have
-// in common once, in the order in which they first use it.
+// PodBucketBytes are the canonical bytes of a bucket of these whole pods: first those of the workload by name, then the orphans
+// by name, labels ordered by key, and what several have in common once, in the order in which they first use it.
 func PodBucketBytes(pods []*nodewisev1.Pod) ([]byte, error) {
 	ordered := slices.Clone(pods)
-	slices.SortFunc(ordered, func(a, b *nodewisev1.Pod) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	slices.SortFunc(ordered, func(a, b *nodewisev1.Pod) int {
+		return cmp.Or(compareOrphans(a, b), cmp.Compare(a.GetName(), b.GetName()))
+	})
 	bucket := &nodewisev1.PodBucket{Pods: make([]*nodewisev1.Pod, 0, len(pods))}
 	numbers := map[string]uint32{}
 	for _, pod := range ordered {
@@ -95,6 +97,17 @@ func PodBucketBytes(pods []*nodewisev1.Pod) ([]byte, error) {
 		pod.Labels, pod.Controller, pod.SharedMetadata = nil, nil, numbers[string(key)]
 	}
 	return encode(bucket)
+}
+
+func compareOrphans(a, b *nodewisev1.Pod) int {
+	switch {
+	case (a.Controller == nil) == (b.Controller == nil):
+		return 0
+	case a.Controller == nil:
+		return 1
+	default:
+		return -1
+	}
 }
 
 func encode(message proto.Message) ([]byte, error) {

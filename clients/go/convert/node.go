@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -18,7 +20,11 @@ func Node(node *corev1.Node) (*nodewisev1.Node, error) {
 		Labels:        Labels(node.Labels),
 		Unschedulable: node.Spec.Unschedulable,
 	}
-	for _, taint := range node.Spec.Taints {
+	for i, taint := range node.Spec.Taints {
+		if taint.Key == "" {
+			path := fmt.Sprintf("spec.taints[%d]", i)
+			return nil, &FieldError{Kind: "Node", Name: node.Name, Path: path, Reason: "it has no key"}
+		}
 		projection.Taints = append(projection.Taints, &nodewisev1.Taint{
 			Key: taint.Key, Value: taint.Value, Effect: string(taint.Effect),
 		})

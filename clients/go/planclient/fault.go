@@ -142,6 +142,7 @@ func (o *opinions) failed(replica *replica, failure failure) {
 		if !slices.Contains(o.suspects, replica) {
 			o.suspects, o.reasons = append(o.suspects, replica), append(o.reasons, failure.reason)
 		}
+	default:
 	}
 	o.last = &failure
 }

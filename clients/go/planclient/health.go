@@ -86,7 +86,9 @@ func (r *replicas) follow(ctx context.Context, replica *replica) error {
 		return err
 	case <-replica.callFailed:
 		cancel()
-		<-told
+		if err := <-told; err != nil {
+			r.logger.V(4).Info("A call has failed; probing", "replica", replica.address, "watch", err.Error())
+		}
 		return nil
 	}
 }

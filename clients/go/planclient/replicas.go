@@ -188,6 +188,7 @@ func (r *replicas) health() error {
 			reason = why
 		case draining:
 			reason = cmp.Or(reason, member.address+": it is draining")
+		case unknown:
 		}
 	}
 	if reason == "" {

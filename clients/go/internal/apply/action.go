@@ -134,6 +134,7 @@ func (r *run) deletePod(ctx context.Context, action *nodewisev1.Action, remove *
 		r.emit("Normal", "SuccessfulDelete", "Deleted pod: "+remove.GetPod().GetName())
 	case nodewisev1.Result_RESULT_FAILED:
 		r.emit("Warning", "FailedDelete", "Error deleting: "+done.outcome.GetMessage())
+	default:
 	}
 	return done
 }

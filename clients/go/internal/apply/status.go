@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/internal/write"
@@ -117,5 +118,5 @@ func show(count *int32) string {
 	if count == nil {
 		return "none"
 	}
-	return fmt.Sprint(*count)
+	return strconv.Itoa(int(*count))
 }

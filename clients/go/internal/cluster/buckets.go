@@ -37,7 +37,7 @@ type remembered struct {
 	digest          Digest
 }
 
-var emptyDigest Digest = sha256.Sum256(nil)
+var emptyDigest = sha256.Sum256(nil)
 
 func newBuckets(count uint32) *buckets {
 	return &buckets{list: make([]bucket, count)}
@@ -159,12 +159,11 @@ func (b *bucket) remember(beside *bucket, digest Digest) {
 	}
 }
 
-// write makes the canonical bytes: members ordered by name, what they share in the order in which they first use it.
+// write makes the canonical bytes: the members of each by name, what they share in the order in which they first use it.
 func write(one, other *bucket) []byte {
 	members := one.members
 	if other != nil {
 		members = slices.Concat(one.members, other.members)
-		slices.SortFunc(members, func(a, b *stored) int { return cmp.Compare(a.name, b.name) })
 	}
 	size := 0
 	for _, member := range members {

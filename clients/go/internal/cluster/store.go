@@ -186,6 +186,7 @@ func (s *Store) Version(resource Resource, key types.NamespacedName) (version st
 		if kept := s.namespaces[key.Namespace]; kept != nil {
 			found = kept.pods.names[key.Name]
 		}
+	default:
 	}
 	if found == nil {
 		return "", false
@@ -209,6 +210,7 @@ func (s *Store) ForgetOrphan(resource Resource, namespace, name string) {
 		if revision := kept.revisions[name]; revision != nil && revision.Controller == nil {
 			s.removeRevision(namespace, name)
 		}
+	default:
 	}
 }
 

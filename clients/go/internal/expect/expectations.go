@@ -18,9 +18,9 @@ import (
 type DeletionRule int
 
 const (
-	// ByUID: only the pods that were to be deleted count (the deviation DELETIONS_BY_UID, Q-5).
+	// ByUID is that only the pods that were to be deleted count (the deviation DELETIONS_BY_UID, Q-5).
 	ByUID DeletionRule = iota
-	// Counted: any deletion of a pod of the workload counts, and each of its events again, as upstream does.
+	// Counted is that any deletion of a pod of the workload counts, and each of its events again, as upstream does.
 	Counted
 )
 

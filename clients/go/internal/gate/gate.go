@@ -56,8 +56,8 @@ func (g *Gate) Record(key types.NamespacedName, uid types.UID, resource cluster.
 		known = &record{uid: uid, written: map[cluster.Resource]string{}}
 		g.records[key] = known
 	}
-	order, comparable := Compare(known.written[resource], version)
-	if !comparable || order <= 0 {
+	order, ok := Compare(known.written[resource], version)
+	if !ok || order <= 0 {
 		known.written[resource] = version
 	}
 }
@@ -109,7 +109,7 @@ func (g *Gate) behind(key types.NamespacedName, reached Reached) *Behind {
 	}
 	for _, resource := range cluster.Resources {
 		written := known.written[resource]
-		if order, comparable := Compare(written, reached(resource)); comparable && order > 0 {
+		if order, ok := Compare(written, reached(resource)); ok && order > 0 {
 			return &Behind{Resource: resource, Written: written, Reached: reached(resource)}
 		}
 	}
@@ -118,7 +118,7 @@ func (g *Gate) behind(key types.NamespacedName, reached Reached) *Behind {
 
 // Compare compares two resourceVersions: decimals without leading zero, the longer is greater; anything else cannot be compared
 // and must not block (D-111).
-func Compare(a, b string) (order int, comparable bool) {
+func Compare(a, b string) (order int, ok bool) {
 	if !isDecimal(a) || !isDecimal(b) {
 		return 0, false
 	}

@@ -1,0 +1,178 @@
+package convert_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"nodewise.dev/clients/go/convert"
+)
+
+func samplePod() *corev1.Pod {
+	yes := true
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "p", UID: "u", Labels: map[string]string{"b": "2", "a": "1"},
+			OwnerReferences:   []metav1.OwnerReference{{Kind: "X"}, {Kind: "DaemonSet", Name: "d", UID: "du", Controller: &yes}},
+			Finalizers:        []string{"f"},
+			CreationTimestamp: metav1.NewTime(time.Unix(1, 0)),
+			ManagedFields:     []metav1.ManagedFieldsEntry{{Manager: "m"}},
+		},
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "c", Image: "i"}},
+			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+					MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: "In", Values: []string{"n1"}}},
+				}}},
+			}},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
+			{Type: "Other", Status: "True"},
+			{Type: corev1.PodReady, Status: "True", LastTransitionTime: metav1.NewTime(time.Unix(2, 0))},
+		}},
+	}
+}
+
+// What a transform leaves is projected as the whole is, and keeps nothing of what is not.
+func TestSlimPodsAreProjectedAsWholeOnes(t *testing.T) {
+	whole := samplePod()
+	want, err := convert.Pod(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want.GetTargetNodeName() != "n1" || want.GetController().GetUid() != "du" {
+		t.Fatalf("projected as %v", want)
+	}
+	slim, err := convert.SlimPod(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := convert.Pod(slim.(*corev1.Pod))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+	if pod := slim.(*corev1.Pod); len(pod.Spec.Containers) > 0 || len(pod.ManagedFields) > 0 {
+		t.Errorf("it kept %v", pod)
+	}
+}
+
+func TestSlimNodesAreProjectedAsWholeOnes(t *testing.T) {
+	whole := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", Labels: map[string]string{"a": "1"}},
+		Spec:       corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{{Key: "k", Effect: "NoSchedule"}}},
+		Status: corev1.NodeStatus{
+			Images:     []corev1.ContainerImage{{Names: []string{"i"}}},
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: "False"}},
+		},
+	}
+	want, err := convert.Node(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slim, err := convert.SlimNode(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := convert.Node(slim.(*corev1.Node))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+	if len(slim.(*corev1.Node).Status.Images) > 0 {
+		t.Error("it kept the images")
+	}
+}
+
+// D-24: the first entry decides, even when it names no single node.
+func TestTargetNodeOfAnUnboundPod(t *testing.T) {
+	field := func(key string, operator corev1.NodeSelectorOperator, values ...string) corev1.NodeSelectorRequirement {
+		return corev1.NodeSelectorRequirement{Key: key, Operator: operator, Values: values}
+	}
+	term := func(fields ...corev1.NodeSelectorRequirement) corev1.NodeSelectorTerm {
+		return corev1.NodeSelectorTerm{MatchFields: fields}
+	}
+	in := func(values ...string) corev1.NodeSelectorRequirement { return field("metadata.name", "In", values...) }
+	for _, test := range []struct {
+		name  string
+		terms []corev1.NodeSelectorTerm
+		want  string
+	}{
+		{"one", []corev1.NodeSelectorTerm{term(in("a"))}, "a"},
+		{"after another field", []corev1.NodeSelectorTerm{term(field("metadata.uid", "In", "x"), in("a"))}, "a"},
+		{"in a later term", []corev1.NodeSelectorTerm{term(), term(in("b"))}, "b"},
+		{"after another operator", []corev1.NodeSelectorTerm{term(field("metadata.name", "NotIn", "a")), term(in("b"))}, "b"},
+		{"two values", []corev1.NodeSelectorTerm{term(in("a", "b")), term(in("c"))}, ""},
+		{"none", nil, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			pod := samplePod()
+			pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms = test.terms
+			got, err := convert.Pod(pod)
+			if err != nil || got.GetTargetNodeName() != test.want {
+				t.Errorf("got %q, %v, want %q", got.GetTargetNodeName(), err, test.want)
+			}
+		})
+	}
+}
+
+func TestTimesAreThoseOfTheProtocol(t *testing.T) {
+	for _, test := range []struct {
+		at   time.Time
+		want int64
+	}{
+		{time.Unix(5, 0), 5},
+		{time.Date(12000, 1, 1, 0, 0, 0, 0, time.UTC), 253_402_128_000},
+		{time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC), -62_135_596_800},
+	} {
+		if got := convert.Timestamp(metav1.NewTime(test.at)); got.GetSeconds() != test.want || got.CheckValid() != nil {
+			t.Errorf("%s: got %v, want %d", test.at, got, test.want)
+		}
+	}
+	if convert.Timestamp(metav1.Time{}) != nil {
+		t.Error("no time is none")
+	}
+}
+
+func TestErrorsNameTheObjectAndTheField(t *testing.T) {
+	pod := samplePod()
+	pod.UID = ""
+	if _, err := convert.Pod(pod); err == nil || err.Error() != `Pod "ns/p": metadata.uid: is missing` {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTypedObjectsLeaveTheirManagedFields(t *testing.T) {
+	meta := metav1.ObjectMeta{Name: "x", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}}
+	daemonSet, err := convert.DaemonSet(&appsv1.DaemonSet{ObjectMeta: meta})
+	if err != nil {
+		t.Fatal(err)
+	}
+	revision, err := convert.ControllerRevision(&appsv1.ControllerRevision{
+		ObjectMeta: meta, Data: runtime.RawExtension{Raw: []byte(`{"a":1.50}`)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range [][]byte{daemonSet.GetObject(), revision.GetObject()} {
+		if !json.Valid(object) || strings.Contains(string(object), "managedFields") || meta.ManagedFields == nil {
+			t.Errorf("got %s", object)
+		}
+	}
+	if !strings.Contains(string(revision.GetObject()), "1.50") {
+		t.Errorf("the data lost its bytes: %s", revision.GetObject())
+	}
+}

@@ -1,0 +1,143 @@
+package expect_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"nodewise.dev/clients/go/internal/expect"
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// before is how the pods look when nothing of the plan was done yet.
+var before = expect.Sighted{
+	Exists:   func(string) bool { return false },
+	Deleting: func() map[string]bool { return map[string]bool{"u1": false, "u2": false, "u3": false} },
+}
+
+type create struct{ pod, node string }
+
+func expecting(creates []create, deletes ...string) *nodewisev1.ReconcileState {
+	expectations := &nodewisev1.Expectations{SetAt: &timestamppb.Timestamp{Seconds: 100}, DeleteUids: deletes}
+	for _, create := range creates {
+		expectations.Creates = append(expectations.Creates, &nodewisev1.ExpectedCreate{PodName: create.pod, NodeName: create.node})
+	}
+	return &nodewisev1.ReconcileState{Expectations: expectations}
+}
+
+func holding(rule expect.DeletionRule, planned *nodewisev1.ReconcileState) *expect.Holdings {
+	holdings := expect.NewHoldings(rule)
+	holdings.Replace(key, "d1", planned, nil, before)
+	return holdings
+}
+
+func requireHeld(t *testing.T, holdings *expect.Holdings, want *nodewisev1.ReconcileState) {
+	t.Helper()
+	if diff := cmp.Diff(want, holdings.Get(key, "d1"), protocmp.Transform(), protocmp.IgnoreEmptyMessages()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// D-72: what a plan says is held whole and goes out again unchanged, its time included.
+func TestHoldsWhatThePlanSays(t *testing.T) {
+	planned := expecting([]create{{"a", "n1"}, {"", "n2"}, {"", "n2"}}, "u1")
+	planned.FailedPodBackoffs = []*nodewisev1.FailedPodBackoff{{ObservedGeneration: 3, NodeName: "n9"}}
+	planned.PodNameCollisions = []*nodewisev1.PodNameCollision{{NodeName: "n8", Count: 2}}
+	planned.SlowStart = &nodewisev1.SlowStart{Size: 8}
+	holdings := holding(expect.ByUID, planned)
+	requireHeld(t, holdings, planned)
+	if creates, deletes := holdings.Outstanding(key); creates != 3 || deletes != 1 {
+		t.Errorf("%d creates and %d deletes are outstanding", creates, deletes)
+	}
+}
+
+// D-73: a create is observed by its pod, one without a name by a pod for its node; others change nothing.
+func TestCreatesAreObserved(t *testing.T) {
+	holdings := holding(expect.ByUID, expecting([]create{{"a", "n1"}, {"b", "n2"}, {"", "n3"}, {"", "n3"}}))
+	holdings.ObserveCreate(key, "a", "n1")
+	holdings.ObserveCreate(key, "someone-elses", "n2")
+	holdings.ObserveCreate(key, "generated", "n3")
+	requireHeld(t, holdings, expecting([]create{{"b", "n2"}, {"", "n3"}}))
+}
+
+// D-73, Q-5: mended, only deletes of the pods themselves count, and once; as upstream, any counts.
+func TestDeletionsAreObserved(t *testing.T) {
+	for rule, left := range map[expect.DeletionRule][]string{expect.ByUID: {"u2"}, expect.Counted: nil} {
+		holdings := holding(rule, expecting(nil, "u1", "u2"))
+		for _, uid := range []string{"u9", "u1", "u1"} {
+			holdings.ObserveDeletion(key, "p", uid)
+		}
+		requireHeld(t, holdings, expecting(nil, left...))
+	}
+}
+
+// A pod that came and went is not waited for.
+func TestADeletionSettlesThePodsOwnCreation(t *testing.T) {
+	holdings := holding(expect.ByUID, expecting([]create{{"a", "n1"}}))
+	holdings.ObserveDeletion(key, "a", "u1")
+	requireHeld(t, holdings, expecting(nil))
+}
+
+// What a watch showed while the plan was under way must not come back with the plan.
+func TestObservationsDuringAPlanAreKept(t *testing.T) {
+	holdings := holding(expect.ByUID, expecting([]create{{"a", "n1"}, {"b", "n2"}, {"", "n3"}}, "u1", "u2"))
+	sent := holdings.Get(key, "d1")
+	holdings.ObserveCreate(key, "a", "n1")
+	holdings.ObserveCreate(key, "generated", "n3")
+	holdings.ObserveDeletion(key, "x", "u1")
+	holdings.Replace(key, "d1", sent, sent, before)
+	requireHeld(t, holdings, expecting([]create{{"b", "n2"}}, "u2"))
+}
+
+// What the caches show when the plan arrives needs no event: there will be none. Q-6: upstream waits for one of a pod that was
+// being deleted before, too.
+func TestWhatIsSeenAlreadyIsNotExpected(t *testing.T) {
+	seen := expect.Sighted{
+		Exists:   func(name string) bool { return name == "a" },
+		Deleting: func() map[string]bool { return map[string]bool{"u2": false, "u3": true} },
+	}
+	for rule, left := range map[expect.DeletionRule][]string{expect.ByUID: {"u2"}, expect.Counted: {"u2", "u3"}} {
+		holdings := expect.NewHoldings(rule)
+		holdings.Replace(key, "d1", expecting([]create{{"a", "n1"}, {"b", "n2"}}, "u1", "u2", "u3"), nil, seen)
+		requireHeld(t, holdings, expecting([]create{{"b", "n2"}}, left...))
+	}
+}
+
+// D-73: failed and skipped calls are settled by the answer to the report, which never adds.
+func TestAReportSettlesAndNeverAdds(t *testing.T) {
+	holdings := holding(expect.ByUID, expecting([]create{{"a", "n1"}, {"b", "n2"}, {"", "n3"}, {"", "n3"}}, "u1", "u2"))
+	holdings.ObserveCreate(key, "a", "n1")
+	settled := expecting([]create{{"a", "n1"}, {"", "n3"}, {"z", "n9"}}, "u2", "u9")
+	settled.SlowStart = &nodewisev1.SlowStart{Size: 16}
+	holdings.Settle(key, "d1", settled)
+	want := expecting([]create{{"", "n3"}}, "u2")
+	want.SlowStart = settled.SlowStart
+	requireHeld(t, holdings, want)
+	holdings.Settle(key, "d2", &nodewisev1.ReconcileState{})
+	requireHeld(t, holdings, want)
+}
+
+// S-126: a workload re-created under its name does not inherit. D-71.2: one that is gone leaves nothing behind.
+func TestAnotherUIDStartsAfresh(t *testing.T) {
+	holdings := holding(expect.ByUID, expecting([]create{{"a", "n1"}}))
+	if got := holdings.Get(key, "d2"); got.GetExpectations() != nil {
+		t.Errorf("got %v", got)
+	}
+	requireHeld(t, holdings, &nodewisev1.ReconcileState{})
+	holdings = holding(expect.ByUID, expecting([]create{{"a", "n1"}}))
+	holdings.Forget(key)
+	requireHeld(t, holdings, &nodewisev1.ReconcileState{})
+}
+
+// A plan that was ended before it came to failed pods takes its back-off back.
+func TestBackoffsAreRestored(t *testing.T) {
+	holdings := holding(expect.ByUID, &nodewisev1.ReconcileState{})
+	sent := &nodewisev1.ReconcileState{FailedPodBackoffs: []*nodewisev1.FailedPodBackoff{{NodeName: "n1"}}}
+	holdings.RestoreBackoffs(key, "d2", sent)
+	requireHeld(t, holdings, &nodewisev1.ReconcileState{})
+	holdings.RestoreBackoffs(key, "d1", sent)
+	requireHeld(t, holdings, sent)
+}

@@ -1,0 +1,121 @@
+package gate_test
+
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/gate"
+	"nodewise.dev/clients/go/internal/repository"
+)
+
+var key = types.NamespacedName{Namespace: "ns", Name: "foo"}
+
+func at(version string) gate.Reached {
+	return func(cluster.Resource) string { return version }
+}
+
+// D-111
+func TestVersions(t *testing.T) {
+	type vector struct {
+		A     string `json:"a"`
+		B     string `json:"b"`
+		Order *int   `json:"order"`
+	}
+	for _, vector := range repository.Vectors[[]vector](t, "resource_versions.json") {
+		order, ok := gate.Compare(vector.A, vector.B)
+		if ok != (vector.Order != nil) || ok && order != *vector.Order {
+			t.Errorf("%q and %q: got %d, %t", vector.A, vector.B, order, ok)
+		}
+	}
+}
+
+// D-110, S-127: refused while the cache is behind; then the record is dropped.
+func TestRefusesUntilTheCacheHasReachedOurWrite(t *testing.T) {
+	g := gate.New()
+	g.Record(key, "u1", cluster.Pods, "10")
+	behind := g.Check(key, at("5"))
+	if behind == nil || behind.Resource != cluster.Pods || behind.Written != "10" || behind.Reached != "5" {
+		t.Fatalf("got %v", behind)
+	}
+	if g.Check(key, at("10")) != nil || g.Check(key, at("5")) != nil {
+		t.Error("it is forgotten once reached")
+	}
+}
+
+// D-110: whoever was refused is named once, as soon as every cache is there, or its record is gone.
+func TestTellsWhoNeedNotWaitAnyMore(t *testing.T) {
+	g := gate.New()
+	g.Record(key, "u1", cluster.Pods, "10")
+	if got := g.Opened(at("10")); got != nil {
+		t.Errorf("nobody was refused, got %v", got)
+	}
+	_ = g.Check(key, at("5"))
+	for _, step := range []struct {
+		reached string
+		want    []types.NamespacedName
+	}{{"9", nil}, {"11", []types.NamespacedName{key}}, {"11", nil}} {
+		if got := g.Opened(at(step.reached)); !slices.Equal(got, step.want) {
+			t.Errorf("at %s: got %v, want %v", step.reached, got, step.want)
+		}
+	}
+	_ = g.Check(key, at("5"))
+	g.Clear(key)
+	if got := g.Opened(at("5")); !slices.Equal(got, []types.NamespacedName{key}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// D-109: the highest per resource, pods and daemonsets apart.
+func TestRemembersTheHighestWriteOfEachResource(t *testing.T) {
+	g := gate.New()
+	g.Record(key, "u1", cluster.Pods, "10")
+	g.Record(key, "u1", cluster.Pods, "9")
+	g.Record(key, "u1", cluster.DaemonSets, "7")
+	for _, step := range []struct {
+		pods, daemonSets string
+		passes           bool
+	}{{"9", "7", false}, {"10", "6", false}, {"10", "7", true}} {
+		reached := func(resource cluster.Resource) string {
+			if resource == cluster.Pods {
+				return step.pods
+			}
+			return step.daemonSets
+		}
+		if passes := g.Check(key, reached) == nil; passes != step.passes {
+			t.Errorf("%+v", step)
+		}
+	}
+}
+
+// D-111: what cannot be compared does not block.
+func TestOddVersionsDoNotBlock(t *testing.T) {
+	for _, odd := range [][2]string{{"abc", "5"}, {"10", ""}, {"10", "0"}} {
+		g := gate.New()
+		g.Record(key, "u1", cluster.Pods, odd[0])
+		if behind := g.Check(key, at(odd[1])); behind != nil {
+			t.Errorf("%v: %v", odd, behind)
+		}
+	}
+}
+
+// D-112
+func TestRecordsBelongToAUID(t *testing.T) {
+	g := gate.New()
+	g.Record(key, "u1", cluster.Pods, "10")
+	g.ClearOf(key, "u2")
+	if g.Check(key, at("5")) == nil {
+		t.Error("a record of another uid is not cleared")
+	}
+	g.Record(key, "u2", cluster.DaemonSets, "3")
+	if behind := g.Check(key, at("3")); behind != nil {
+		t.Errorf("the record of the old uid is replaced, got %v", behind)
+	}
+	g.Record(key, "u2", cluster.Pods, "10")
+	g.ClearOf(key, "u2")
+	if behind := g.Check(key, at("5")); behind != nil {
+		t.Errorf("got %v", behind)
+	}
+}

@@ -1,0 +1,93 @@
+// Package repository finds what tests need of the repository that this module is part of: the vectors that all clients and the
+// server are tested with, the service itself, and the tools that the testbed builds.
+package repository
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// Root is the folder of the repository.
+func Root(t testing.TB) string {
+	t.Helper()
+	_, here, _, ok := runtime.Caller(0)
+	if !ok {
+		t.Fatal("it is not known where the sources are")
+	}
+	return filepath.Join(filepath.Dir(here), "..", "..", "..", "..")
+}
+
+// Vectors reads a file of proto/testdata.
+func Vectors[V any](t testing.TB, name string) V {
+	t.Helper()
+	var vectors V
+	text, err := os.ReadFile(filepath.Join(Root(t), "proto", "testdata", name))
+	if err != nil {
+		t.Fatalf("reading vectors: %v", err)
+	}
+	if err := json.Unmarshal(text, &vectors); err != nil {
+		t.Fatalf("reading %s: %v", name, err)
+	}
+	return vectors
+}
+
+// VectorFiles are the names of the files of a folder of proto/testdata.
+func VectorFiles(t testing.TB, folder string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(Root(t), "proto", "testdata", folder, "*.json"))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("proto/testdata/%s has no vectors: %v", folder, err)
+	}
+	for i, path := range found {
+		found[i] = filepath.Join(folder, filepath.Base(path))
+	}
+	return found
+}
+
+// Tool is where a program is that the testbed builds.
+func Tool(t testing.TB, name string) string {
+	t.Helper()
+	printed := cargo(t, "run", "--locked", "--quiet", "-p", "nodewise-testbed", "--", "tool", name)
+	return strings.TrimSpace(string(printed))
+}
+
+// Server is the program of the planning service: $NODEWISE_SERVER_BIN, or else what cargo builds.
+func Server(t testing.TB) string {
+	t.Helper()
+	if path := os.Getenv("NODEWISE_SERVER_BIN"); path != "" {
+		return path
+	}
+	printed := cargo(t, "build", "--locked", "--quiet", "-p", "nodewise-server", "--bin", "nodewise-server", "--message-format=json")
+	for line := range bytes.Lines(printed) {
+		var message struct {
+			Executable string `json:"executable"`
+		}
+		if json.Unmarshal(line, &message) == nil && message.Executable != "" {
+			return message.Executable
+		}
+	}
+	t.Fatal("cargo told of no program")
+	return ""
+}
+
+func cargo(t testing.TB, arguments ...string) []byte {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "cargo", arguments...)
+	command.Dir = Root(t)
+	printed, err := command.Output()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		t.Fatalf("cargo %s: %v\n%s", strings.Join(arguments, " "), err, failed.Stderr)
+	}
+	if err != nil {
+		t.Fatalf("running cargo, which builds what this test needs: %v", err)
+	}
+	return printed
+}
