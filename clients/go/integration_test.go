@@ -1,0 +1,170 @@
+package nodewise
+
+import (
+	"bufio"
+	"fmt"
+
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"encoding/json"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"nodewise.dev/clients/go/internal/repository"
+	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/planclient"
+)
+
+var listening = regexp.MustCompile(`listening.*?(127\.0\.0\.1:[0-9]+)`)
+
+// startServer starts the planning service on a free port, and answers with its address.
+func startServer(t *testing.T) string {
+	t.Helper()
+	command := exec.Command(repository.Server(t), "--listen", "127.0.0.1:0")
+	log, err := command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	addresses := make(chan string, 1)
+	go func() {
+		defer close(addresses)
+		for lines := bufio.NewScanner(log); lines.Scan(); {
+			if found := listening.FindStringSubmatch(lines.Text()); found != nil {
+				addresses <- found[1]
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = command.Process.Signal(syscall.SIGTERM)
+		_ = command.Wait()
+	})
+	select {
+	case address, said := <-addresses:
+		if !said {
+			t.Fatal("the service ended before it said where it listens")
+		}
+		return address
+	case <-time.After(30 * time.Second):
+		t.Fatal("the service does not say where it listens")
+		return ""
+	}
+}
+
+// The whole of it, over gRPC: from a DaemonSet to all its pods, a rollout within its budget, and nothing to do afterwards.
+func TestRollsOutWithTheService(t *testing.T) {
+	planner, err := planclient.New(t.Context(), []string{"http://" + startServer(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = planner.Close() })
+	r := newRig(t, planner)
+	const count = 300
+	var names []string
+	for i := range count {
+		names = append(names, fmt.Sprintf("node-%03d", i))
+	}
+	r.addNodes(names...)
+	r.apply("agent:1")
+	r.settle()
+	if images := r.podImages(); len(images) != count || images["node-007"][0] != "agent:1" {
+		t.Fatalf("%d of %d nodes have pods", len(images), count)
+	}
+	r.cluster.fewest = count
+	r.apply("agent:2")
+	r.settle()
+	for node, images := range r.podImages() {
+		if len(images) != 1 || images[0] != "agent:2" {
+			t.Errorf("%s runs %v", node, images)
+		}
+	}
+	if r.cluster.fewest != count-2 {
+		t.Errorf("there were %d pods at some time: maxUnavailable is 2 of %d", r.cluster.fewest, count)
+	}
+	if created, deleted := r.cluster.count("create pods"), r.cluster.count("delete pods"); created != 2*count || deleted != count {
+		t.Errorf("%d pods were created and %d deleted", created, deleted)
+	}
+	// An orphan is adopted and not made anew, and a new node gets its pod.
+	r.addNodes("node-new")
+	r.settle()
+	writes := len(r.cluster.writes)
+	r.queue.Add(key)
+	r.settle()
+	if len(r.cluster.writes) != writes || len(r.podImages()["node-new"]) != 1 {
+		t.Errorf("something was written that need not: %v", r.cluster.writes[writes:])
+	}
+}
+
+// A server answers each request with exactly this response, and nothing of it is lost on the way.
+func TestPlanVectors(t *testing.T) {
+	conn, err := grpc.NewClient("passthrough:///"+startServer(t), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	client := nodewisev1.NewReconcileServiceClient(conn)
+	for _, file := range repository.VectorFiles(t, "plans") {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
+			vector := repository.Vectors[planVector](t, file)
+			request := &nodewisev1.PlanRequest{}
+			if err := protojson.Unmarshal(vector.Request, request); err != nil {
+				t.Fatal(err)
+			}
+			got, err := client.Plan(t.Context(), request, grpc.WaitForReady(true))
+			if vector.Refusal != nil {
+				vector.requireRefusal(t, err)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := &nodewisev1.PlanResponse{}
+			if err := protojson.Unmarshal(vector.Response, want); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+type planVector struct {
+	Request  json.RawMessage `json:"request"`
+	Response json.RawMessage `json:"response"`
+	Refusal  *struct {
+		Code   uint32   `json:"code"`
+		Fields []string `json:"fields"`
+	} `json:"refusal"`
+}
+
+func (v *planVector) requireRefusal(t *testing.T, err error) {
+	t.Helper()
+	said := status.Convert(err)
+	fields := []string{}
+	for _, detail := range said.Details() {
+		if bad, ok := detail.(*errdetails.BadRequest); ok {
+			for _, violation := range bad.GetFieldViolations() {
+				fields = append(fields, violation.GetField())
+			}
+		}
+	}
+	if uint32(said.Code()) != v.Refusal.Code || !cmp.Equal(fields, v.Refusal.Fields) {
+		t.Errorf("got %v of %v, want code %d of %v", said, fields, v.Refusal.Code, v.Refusal.Fields)
+	}
+}
