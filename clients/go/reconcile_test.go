@@ -1,0 +1,342 @@
+package nodewise
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/write"
+	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/planclient"
+)
+
+func noop(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+	return &nodewisev1.Plan{Verdict: nodewisev1.Verdict_VERDICT_NOOP, State: &nodewisev1.ReconcileState{}}, nil
+}
+
+func createPod(name, node string) *nodewisev1.Action {
+	return &nodewisev1.Action{Kind: &nodewisev1.Action_CreatePod{
+		CreatePod: &nodewisev1.CreatePod{PodName: name, NodeName: node},
+	}}
+}
+
+// creating is a plan that creates pods and expects them.
+func creating(pods ...string) *nodewisev1.Plan {
+	var actions []*nodewisev1.Action
+	expectations := &nodewisev1.Expectations{SetAt: timestamppb.Now()}
+	for _, pod := range pods {
+		actions = append(actions, createPod(pod, "n-"+pod))
+		expectations.Creates = append(expectations.Creates, &nodewisev1.ExpectedCreate{PodName: pod, NodeName: "n-" + pod})
+	}
+	plan := planOf(nodewisev1.PhaseKind_PHASE_KIND_CREATES, actions...)
+	plan.PodManifest = []byte(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"app": "agent"}, "ownerReferences":
+		[{"kind": "DaemonSet", "name": "agent", "uid": "d1", "controller": true}]},
+		"spec": {"nodeName": "?", "containers": [{"name": "a", "image": "i"}]}}`)
+	plan.NodeNamePointers = []string{"/spec/nodeName"}
+	plan.State = &nodewisev1.ReconcileState{Expectations: expectations}
+	return plan
+}
+
+// Fail static: without an answer nothing is written, and it is no failure of the workload.
+func TestWithoutAnAnswerNothingIsWritten(t *testing.T) {
+	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		return nil, &planclient.UnreachableError{Reason: "nobody is there"}
+	}}
+	r := newRig(t, planner)
+	r.apply("agent:1")
+	r.settle()
+	if len(r.cluster.writes) > 0 || r.queue.delays[key] != 5*time.Second {
+		t.Errorf("wrote %v, comes back after %s", r.cluster.writes, r.queue.delays[key])
+	}
+}
+
+// A refusal is a failure of the workload, and perhaps for the sake of an old report, which is not sent again.
+func TestARefusalIsRetriedWithoutOldReports(t *testing.T) {
+	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		return nil, &planclient.RefusedError{Reason: "it is wrong"}
+	}}
+	r := newRig(t, planner)
+	r.apply("agent:1")
+	r.state.keepReport(key, &nodewisev1.ReportRequest{Workload: &nodewisev1.WorkloadReference{Uid: "d1"}})
+	for range 2 {
+		err := r.Reconcile(t.Context(), key)
+		if err == nil || !strings.Contains(err.Error(), "reconciling DaemonSet ns/agent") {
+			t.Fatalf("got %v", err)
+		}
+	}
+	if len(planner.asked[0].GetUndeliveredReports()) != 1 || len(planner.asked[1].GetUndeliveredReports()) != 0 {
+		t.Error("the report was not dropped")
+	}
+}
+
+// What the plan expects is held before the first write; what a watch has shown of it by then is not reported.
+func TestHoldsBeforeItWritesAndReportsWhatIsLeft(t *testing.T) {
+	planner := &scripted{}
+	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		if len(planner.asked) == 1 {
+			return creating("a", "b"), nil
+		}
+		return noop(request)
+	}
+	r := newRig(t, planner)
+	r.apply("agent:1")
+	r.cluster.refuse = func(_ string, at write.Key) error {
+		if creates, _ := r.state.holdings.Outstanding(key); creates == 0 {
+			t.Error("nothing is expected before the write")
+		}
+		if at.Name == "b" {
+			return &write.Error{Status: http.StatusForbidden, Message: "a quota"}
+		}
+		return nil
+	}
+	err := r.Reconcile(t.Context(), key)
+	if err == nil || !strings.Contains(err.Error(), "1 of 2 actions failed, first: a quota") {
+		// The report's answer decides about the back-off; this planner asks for none.
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	report := planner.reports[0]
+	if left := report.GetState().GetExpectations().GetCreates(); len(left) != 1 || left[0].GetPodName() != "b" {
+		t.Errorf("reported as held: %v", left)
+	}
+	results := map[string]nodewisev1.Result{}
+	for _, outcome := range report.GetOutcomes() {
+		results[outcome.GetCreatedPod().GetPodName()] = outcome.GetResult()
+	}
+	if results["a"] != nodewisev1.Result_RESULT_SUCCEEDED || results["b"] != nodewisev1.Result_RESULT_FAILED {
+		t.Errorf("reported as done: %v", results)
+	}
+	if r.queue.delays[key] != expectationsExpired {
+		t.Errorf("it comes back after %s: should what is expected never show, no event would tell", r.queue.delays[key])
+	}
+}
+
+// A report that cannot be delivered rides on the next plan, which comes soon.
+func TestAnUndeliveredReportRidesOnTheNextPlan(t *testing.T) {
+	planner := &scripted{}
+	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		if len(planner.asked) == 1 {
+			return creating("a"), nil
+		}
+		return noop(request)
+	}
+	planner.report = func(*nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
+		return nil, &planclient.UnreachableError{Reason: "nobody is there"}
+	}
+	r := newRig(t, planner)
+	r.apply("agent:1")
+	if err := r.Reconcile(t.Context(), key); err == nil {
+		t.Fatal("it comes back as if all were well")
+	}
+	if err := r.Reconcile(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	carried := planner.asked[1].GetUndeliveredReports()
+	if len(carried) != 1 || carried[0].GetPlanId() != "p" {
+		t.Fatalf("carried %v", carried)
+	}
+	if err := r.Reconcile(t.Context(), key); err != nil || len(planner.asked[2].GetUndeliveredReports()) > 0 {
+		t.Error("it was delivered once and is sent again")
+	}
+}
+
+// D-109, D-110: no plan until the caches show our own status write; then the workload is woken.
+func TestWaitsForItsOwnWrites(t *testing.T) {
+	planner := &scripted{}
+	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		if len(planner.asked) > 1 {
+			return noop(request)
+		}
+		return planOf(nodewisev1.PhaseKind_PHASE_KIND_STATUS, &nodewisev1.Action{Kind: &nodewisev1.Action_UpdateStatus{
+			UpdateStatus: &nodewisev1.UpdateStatus{Status: &nodewisev1.DaemonSetStatus{ObservedGeneration: 1}},
+		}}), nil
+	}
+	r := newRig(t, planner)
+	r.apply("agent:1")
+	r.cluster.unseen = true
+	for range 3 {
+		if err := r.Reconcile(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(planner.asked) != 1 {
+		t.Fatalf("asked %d times while the cache is behind", len(planner.asked))
+	}
+	r.queue.take()
+	if err := r.feed(daemonSets).Bookmark(r.cluster.next()); err != nil || !r.queue.take() {
+		t.Fatalf("nobody is woken by the version that was waited for: %v", err)
+	}
+	if err := r.Reconcile(t.Context(), key); err != nil || len(planner.asked) != 2 {
+		t.Errorf("asked %d times: %v", len(planner.asked), err)
+	}
+}
+
+// D-62: the object whose name is taken goes out with the next plan, at once.
+func TestPlansAgainWithTheRevisionWhoseNameIsTaken(t *testing.T) {
+	planner := &scripted{}
+	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		if len(planner.asked) > 1 {
+			return noop(request)
+		}
+		return planOf(nodewisev1.PhaseKind_PHASE_KIND_REVISIONS, &nodewisev1.Action{Kind: &nodewisev1.Action_CreateRevision{
+			CreateRevision: &nodewisev1.CreateRevision{Name: "r", Manifest: []byte(`{"metadata":{"name":"r"},"data":{}}`)},
+		}}), nil
+	}
+	r := newRig(t, planner)
+	r.apply("agent:1")
+	r.cluster.unseen = true
+	r.cluster.objects[write.Key{Resource: cluster.Revisions, Namespace: "ns", Name: "r"}] = map[string]any{
+		"metadata": map[string]any{"namespace": "ns", "name": "r"}, "data": "other",
+	}
+	if err := r.Reconcile(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if len(planner.asked) != 2 {
+		t.Fatalf("asked %d times", len(planner.asked))
+	}
+	sent := planner.asked[1].GetSnapshot().GetRevisions()
+	if len(sent) != 1 || !sent[0].GetReadAfterNameCollision() || !strings.Contains(string(sent[0].GetObject()), `"other"`) {
+		t.Errorf("sent %v", sent)
+	}
+}
+
+// D-23: an orphan that is gone is left out of the next plan, which comes at once, and the failed pods' back-off is as before.
+func TestPlansAgainWithoutAnOrphanThatIsGone(t *testing.T) {
+	planner := &scripted{}
+	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		if len(planner.asked) > 1 {
+			return noop(request)
+		}
+		plan := planOf(nodewisev1.PhaseKind_PHASE_KIND_CLAIMS, &nodewisev1.Action{Kind: &nodewisev1.Action_AdoptPod{
+			AdoptPod: &nodewisev1.AdoptPod{Pod: &nodewisev1.ObjectReference{Name: "orphan"}, Patch: []byte(`{}`)},
+		}})
+		plan.Phases = append(plan.Phases, creating("a").GetPhases()...)
+		plan.State = &nodewisev1.ReconcileState{FailedPodBackoffs: []*nodewisev1.FailedPodBackoff{{NodeName: "n9"}}}
+		return plan, nil
+	}
+	r := newRig(t, planner, WithBuckets(1))
+	r.apply("agent:1")
+	at := write.Key{Resource: cluster.Pods, Namespace: "ns", Name: "orphan"}
+	r.cluster.mu.Lock()
+	r.cluster.keep(at, map[string]any{
+		"metadata": map[string]any{"namespace": "ns", "name": "orphan", "uid": "o"}, "spec": map[string]any{},
+	})
+	delete(r.cluster.objects, at)
+	r.cluster.mu.Unlock()
+	if err := r.Reconcile(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if len(planner.asked) != 2 || r.cluster.count("create pods") != 0 {
+		t.Fatalf("asked %d times, wrote %v", len(planner.asked), r.cluster.writes)
+	}
+	second := planner.asked[1].GetSnapshot()
+	if len(second.GetPodBuckets()[0].GetData()) > 0 || len(second.GetState().GetFailedPodBackoffs()) > 0 {
+		t.Errorf("sent %v", second)
+	}
+}
+
+// A plan that created as many pods as the burst goes on at once.
+func TestGoesOnAfterAFullBurst(t *testing.T) {
+	burst := uint32(2)
+	planner := &scripted{}
+	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		if len(planner.asked) == 1 {
+			return creating("a", "b"), nil
+		}
+		return noop(request)
+	}
+	r := newRig(t, planner, WithPlanOptions(&nodewisev1.PlanOptions{Burst: &burst}))
+	r.apply("agent:1")
+	r.cluster.unseen = true
+	r.queue.take()
+	if err := r.Reconcile(t.Context(), key); err != nil || !r.queue.take() {
+		t.Errorf("it waits for the watches: %v", err)
+	}
+}
+
+// The service says when to come back, and that a failure is one.
+func TestComesBackAsTheReportSays(t *testing.T) {
+	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating("a"), nil }}
+	planner.report = func(report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
+		return &nodewisev1.ReportResponse{
+			State: &nodewisev1.ReconcileState{}, Requeue: nodewisev1.Requeue_REQUEUE_BACKOFF,
+			RequeueAfter: durationpb.New(7 * time.Second), Message: "come back",
+		}, nil
+	}
+	r := newRig(t, planner)
+	r.apply("agent:1")
+	r.cluster.unseen = true
+	err := r.Reconcile(t.Context(), key)
+	if err == nil || !strings.Contains(err.Error(), "come back") || r.queue.delays[key] != 7*time.Second {
+		t.Errorf("got %v, after %s", err, r.queue.delays[key])
+	}
+}
+
+func TestStalePlansAreRetried(t *testing.T) {
+	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		return &nodewisev1.Plan{Verdict: nodewisev1.Verdict_VERDICT_STALE}, nil
+	}}
+	r := newRig(t, planner)
+	r.apply("agent:1")
+	if err := r.Reconcile(t.Context(), key); err == nil || len(r.cluster.writes) > 0 {
+		t.Errorf("got %v, wrote %v", err, r.cluster.writes)
+	}
+}
+
+// D-71.2: of a workload that is gone nothing is kept.
+func TestAWorkloadThatIsGoneIsForgotten(t *testing.T) {
+	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating("a"), nil }}
+	r := newRig(t, planner)
+	r.apply("agent:1")
+	r.cluster.unseen = true
+	if err := r.Reconcile(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.feed(daemonSets).Replace(nil, "900"); err != nil {
+		t.Fatal(err)
+	}
+	if creates, _ := r.state.holdings.Outstanding(key); creates != 0 {
+		t.Error("expectations are left")
+	}
+	if err := r.Reconcile(t.Context(), key); err != nil || len(planner.asked) != 1 {
+		t.Errorf("asked %d times: %v", len(planner.asked), err)
+	}
+}
+
+// What an observer does not write is not expected, and not reported.
+func TestAnObserverExpectsNothing(t *testing.T) {
+	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating("a"), nil }}
+	r := newRig(t, planner)
+	r.writer = write.NewObserver(r.cluster, logger(t))
+	r.apply("agent:1")
+	if err := r.Reconcile(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if creates, _ := r.state.holdings.Outstanding(key); creates != 0 || len(planner.reports) != 0 || len(r.cluster.writes) != 0 {
+		t.Errorf("%d creates are expected, %v was written", creates, r.cluster.writes)
+	}
+}
+
+func TestIsStartedOnce(t *testing.T) {
+	r := newRig(t, &scripted{plan: noop})
+	r.started.Store(true)
+	if err := r.Start(t.Context(), r.queue); err == nil {
+		t.Error("it was started twice")
+	}
+}
+
+func TestErrorsOfPlannersAreKept(t *testing.T) {
+	broken := errors.New("broken")
+	r := newRig(t, &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return nil, broken }})
+	r.apply("agent:1")
+	if err := r.Reconcile(t.Context(), key); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+}
