@@ -1,0 +1,147 @@
+package planclient
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// fakeReplica is a replica of the service that does as it is told.
+type fakeReplica struct {
+	nodewisev1.UnimplementedReconcileServiceServer
+	address string
+	health  *health.Server
+	server  *grpc.Server
+
+	mu       sync.Mutex
+	plan     func(ctx context.Context, request *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error)
+	report   func(ctx context.Context, request *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error)
+	requests []*nodewisev1.PlanRequest
+	reports  int
+}
+
+func startReplica(t *testing.T, address string) *fakeReplica {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replica := &fakeReplica{address: listener.Addr().String(), health: health.NewServer(), server: grpc.NewServer()}
+	nodewisev1.RegisterReconcileServiceServer(replica.server, replica)
+	grpc_health_v1.RegisterHealthServer(replica.server, replica.health)
+	replica.serves(grpc_health_v1.HealthCheckResponse_SERVING)
+	go func() { _ = replica.server.Serve(listener) }()
+	t.Cleanup(replica.server.Stop)
+	return replica
+}
+
+func (f *fakeReplica) serves(status grpc_health_v1.HealthCheckResponse_ServingStatus) {
+	f.health.SetServingStatus(nodewisev1.ReconcileService_ServiceDesc.ServiceName, status)
+}
+
+// answers lets it answer so from now on.
+func (f *fakeReplica) answers(plan func(context.Context, *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.plan = plan
+}
+
+func (f *fakeReplica) Plan(ctx context.Context, request *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error) {
+	f.mu.Lock()
+	f.requests = append(f.requests, request)
+	plan := f.plan
+	f.mu.Unlock()
+	if plan != nil {
+		return plan(ctx, request)
+	}
+	return planned(f.address), nil
+}
+
+func (f *fakeReplica) Report(ctx context.Context, request *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
+	f.mu.Lock()
+	f.reports++
+	report := f.report
+	f.mu.Unlock()
+	if report != nil {
+		return report(ctx, request)
+	}
+	return &nodewisev1.ReportResponse{Message: f.address}, nil
+}
+
+func (f *fakeReplica) asked() []*nodewisev1.PlanRequest {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]*nodewisev1.PlanRequest(nil), f.requests...)
+}
+
+// planned is a plan that says who made it.
+func planned(by string) *nodewisev1.PlanResponse {
+	return &nodewisev1.PlanResponse{Plan: &nodewisev1.Plan{PlanId: by}}
+}
+
+func refuses(code codes.Code) func(context.Context, *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error) {
+	return func(context.Context, *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error) {
+		return nil, status.Error(code, "as told")
+	}
+}
+
+func hangs(ctx context.Context, _ *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error) {
+	<-ctx.Done()
+	return nil, status.FromContextError(ctx.Err()).Err()
+}
+
+func newClient(t *testing.T, replicas []*fakeReplica, options ...Option) *Client {
+	t.Helper()
+	var servers []string
+	for _, replica := range replicas {
+		servers = append(servers, "http://"+replica.address)
+	}
+	client, err := New(t.Context(), servers, append([]Option{WithPauses(time.Millisecond, 10*time.Millisecond)}, options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// home is the replica that a workload belongs to, and the others.
+func home(uid string, replicas []*fakeReplica) (first *fakeReplica, others []*fakeReplica) {
+	for _, replica := range replicas {
+		if first == nil || compareWeights(uid, replica.address, first.address) < 0 {
+			first = replica
+		}
+	}
+	for _, replica := range replicas {
+		if replica != first {
+			others = append(others, replica)
+		}
+	}
+	return first, others
+}
+
+// ask asks with a request of these buckets.
+func ask(t *testing.T, client *Client, buckets ...string) (*Answer, error) {
+	t.Helper()
+	return client.Plan(t.Context(), "u1", request(buckets...))
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in time: %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

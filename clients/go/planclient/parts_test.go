@@ -1,0 +1,163 @@
+package planclient
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestTargets(t *testing.T) {
+	for text, want := range map[string]string{
+		"http://127.0.0.1:7443":        "http://127.0.0.1:7443",
+		"http://planner.example:7443/": "http://planner.example:7443",
+		"http://[::1]:7443":            "http://[::1]:7443",
+		"http://planner.example":       "http://planner.example:80",
+		"dns:///planner.example:7443":  "dns:///planner.example:7443",
+		"dns:planner.example:7443":     "dns:///planner.example:7443",
+		"dns:///[::1]:7443":            "dns:///[::1]:7443",
+	} {
+		if got, err := parseTarget(text); err != nil || got.String() != want {
+			t.Errorf("%q: got %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{
+		"", "127.0.0.1:7443", "ftp://host:1", "http://", "http://user@host:7443", "http://host:port", "http://host:7443/path",
+		"http://host:7443?query", "dns:///planner.example", "dns:///:7443", "dns:///planner.example:grpc",
+		"dns:///planner.example:0", "dns:///planner.example/x:7443", "dns://8.8.8.8/planner.example:7443",
+	} {
+		if got, err := parseTarget(text); err == nil {
+			t.Errorf("%q was read as %v", text, got)
+		}
+	}
+}
+
+// One that goes moves its own workloads only, and each has a fair share.
+func TestOnlyTheWorkloadsOfWhoGoesMove(t *testing.T) {
+	all := []string{"10.0.0.1:1", "10.0.0.2:1", "10.0.0.3:1", "10.0.0.4:1"}
+	homeOf := func(uid string, among []string) string {
+		return slices.MinFunc(among, func(a, b string) int { return compareWeights(uid, a, b) })
+	}
+	moved := 0
+	for i := range 400 {
+		uid := fmt.Sprintf("uid-%d", i)
+		before, after := homeOf(uid, all), homeOf(uid, all[1:])
+		if before == all[0] {
+			moved++
+		} else if before != after {
+			t.Errorf("%s moved from %s to %s", uid, before, after)
+		}
+	}
+	// 100 on average, by a binomial distribution: six standard deviations.
+	if moved < 48 || moved > 152 {
+		t.Errorf("%d of 400 belonged to one of four", moved)
+	}
+}
+
+func fakes(count int) []*replica {
+	var replicas []*replica
+	for i := range count {
+		replicas = append(replicas, &replica{address: fmt.Sprint(i), callFailed: make(chan struct{}, 1)})
+	}
+	return replicas
+}
+
+func TestAttemptsShareTheTimeOfTheCall(t *testing.T) {
+	for count, want := range map[int][]int{1: {10, 10, 10}, 3: {10, 10, 10}, 6: {10, 6, 4, 2, 2, 2}} {
+		synctest.Test(t, func(t *testing.T) {
+			config, order := defaults(), fakes(count)
+			tries := newTries(&config, config.minAttempts, time.Now().Add(30*time.Second))
+			var shares []int
+			for turn := tries.turn(order); turn != nil; turn = tries.turn(order) {
+				shares = append(shares, int(time.Until(turn.until).Seconds()))
+				time.Sleep(time.Until(turn.until))
+			}
+			if !slices.Equal(shares, want) {
+				t.Errorf("%d replicas: got %v, want %v", count, shares, want)
+			}
+		})
+	}
+}
+
+func TestEachIsAskedBeforeAnybodyIsAskedAgain(t *testing.T) {
+	config, order := defaults(), fakes(2)
+	tries := newTries(&config, config.minAttempts, time.Now().Add(time.Minute))
+	first := tries.turn(order)
+	if first.replica != order[0] || first.spare != order[1] {
+		t.Fatalf("got %+v", first)
+	}
+	if pause, more := tries.pause(order, time.Hour); pause != 0 || !more {
+		t.Errorf("another may answer at once, got %s", pause)
+	}
+	if second := tries.turn(order); second.replica != order[1] || second.spare != nil {
+		t.Errorf("got %+v", second)
+	}
+	// Now everybody was asked, so what they say about time counts, within reason.
+	if pause, more := tries.pause(order, time.Hour); pause != config.maxPause || !more {
+		t.Errorf("got %s, %t", pause, more)
+	}
+	order[1].failed("it failed")
+	if third := tries.turn(order); third.replica != order[0] || third.spare != nil {
+		t.Errorf("no spare has failed, got %+v", third)
+	}
+	if tries.turn(order) != nil || newTries(&config, 3, time.Now().Add(time.Minute)).turn(nil) != nil {
+		t.Error("there were more attempts than three, or one without a replica")
+	}
+}
+
+// A healthy answer to a probe is no answered call: who fails each call is left alone for longer each time.
+func TestCallsThatFailAgainAndAgainEvictForLonger(t *testing.T) {
+	one := fakes(1)[0]
+	var rests []float64
+	for range 9 {
+		if !one.failed("no answer") || one.failed("no answer") {
+			t.Fatal("one failure evicts, others add nothing")
+		}
+		rests = append(rests, one.rest().Seconds())
+		one.serves(true)
+	}
+	if want := []float64{0.5, 1, 2, 4, 8, 16, 30, 30, 30}; !slices.Equal(rests, want) {
+		t.Errorf("got %v", rests)
+	}
+	if one.answered(); one.rest() != 0 {
+		t.Error("an answered call ends it")
+	}
+}
+
+func TestOneThatDrainsFinishesItsCalls(t *testing.T) {
+	one := fakes(1)[0]
+	one.serves(false)
+	one.answered()
+	if one.failed("refused") || one.isEligible() {
+		t.Error("it drains no more")
+	}
+	if one.serves(true); !one.isEligible() {
+		t.Error("it serves again")
+	}
+}
+
+func TestBucketsInUseAreNotForgotten(t *testing.T) {
+	digest := func(number int) (digest Digest) {
+		binary.LittleEndian.PutUint64(digest[:], uint64(number))
+		return digest
+	}
+	among := func(from, to int) (list []Digest) {
+		for number := from; number < to; number++ {
+			list = append(list, digest(number))
+		}
+		return list
+	}
+	known := digests{recent: map[Digest]struct{}{}}
+	for next := 1_000; next < 401_000; next += 10_000 {
+		known.use(among(0, 1_000))
+		known.use(among(next, next+10_000))
+		if i := slices.IndexFunc(among(0, 1_000), func(d Digest) bool { return !known.contains(d) }); i >= 0 {
+			t.Fatalf("%d is forgotten after %d", i, next)
+		}
+	}
+	if len(known.recent)+len(known.older) > 3*generation || known.contains(digest(1_000)) {
+		t.Errorf("%d are remembered", len(known.recent)+len(known.older))
+	}
+}
