@@ -1,0 +1,451 @@
+package apply_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+
+	"nodewise.dev/clients/go/internal/apply"
+	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/write"
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// apiserver answers each call as it is told, by "VERB path", and remembers what it was asked.
+type apiserver struct {
+	*httptest.Server
+	mu     sync.Mutex
+	asked  []string
+	bodies map[string]string
+	says   map[string][]answer
+	events chan string
+}
+
+type answer struct {
+	code int
+	body any
+}
+
+func ok(name, version string) answer {
+	return answer{200, map[string]any{
+		"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
+		"metadata": map[string]any{"name": name, "resourceVersion": version},
+	}}
+}
+
+func refusal(code int, reason, message string, causes ...string) answer {
+	details := &metav1.StatusDetails{}
+	for _, cause := range causes {
+		details.Causes = append(details.Causes, metav1.StatusCause{Type: metav1.CauseType(cause)})
+	}
+	return answer{code, metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure",
+		Code: int32(code), Reason: metav1.StatusReason(reason), Message: message, Details: details,
+	}}
+}
+
+func start(t *testing.T, says map[string][]answer) (*apiserver, *write.Kube) {
+	t.Helper()
+	server := &apiserver{says: says, bodies: map[string]string{}}
+	server.Server = httptest.NewServer(http.HandlerFunc(server.serve))
+	t.Cleanup(server.Close)
+	recorder := record.NewFakeRecorder(100)
+	server.events = recorder.Events
+	config := &rest.Config{Host: server.URL, QPS: -1}
+	kube, err := write.NewKube(config, server.Client(), "tester", 2*time.Second, recorder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server, kube
+}
+
+func (s *apiserver) serve(w http.ResponseWriter, r *http.Request) {
+	line := r.Method + " " + r.URL.Path
+	body, _ := io.ReadAll(r.Body)
+	s.mu.Lock()
+	s.asked = append(s.asked, line)
+	s.bodies[line] = string(body)
+	said := answer{404, refusal(404, "NotFound", "nothing is said of "+line).body}
+	if answers := s.says[line]; len(answers) > 0 {
+		said = answers[0]
+		if len(answers) > 1 {
+			s.says[line] = answers[1:]
+		}
+	}
+	s.mu.Unlock()
+	if said.code == 0 {
+		panic(http.ErrAbortHandler) // The connection breaks.
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(said.code)
+	_ = json.NewEncoder(w).Encode(said.body)
+}
+
+// lines are what was asked so far.
+func (s *apiserver) lines() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.asked)
+}
+
+// body is what was sent last.
+func (s *apiserver) body(line string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bodies[line]
+}
+
+func (s *apiserver) said() []string {
+	close(s.events)
+	var events []string
+	for event := range s.events {
+		events = append(events, event)
+	}
+	return events
+}
+
+var workload = &nodewisev1.WorkloadReference{Kind: "DaemonSet", Namespace: "ns", Name: "agent", Uid: "d1"}
+
+const (
+	podPath      = "/api/v1/namespaces/ns/pods"
+	revisionPath = "/apis/apps/v1/namespaces/ns/controllerrevisions"
+	workloadPath = "/apis/apps/v1/namespaces/ns/daemonsets/agent"
+	manifest     = `{"metadata":{"labels":{"controller-revision-hash":"h"}},"spec":{"nodeName":"?","n":9007199254740993}}`
+	object       = `{"metadata":{"name":"agent","uid":"d1","resourceVersion":"5"},"spec":{"x":1.50},"status":{"numberReady":1,"later":2.50}}`
+)
+
+func create(name, node string) *nodewisev1.Action {
+	return &nodewisev1.Action{Kind: &nodewisev1.Action_CreatePod{CreatePod: &nodewisev1.CreatePod{PodName: name, NodeName: node}}}
+}
+
+func remove(name string) *nodewisev1.Action {
+	return &nodewisev1.Action{Kind: &nodewisev1.Action_DeletePod{DeletePod: &nodewisev1.DeletePod{
+		Pod: &nodewisev1.ObjectReference{Name: name, Uid: "u-" + name}, UidPrecondition: true,
+	}}}
+}
+
+func adopt(name string) *nodewisev1.Action {
+	return &nodewisev1.Action{Kind: &nodewisev1.Action_AdoptPod{AdoptPod: &nodewisev1.AdoptPod{
+		Pod: &nodewisev1.ObjectReference{Name: name}, Patch: []byte(`{"a":1}`),
+	}}}
+}
+
+func emit(reason string) *nodewisev1.Action {
+	return &nodewisev1.Action{Kind: &nodewisev1.Action_EmitEvent{
+		EmitEvent: &nodewisev1.EmitEvent{Type: "Normal", Reason: reason, Message: "m"},
+	}}
+}
+
+func status(update *nodewisev1.UpdateStatus) *nodewisev1.Action {
+	return &nodewisev1.Action{Kind: &nodewisev1.Action_UpdateStatus{UpdateStatus: update}}
+}
+
+// phase has one batch for each list of actions.
+func phase(batches ...[]*nodewisev1.Action) *nodewisev1.Phase {
+	made := &nodewisev1.Phase{Kind: nodewisev1.PhaseKind_PHASE_KIND_CREATES}
+	for _, actions := range batches {
+		made.Batches = append(made.Batches, &nodewisev1.Batch{Actions: actions})
+	}
+	return made
+}
+
+func one(actions ...*nodewisev1.Action) []*nodewisev1.Action { return actions }
+
+func run(t *testing.T, writer write.Writer, phases ...*nodewisev1.Phase) *apply.Applied {
+	t.Helper()
+	plan := &nodewisev1.Plan{
+		Workload: workload, Phases: phases, PodManifest: []byte(manifest), NodeNamePointers: []string{"/spec/nodeName"},
+	}
+	return apply.Apply(t.Context(), writer, plan, []byte(object), 8)
+}
+
+func results(applied *apply.Applied) string {
+	var names []string
+	for _, outcome := range applied.Outcomes {
+		names = append(names, strings.TrimPrefix(outcome.GetResult().String(), "RESULT_"))
+	}
+	return strings.Join(names, " ")
+}
+
+// What each answer to a create means (D-80 to D-82), and what is told of it.
+func TestCreates(t *testing.T) {
+	live := func(uid, node, hash string) answer {
+		return answer{200, map[string]any{
+			"metadata": map[string]any{
+				"name": "p", "uid": "u", "labels": map[string]any{"controller-revision-hash": hash},
+				"ownerReferences": []any{map[string]any{"kind": "DaemonSet", "uid": uid, "controller": true}},
+			},
+			"spec": map[string]any{"nodeName": node},
+		}}
+	}
+	exists := refusal(409, "AlreadyExists", "it exists")
+	for _, test := range []struct {
+		name          string
+		said, read    answer
+		want          string
+		event         string
+		writes, abort bool
+	}{
+		{name: "created", said: ok("p", "7"), want: "SUCCEEDED", event: "Normal SuccessfulCreate Created pod: p", writes: true},
+		{name: "ours", said: exists, read: live("d1", "n1", "h"), want: "ALREADY_EXISTS"},
+		{name: "another workload's", said: exists, read: live("d2", "n1", "h"), want: "NAME_TAKEN",
+			event: "Warning FailedCreate Error creating: it exists"},
+		{name: "of another node", said: exists, read: live("d1", "n2", "h"), want: "NAME_TAKEN",
+			event: "Warning FailedCreate Error creating: it exists"},
+		{name: "of another revision", said: exists, read: live("d1", "n1", "x"), want: "NAME_TAKEN",
+			event: "Warning FailedCreate Error creating: it exists"},
+		{name: "the namespace ends", said: refusal(403, "Forbidden", "it ends", "NamespaceTerminating"), want: "NAMESPACE_TERMINATING"},
+		{name: "refused", said: refusal(403, "Forbidden", "a quota"), want: "FAILED", event: "Warning FailedCreate Error creating: a quota"},
+		{name: "no answer", said: answer{}, want: "FAILED", event: "Warning FailedCreate"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			server, kube := start(t, map[string][]answer{"POST " + podPath: {test.said}, "GET " + podPath + "/p": {test.read}})
+			applied := run(t, kube, phase(one(create("p", "n1"))))
+			if got := results(applied); got != test.want {
+				t.Errorf("got %s, want %s: %v", got, test.want, applied.Outcomes)
+			}
+			want := []apply.OwnWrite(nil)
+			if test.writes {
+				want = []apply.OwnWrite{{Resource: cluster.Pods, ResourceVersion: "7", ExpectedByName: true}}
+			}
+			if diff := cmp.Diff(want, applied.Writes); diff != "" {
+				t.Error(diff)
+			}
+			if events := strings.Join(server.said(), ";"); !strings.HasPrefix(events, test.event) || (test.event == "") != (events == "") {
+				t.Errorf("said %q, want %q", events, test.event)
+			}
+			if posts := slices.DeleteFunc(server.lines(), func(line string) bool { return !strings.HasPrefix(line, "POST") }); len(posts) != 1 {
+				t.Errorf("a create that may have happened was tried again: %v", posts)
+			}
+		})
+	}
+}
+
+// What each answer to a delete means: one that was done must not be told as failed.
+func TestDeletes(t *testing.T) {
+	live := func(metadata map[string]any) answer { return answer{200, map[string]any{"metadata": metadata}} }
+	conflict, broken := refusal(409, "Conflict", "another uid"), answer{}
+	for _, test := range []struct {
+		name       string
+		said, read answer
+		want       string
+	}{
+		{"deleted", ok("p", "8"), answer{}, "SUCCEEDED"},
+		{"gone", refusal(404, "NotFound", "gone"), answer{}, "NOT_FOUND"},
+		{"another pod has the name", conflict, live(map[string]any{"uid": "other"}), "NOT_FOUND"},
+		{"no answer, and gone", broken, refusal(404, "NotFound", "gone"), "NOT_FOUND"},
+		{"no answer, and going", broken, live(map[string]any{"uid": "u-p", "deletionTimestamp": "2026-01-01T00:00:00Z"}), "SUCCEEDED"},
+		{"no answer, and as before", broken, live(map[string]any{"uid": "u-p"}), "FAILED"},
+		{"a server in trouble, and going", refusal(500, "InternalError", "x"),
+			live(map[string]any{"uid": "u-p", "deletionTimestamp": "2026-01-01T00:00:00Z"}), "SUCCEEDED"},
+		{"refused", refusal(403, "Forbidden", "no"), answer{}, "FAILED"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			at := podPath + "/p"
+			server, kube := start(t, map[string][]answer{"DELETE " + at: {test.said}, "GET " + at: {test.read}})
+			applied := run(t, kube, phase(one(remove("p"))))
+			if got := results(applied); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+			if !strings.Contains(server.body("DELETE "+at), `"preconditions":{"uid":"u-p"}`) {
+				t.Errorf("sent %s", server.body("DELETE "+at))
+			}
+			if applied.Outcomes[0].GetDeletedPodUid() != "u-p" {
+				t.Errorf("told of %v", applied.Outcomes[0])
+			}
+		})
+	}
+}
+
+// Phases and batches: what runs, and what is skipped.
+func TestPhases(t *testing.T) {
+	says := func() map[string][]answer {
+		return map[string][]answer{
+			"POST " + podPath:            {ok("p", "7")},
+			"DELETE " + podPath + "/ok":  {ok("p", "8")},
+			"DELETE " + podPath + "/bad": {refusal(403, "Forbidden", "no")},
+		}
+	}
+	aborting := func(phase *nodewisev1.Phase) *nodewisev1.Phase { phase.AbortsOnFailure = true; return phase }
+	requiring := func(phase *nodewisev1.Phase) *nodewisev1.Phase { phase.RequiresSuccess = true; return phase }
+	events := func(phase *nodewisev1.Phase) *nodewisev1.Phase {
+		phase.Kind = nodewisev1.PhaseKind_PHASE_KIND_EVENTS
+		return phase
+	}
+	good, bad := func() []*nodewisev1.Action { return one(remove("ok")) }, func() []*nodewisev1.Action { return one(remove("bad")) }
+	for _, test := range []struct {
+		name   string
+		phases []*nodewisev1.Phase
+		want   string
+		failed bool
+		abort  bool
+	}{
+		{"a failed batch ends its phase", []*nodewisev1.Phase{phase(bad(), good()), phase(good())}, "FAILED SKIPPED SUCCEEDED", true, false},
+		{"and the plan, if so", []*nodewisev1.Phase{aborting(phase(bad())), phase(good())}, "FAILED SKIPPED", true, true},
+		{"what requires success", []*nodewisev1.Phase{phase(bad()), phase(good()), requiring(phase(good()))}, "FAILED SUCCEEDED SKIPPED", true, false},
+		{"events never count", []*nodewisev1.Phase{events(phase(bad())), requiring(phase(good()))}, "FAILED SUCCEEDED", false, false},
+		{"the rest of a batch runs", []*nodewisev1.Phase{phase(one(remove("bad"), remove("ok"), create("p", "n")))}, "FAILED SUCCEEDED SUCCEEDED", true, false},
+		{"what is not known", []*nodewisev1.Phase{phase(one(&nodewisev1.Action{}))}, "FAILED", true, false},
+		{"said", []*nodewisev1.Phase{events(phase(one(emit("R"))))}, "SUCCEEDED", false, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, kube := start(t, says())
+			applied := run(t, kube, test.phases...)
+			if got := results(applied); got != test.want || applied.Failed != test.failed || applied.Aborted != test.abort {
+				t.Errorf("got %s, failed %t, aborted %t", got, applied.Failed, applied.Aborted)
+			}
+		})
+	}
+}
+
+// D-27, D-23: who is adopted, and by whom.
+func TestAdoptions(t *testing.T) {
+	confirmed := answer{200, map[string]any{"metadata": map[string]any{"uid": "d1"}}}
+	for _, test := range []struct {
+		name     string
+		workload answer
+		said     answer
+		want     string
+		vanished int
+	}{
+		{"adopted", confirmed, ok("o", "9"), "SUCCEEDED SUCCEEDED", 0},
+		{"the orphan is gone", confirmed, refusal(404, "NotFound", "gone"), "NOT_FOUND SKIPPED", 1},
+		{"the workload is another one", answer{200, map[string]any{"metadata": map[string]any{"uid": "d2"}}}, ok("o", "9"), "FAILED SKIPPED", 0},
+		{"the workload ends", answer{200, map[string]any{"metadata": map[string]any{
+			"uid": "d1", "deletionTimestamp": "2026-01-01T00:00:00Z",
+		}}}, ok("o", "9"), "FAILED SKIPPED", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, kube := start(t, map[string][]answer{
+				"GET " + workloadPath: {test.workload}, "PATCH " + podPath + "/o": {test.said}, "POST " + podPath: {ok("p", "7")},
+			})
+			claims := phase(one(adopt("o")), one(create("p", "n")))
+			claims.Batches[0].ConfirmWorkload = true
+			applied := run(t, kube, claims)
+			if got := results(applied); got != test.want || len(applied.Vanished) != test.vanished {
+				t.Errorf("got %s, vanished %v", got, applied.Vanished)
+			}
+			if test.vanished > 0 && (applied.Failed || !applied.Aborted) {
+				t.Error("it is no failure, and ends the plan")
+			}
+		})
+	}
+}
+
+// A revision that is refused for its data cannot be changed by any plan.
+func TestSealedRevisions(t *testing.T) {
+	update := func() *nodewisev1.Action {
+		return &nodewisev1.Action{Kind: &nodewisev1.Action_UpdateRevision{UpdateRevision: &nodewisev1.UpdateRevision{
+			Revision: &nodewisev1.ObjectReference{Name: "r"}, Patch: []byte(`{"revision":2}`),
+		}}}
+	}
+	for message, sealed := range map[string]bool{
+		`ControllerRevision "r" is invalid: data: Forbidden: field is immutable`:                 true,
+		`ControllerRevision "r" is invalid: [revision: x, data: Forbidden: field is immutable]`:  true,
+		`ControllerRevision "r" is invalid: metadata.labels: Invalid value: "data: is no label"`: false,
+	} {
+		server, kube := start(t, map[string][]answer{"PATCH " + revisionPath + "/r": {refusal(422, "Invalid", message)}})
+		applied := run(t, kube, phase(one(update())))
+		if (len(applied.Sealed) == 1) != sealed || applied.Failed == sealed {
+			t.Errorf("%s: got %+v", message, applied)
+		}
+		if said := server.said(); (len(said) == 1) != sealed {
+			t.Errorf("%s: said %v", message, said)
+		}
+	}
+}
+
+// D-91: what is not named stays as it is written; on a failed write one live read and one more try.
+func TestStatus(t *testing.T) {
+	put := "PUT " + workloadPath + "/status"
+	update := &nodewisev1.UpdateStatus{Status: &nodewisev1.DaemonSetStatus{NumberReady: 3}, UidPrecondition: true}
+	newer := strings.Replace(object, `"resourceVersion":"5"`, `"resourceVersion":"6"`, 1)
+	server, kube := start(t, map[string][]answer{
+		put: {refusal(409, "Conflict", "stale"), ok("agent", "7")}, "GET " + workloadPath: {{200, json.RawMessage(newer)}},
+	})
+	applied := run(t, kube, phase(one(status(update))))
+	if results(applied) != "SUCCEEDED" || applied.Writes[0].Resource != cluster.DaemonSets {
+		t.Fatalf("got %+v", applied)
+	}
+	body := server.body(put)
+	for _, part := range []string{`"resourceVersion":"6"`, `"numberReady":3`, `"later":2.50`, `{"x":1.50}`, `"numberAvailable":0`} {
+		if !strings.Contains(body, part) {
+			t.Errorf("%s is not in %s", part, body)
+		}
+	}
+	collisions := func(present string, expected *int32) string {
+		live := strings.Replace(object, `"later"`, present+`"later"`, 1)
+		_, kube := start(t, map[string][]answer{put: {ok("agent", "7")}, "GET " + workloadPath: {{200, json.RawMessage(live)}}})
+		two := int32(2)
+		applied := run(t, kube, phase(one(status(&nodewisev1.UpdateStatus{CollisionCount: &two, ExpectedCollisionCount: expected}))))
+		if len(applied.Writes) > 0 {
+			t.Error("the write of a collision count is not remembered")
+		}
+		return results(applied)
+	}
+	zero, won := int32(1), `"collisionCount":1,`
+	if got := []string{collisions(won, &zero), collisions("", nil), collisions(won, nil), collisions("", &zero)}; !slices.Equal(got,
+		[]string{"SUCCEEDED", "SUCCEEDED", "FAILED", "FAILED"}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// D-56, D-59, D-62, D-63: a revision goes out byte by byte, and one whose name is taken comes back live.
+func TestRevisions(t *testing.T) {
+	raw := `{"metadata":{"name":"r"},"data":{"z":"\u003c","a":1.50}}`
+	action := func() *nodewisev1.Action {
+		return &nodewisev1.Action{Kind: &nodewisev1.Action_CreateRevision{
+			CreateRevision: &nodewisev1.CreateRevision{Name: "r", Manifest: []byte(raw)},
+		}}
+	}
+	server, kube := start(t, map[string][]answer{"POST " + revisionPath: {ok("r", "7")}})
+	if applied := run(t, kube, phase(one(action()))); len(applied.Created) != 1 || server.body("POST "+revisionPath) != raw {
+		t.Errorf("sent %s, %+v", server.body("POST "+revisionPath), applied)
+	}
+	_, kube = start(t, map[string][]answer{
+		"POST " + revisionPath: {refusal(409, "AlreadyExists", "x")}, "GET " + revisionPath + "/r": {{200, json.RawMessage(raw)}},
+	})
+	if applied := run(t, kube, phase(one(action()))); len(applied.Colliding) != 1 || !applied.Failed {
+		t.Errorf("got %+v", applied)
+	}
+	_, kube = start(t, map[string][]answer{"DELETE " + revisionPath + "/r": {refusal(404, "NotFound", "gone")}})
+	gone := &nodewisev1.Action{Kind: &nodewisev1.Action_DeleteRevision{
+		DeleteRevision: &nodewisev1.DeleteRevision{Revision: &nodewisev1.ObjectReference{Name: "r"}},
+	}}
+	if applied := run(t, kube, phase(one(gone))); results(applied) != "FAILED" {
+		t.Errorf("one that is gone shows that the cache is behind, got %+v", applied)
+	}
+}
+
+// A batch runs concurrently, and answers in its order.
+func TestBatchesRunConcurrently(t *testing.T) {
+	server, kube := start(t, map[string][]answer{"POST " + podPath: {ok("p", "7")}})
+	var actions []*nodewisev1.Action
+	for i := range 20 {
+		actions = append(actions, create(fmt.Sprint("p", i), fmt.Sprint("n", i)))
+	}
+	applied := run(t, kube, phase(actions))
+	nodes := map[string]bool{}
+	for i, outcome := range applied.Outcomes {
+		nodes[outcome.GetCreatedPod().GetNodeName()] = true
+		if outcome.GetCreatedPod().GetPodName() != fmt.Sprint("p", i) {
+			t.Errorf("%d is %v", i, outcome)
+		}
+	}
+	if len(nodes) != 20 || len(server.lines()) != 20 {
+		t.Errorf("got %v", slices.Collect(maps.Keys(nodes)))
+	}
+}
