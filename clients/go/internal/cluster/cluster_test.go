@@ -1,0 +1,259 @@
+package cluster
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"nodewise.dev/clients/go/convert"
+	"nodewise.dev/clients/go/internal/repository"
+	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/served"
+)
+
+func nothing(Digest) bool { return false }
+
+// The caches send the bytes that every client sends.
+func TestBucketBytes(t *testing.T) {
+	type vector struct {
+		Name   string            `json:"name"`
+		Nodes  []json.RawMessage `json:"nodes"`
+		Pods   []json.RawMessage `json:"pods"`
+		Data   []byte            `json:"data"`
+		Digest string            `json:"digest"`
+	}
+	for _, vector := range repository.Vectors[[]vector](t, "bucket_bytes.json") {
+		t.Run(vector.Name, func(t *testing.T) {
+			store := NewStore(1)
+			for i, text := range vector.Nodes {
+				node := &nodewisev1.Node{}
+				read(t, text, node)
+				slices.SortFunc(node.Labels, func(a, b *nodewisev1.Label) int { return cmpKeys(a.GetKey(), b.GetKey()) })
+				store.PutNode(&Node{ResourceVersion: fmt.Sprint(i + 1), Node: node})
+			}
+			for i, text := range vector.Pods {
+				pod := &nodewisev1.Pod{}
+				read(t, text, pod)
+				slices.SortFunc(pod.Labels, func(a, b *nodewisev1.Label) int { return cmpKeys(a.GetKey(), b.GetKey()) })
+				store.PutPod(&Pod{Namespace: "ns", ResourceVersion: fmt.Sprint(i + 1), Pod: pod})
+			}
+			sent := store.PodBuckets("ns", "u", nothing)[0]
+			if vector.Nodes != nil {
+				sent = store.NodeBuckets(nothing)[0]
+			}
+			if !slices.Equal(sent.GetData(), vector.Data) || hex.EncodeToString(sent.GetDigest()) != vector.Digest {
+				t.Errorf("got %x, want %x", sent.GetData(), vector.Data)
+			}
+		})
+	}
+}
+
+func cmpKeys(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	default:
+		return 0
+	}
+}
+
+func read(t *testing.T, text []byte, message proto.Message) {
+	t.Helper()
+	if err := protojson.Unmarshal(text, message); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func pod(name, version, node, owner, hash string) *Pod {
+	made := &Pod{Namespace: "ns", ResourceVersion: version, Pod: &nodewisev1.Pod{
+		Name: name, Uid: "uid-" + name, NodeName: node,
+		Labels: []*nodewisev1.Label{{Key: "hash", Value: hash}},
+	}}
+	if owner != "" {
+		made.Controller = &nodewisev1.ControllerReference{Kind: Kind, Name: "agent", Uid: owner}
+	}
+	return made
+}
+
+// Whatever came and went: what is sent is what a fresh cache of the same pods would send, under the right digest, and what did
+// not change goes by digest.
+func TestBucketsAreUpToDate(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	store, live, known := NewStore(4), map[string]*Pod{}, map[Digest]bool{}
+	isKnown := func(digest Digest) bool { return known[digest] }
+	for version := range 3_000 {
+		name := fmt.Sprint("p", random.IntN(40))
+		if live[name] != nil && random.IntN(3) == 0 {
+			store.RemovePod("ns", name, nil)
+			delete(live, name)
+		} else {
+			owner := []string{"d1", "d1", "d2", ""}[random.IntN(4)]
+			made := pod(name, fmt.Sprint(version+1), fmt.Sprint("n", random.IntN(9)), owner, fmt.Sprint(random.IntN(2)))
+			store.PutPod(made)
+			live[name] = &Pod{Namespace: "ns", ResourceVersion: made.ResourceVersion, Pod: proto.CloneOf(made.Pod)}
+		}
+		if version%7 != 0 {
+			continue
+		}
+		for _, uid := range []string{"d1", "d2"} {
+			requireSent(t, store, live, uid, isKnown)
+			for _, bucket := range store.PodBuckets("ns", types.UID(uid), isKnown) {
+				known[Digest(bucket.GetDigest())] = true
+			}
+			for _, bucket := range store.PodBuckets("ns", types.UID(uid), isKnown) {
+				if bucket.Data != nil {
+					t.Fatal("what the receiver has was sent again")
+				}
+			}
+		}
+	}
+	for name := range live {
+		store.RemovePod("ns", name, nil)
+	}
+	if len(store.parts) != 0 || len(store.namespaces) != 0 {
+		t.Errorf("%d parts and %d namespaces are left of nothing", len(store.parts), len(store.namespaces))
+	}
+}
+
+func requireSent(t *testing.T, store *Store, live map[string]*Pod, uid string, known Known) {
+	t.Helper()
+	var concerned []*nodewisev1.Pod
+	for _, pod := range live {
+		if pod.Controller == nil || pod.Controller.GetUid() == uid {
+			concerned = append(concerned, pod.Pod)
+		}
+	}
+	want, err := convert.PodBuckets(concerned, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range store.PodBuckets("ns", types.UID(uid), known) {
+		if !slices.Equal(got.GetDigest(), want[i].GetDigest()) {
+			t.Fatalf("bucket %d of %s is another one", i, uid)
+		}
+		if digest := sha256.Sum256(got.GetData()); got.Data != nil && !slices.Equal(digest[:], got.GetDigest()) {
+			t.Fatalf("bucket %d of %s has another digest", i, uid)
+		}
+	}
+}
+
+// Most events of a pod tell of what nobody here reads.
+func TestOnlyNewsAreTold(t *testing.T) {
+	store := NewStore(2)
+	if store.PutPod(pod("p", "1", "n", "d1", "x")) == nil {
+		t.Fatal("a new pod is news")
+	}
+	if store.PutPod(pod("p", "1", "n", "d1", "x")) != nil || store.PutPod(pod("p", "2", "n", "d1", "x")) != nil {
+		t.Error("nothing that is read has changed")
+	}
+	going := pod("p", "3", "n", "d1", "x")
+	going.DeletionTime = timestamppb.Now()
+	if told := store.PutPod(going); told == nil || told.Pod.Old.DeletionTime != nil {
+		t.Errorf("got %v", told)
+	}
+	again := pod("p", "4", "n", "d1", "x")
+	again.DeletionTime = going.DeletionTime
+	if store.PutPod(again) == nil {
+		t.Error("Q-5: each event of a pod that is being deleted counts with upstream")
+	}
+	foreign := pod("p", "5", "n", "r1", "x")
+	foreign.Controller.Kind = "ReplicaSet"
+	if told := store.PutPod(foreign); told == nil || told.Pod.Old == nil || len(store.namespaces) != 0 {
+		t.Errorf("a pod that another kind took is kept: %v", told)
+	}
+	if store.PutPod(foreign) != nil {
+		t.Error("what is not kept is no news")
+	}
+}
+
+// What is told of a change is the whole of both sides.
+func TestChangesAreWhole(t *testing.T) {
+	store := NewStore(2)
+	before := pod("p", "1", "n", "d1", "x")
+	want := proto.CloneOf(before.Pod)
+	store.PutPod(before)
+	told := store.PutPod(pod("p", "2", "m", "", "y"))
+	if diff := cmp.Diff(want, told.Pod.Old.Pod, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+	if gone := store.Remove(Pods, types.NamespacedName{Namespace: "ns", Name: "p"}); gone.Pod.Old.GetNodeName() != "m" {
+		t.Errorf("got %v", gone.Pod.Old)
+	}
+}
+
+func object(t *testing.T, text string) *served.Object {
+	t.Helper()
+	parsed, err := served.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// D-4: the workload's own revisions and the orphans, one that cannot be changed as long as it stays as it is.
+func TestRevisions(t *testing.T) {
+	store := NewStore(1)
+	for name, owner := range map[string]string{"mine": "d1", "other": "d2", "orphan": ""} {
+		text := fmt.Sprintf(`{"metadata":{"namespace":"ns","name":%q,"resourceVersion":"1","ownerReferences":
+			[{"kind":"DaemonSet","uid":%q,"controller":%t}]}}`, name, owner, owner != "")
+		store.PutRevision(NewRevision(object(t, text)))
+	}
+	names := func() (names []string) {
+		for _, revision := range store.Revisions("ns", "d1") {
+			names = append(names, fmt.Sprint(revision.Name, store.IsSealed(revision)))
+		}
+		return names
+	}
+	store.Seal("ns", "mine")
+	if got := names(); !slices.Equal(got, []string{"minetrue", "orphanfalse"}) {
+		t.Errorf("got %v", got)
+	}
+	store.PutRevision(NewRevision(object(t, `{"metadata":{"namespace":"ns","name":"mine","resourceVersion":"2"}}`)))
+	store.ForgetOrphan(Revisions, "ns", "orphan")
+	store.ForgetOrphan(Revisions, "ns", "other")
+	if got := names(); !slices.Equal(got, []string{"minefalse"}) || len(store.Revisions("ns", "d2")) != 2 {
+		t.Errorf("got %v", got)
+	}
+}
+
+// D-104: absent, empty and invalid selectors match nothing, and objects without labels are nobody's.
+func TestSelectors(t *testing.T) {
+	for selector, want := range map[string]bool{
+		`{"matchLabels":{"app":"x"}}`:                                     true,
+		`{"matchLabels":{"app":"y"}}`:                                     false,
+		`{"matchExpressions":[{"key":"tier","operator":"DoesNotExist"}]}`: true,
+		`{"matchExpressions":[{"key":"app","operator":"In"}]}`:            false,
+		`{"matchExpressions":[{"key":"app","operator":"Like"}]}`:          false,
+		`{}`:   false,
+		`null`: false,
+	} {
+		store := NewStore(1)
+		// One that cannot be read is kept all the same.
+		daemonSet, _ := NewDaemonSet(object(t, `{"metadata":{"namespace":"ns","name":"d","uid":"d1"},"spec":{"selector":`+selector+`}}`))
+		store.PutDaemonSet(daemonSet)
+		if got := len(store.Matching("ns", map[string]string{"app": "x"})) == 1; got != want {
+			t.Errorf("%s: got %t", selector, got)
+		}
+		if len(store.Matching("ns", nil)) > 0 || len(store.Matching("other", map[string]string{"app": "x"})) > 0 {
+			t.Errorf("%s matches what it must not", selector)
+		}
+	}
+	broken, err := NewDaemonSet(object(t, `{"metadata":{"namespace":"ns","name":"d","uid":"d1"},"spec":7}`))
+	if err == nil || broken.Key.Name != "d" {
+		t.Errorf("got %v, %v", broken, err)
+	}
+}
