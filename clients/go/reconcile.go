@@ -27,8 +27,6 @@ const (
 	// maxPlans is how many plans one reconcile may ask for in a row because what one rested on was not so: a revision's name was
 	// taken, an orphan was gone.
 	maxPlans = 4
-	// defaultBurst is the burst where options name none, as the service takes it.
-	defaultBurst = 250
 	// expectationsExpired is when expectations have expired for certain: five minutes, as the contract says, and one second.
 	expectationsExpired = 301 * time.Second
 )
@@ -291,22 +289,6 @@ func (r *Reconciler) apply(ctx context.Context, planned *planned) *apply.Applied
 // goesAhead tells whether pods are created while earlier creates are not seen yet.
 func (r *Reconciler) goesAhead() bool {
 	return isEnabled(r.config.options, nodewisev1.Deviation_DEVIATION_SLOW_START_ACROSS_PLANS)
-}
-
-// filledTheBurst tells whether a plan created as many pods as one may: the burst may have left some out, and no watch need show
-// anything before they are created.
-func (r *Reconciler) filledTheBurst(applied *apply.Applied) bool {
-	named := 0
-	for _, write := range applied.Writes {
-		if write.ExpectedByName {
-			named++
-		}
-	}
-	burst := uint32(defaultBurst)
-	if r.config.options.Burst != nil {
-		burst = r.config.options.GetBurst()
-	}
-	return r.goesAhead() && named >= int(burst)
 }
 
 // telling are the outcomes that a report needs: nothing depends on what succeeded without a subject. A plan may adopt every pod of

@@ -2,6 +2,7 @@ package nodewise
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -242,29 +243,39 @@ func TestPlansAgainWithoutAnOrphanThatIsGone(t *testing.T) {
 	}
 }
 
-// A plan that created as many pods as the burst goes on at once.
+// A plan that created as many pods as the burst goes on at once, if the service still says so when it knows what became of it.
 func TestGoesOnAfterAFullBurst(t *testing.T) {
-	burst := uint32(2)
 	planner := &scripted{}
 	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
-		if len(planner.asked) == 1 {
-			return creating("a", "b"), nil
+		if len(planner.asked) > 2 {
+			return noop(request)
 		}
-		return noop(request)
+		plan := creating(fmt.Sprint("a", len(planner.asked)))
+		plan.RequeueAfter = durationpb.New(0)
+		return plan, nil
 	}
-	r := newRig(t, planner, WithPlanOptions(&nodewisev1.PlanOptions{Burst: &burst}))
+	planner.report = func(report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
+		if len(planner.reports) > 1 {
+			return &nodewisev1.ReportResponse{State: report.GetState()}, nil
+		}
+		return &nodewisev1.ReportResponse{State: report.GetState(), RequeueAfter: report.GetRequeueAfter()}, nil
+	}
+	r := newRig(t, planner)
 	r.apply("agent:1")
 	r.cluster.unseen = true
 	r.queue.take()
 	if err := r.Reconcile(t.Context(), key); err != nil || !r.queue.take() {
 		t.Errorf("it waits for the watches: %v", err)
 	}
+	if err := r.Reconcile(t.Context(), key); err != nil || r.queue.take() {
+		t.Errorf("it goes on though the service does not say so: %v", err)
+	}
 }
 
 // The service says when to come back, and that a failure is one.
 func TestComesBackAsTheReportSays(t *testing.T) {
 	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating("a"), nil }}
-	planner.report = func(report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
+	planner.report = func(*nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
 		return &nodewisev1.ReportResponse{
 			State: &nodewisev1.ReconcileState{}, Requeue: nodewisev1.Requeue_REQUEUE_BACKOFF,
 			RequeueAfter: durationpb.New(7 * time.Second), Message: "come back",

@@ -19,7 +19,11 @@ import (
 func (r *Reconciler) report(ctx context.Context, planned *planned, applied *apply.Applied) (ending, error) {
 	plan, workload, s := planned.plan, planned.workload, r.state
 	reason := reasonToRetry(plan, applied)
+	// Another plan does not follow at once when it is not known what became of this one, or nothing did.
 	after := duration(plan.GetRequeueAfter())
+	if after != nil && *after == 0 {
+		after = nil
+	}
 	if len(applied.Outcomes) == 0 || !r.writer.Writes() {
 		return endWith(after, reason)
 	}
@@ -50,8 +54,6 @@ func (r *Reconciler) report(ctx context.Context, planned *planned, applied *appl
 		return endWith(after, errors.New(response.GetMessage()))
 	case response.GetRequeue() == nodewisev1.Requeue_REQUEUE_BACKOFF:
 		return endWith(after, reason)
-	case r.filledTheBurst(applied):
-		return ending{after: new(time.Duration)}, nil
 	default:
 		return ending{after: after}, nil
 	}

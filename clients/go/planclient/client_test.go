@@ -63,7 +63,7 @@ func three(t *testing.T) []*fakeReplica {
 func TestAWorkloadAsksItsOwnReplica(t *testing.T) {
 	replicas := three(t)
 	client := newClient(t, replicas)
-	first, others := home("u1", replicas)
+	first, others := home(replicas)
 	for range 5 {
 		answer, err := ask(t, client, "a")
 		if err != nil || answer.Plan.GetPlanId() != first.address {
@@ -172,7 +172,7 @@ func TestFailures(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			replicas := three(t)
 			client := newClient(t, replicas, WithTimeout(3*time.Second))
-			first, others := home("u1", replicas)
+			first, others := home(replicas)
 			eventually(t, "all are known to serve", func() bool { return countReady(client) == 3 })
 			first.answers(test.first)
 			for _, other := range others {
@@ -214,7 +214,7 @@ func countReady(client *Client) int {
 func TestHealthIsFollowed(t *testing.T) {
 	replicas := three(t)
 	client := newClient(t, replicas)
-	first, others := home("u1", replicas)
+	first, others := home(replicas)
 	eventually(t, "all serve", func() bool { return countReady(client) == 3 })
 	first.serves(grpc_health_v1.HealthCheckResponse_NOT_SERVING)
 	eventually(t, "one drains", func() bool { return countReady(client) == 2 })
@@ -290,7 +290,7 @@ func TestNewReplicasAreDiscovered(t *testing.T) {
 func TestASlowReplicaIsHedged(t *testing.T) {
 	replicas := three(t)
 	client := newClient(t, replicas, WithHedging(10*time.Millisecond))
-	first, _ := home("u1", replicas)
+	first, _ := home(replicas)
 	first.answers(hangs)
 	for range mostOvertaken {
 		answer, err := ask(t, client, "a")
@@ -309,7 +309,7 @@ func TestASlowReplicaIsHedged(t *testing.T) {
 func TestReports(t *testing.T) {
 	replicas := three(t)
 	client := newClient(t, replicas)
-	first, others := home("u1", replicas)
+	first, others := home(replicas)
 	report := &nodewisev1.ReportRequest{Workload: &nodewisev1.WorkloadReference{Uid: "u1"}}
 	fails := func(context.Context, *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
 		return nil, status.Error(codes.Unavailable, "as told")

@@ -114,10 +114,10 @@ func newClient(t *testing.T, replicas []*fakeReplica, options ...Option) *Client
 	return client
 }
 
-// home is the replica that a workload belongs to, and the others.
-func home(uid string, replicas []*fakeReplica) (first *fakeReplica, others []*fakeReplica) {
+// home is the replica that the workload u1 belongs to, and the others.
+func home(replicas []*fakeReplica) (first *fakeReplica, others []*fakeReplica) {
 	for _, replica := range replicas {
-		if first == nil || compareWeights(uid, replica.address, first.address) < 0 {
+		if first == nil || compareWeights("u1", replica.address, first.address) < 0 {
 			first = replica
 		}
 	}

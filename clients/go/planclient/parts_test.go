@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,7 +60,7 @@ func TestOnlyTheWorkloadsOfWhoGoesMove(t *testing.T) {
 func fakes(count int) []*replica {
 	var replicas []*replica
 	for i := range count {
-		replicas = append(replicas, &replica{address: fmt.Sprint(i), callFailed: make(chan struct{}, 1)})
+		replicas = append(replicas, &replica{address: strconv.Itoa(i), callFailed: make(chan struct{}, 1)})
 	}
 	return replicas
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,13 +42,13 @@ func TestBucketBytes(t *testing.T) {
 				node := &nodewisev1.Node{}
 				read(t, text, node)
 				slices.SortFunc(node.Labels, func(a, b *nodewisev1.Label) int { return cmpKeys(a.GetKey(), b.GetKey()) })
-				store.PutNode(&Node{ResourceVersion: fmt.Sprint(i + 1), Node: node})
+				store.PutNode(&Node{ResourceVersion: strconv.Itoa(i + 1), Node: node})
 			}
 			for i, text := range vector.Pods {
 				pod := &nodewisev1.Pod{}
 				read(t, text, pod)
 				slices.SortFunc(pod.Labels, func(a, b *nodewisev1.Label) int { return cmpKeys(a.GetKey(), b.GetKey()) })
-				store.PutPod(&Pod{Namespace: "ns", ResourceVersion: fmt.Sprint(i + 1), Pod: pod})
+				store.PutPod(&Pod{Namespace: "ns", ResourceVersion: strconv.Itoa(i + 1), Pod: pod})
 			}
 			sent := store.PodBuckets("ns", "u", nothing)[0]
 			if vector.Nodes != nil {
@@ -102,7 +103,7 @@ func TestBucketsAreUpToDate(t *testing.T) {
 			delete(live, name)
 		} else {
 			owner := []string{"d1", "d1", "d2", ""}[random.IntN(4)]
-			made := pod(name, fmt.Sprint(version+1), fmt.Sprint("n", random.IntN(9)), owner, fmt.Sprint(random.IntN(2)))
+			made := pod(name, strconv.Itoa(version+1), fmt.Sprint("n", random.IntN(9)), owner, strconv.Itoa(random.IntN(2)))
 			store.PutPod(made)
 			live[name] = &Pod{Namespace: "ns", ResourceVersion: made.ResourceVersion, Pod: proto.CloneOf(made.Pod)}
 		}
