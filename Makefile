@@ -1,5 +1,6 @@
 # Thin on purpose: each target is one or two lines. `make test` is what CI runs.
 CARGO ?= cargo
+TARGET = $(or $(CARGO_TARGET_DIR),target)
 SECTION = @printf '\n==> %s\n'
 
 # Mutation tests; nothing of theirs leaves target/. Random cases are few and always the same: tables are to catch mutants.
@@ -9,12 +10,12 @@ MUTANTS_ENV = TMPDIR=$(CURDIR)/target/mutants/trees PROPTEST_CASES=16 PROPTEST_R
 # What a comparison with upstream has to reach, and how few clusters may be equal by a rule only.
 EQUAL = --coverage-at-least 90 --uncovered testbed/compare/uncovered.yaml --by-rule-at-most 0.5
 
-.PHONY: demo test format lint proto unit go upstream fuzz-upstream e2e conformance bench fuzz mutants
+.PHONY: demo test format lint proto unit go python upstream fuzz-upstream e2e conformance executors bench fuzz mutants
 
 demo:
 	$(CARGO) run --release --bin nodewise -- demo
 
-test: format lint proto unit go upstream e2e conformance
+test: format lint proto unit go python upstream e2e conformance executors
 	$(SECTION) 'all parts passed'
 
 format:
@@ -39,6 +40,10 @@ go:
 	cd clients/go && go vet ./... && "$$($(CARGO) run --locked --quiet -p nodewise-testbed -- tool golangci-lint)" run ./...
 	cd clients/go && go test $$(go env CGO_ENABLED | sed 's/1/-race/;s/0//') ./...
 
+python:
+	$(SECTION) 'the Python client: ruff, mypy, tests, wheel (installs tools and the oldest dependencies the first time, about 2 minutes)'
+	clients/python/check.sh
+
 upstream:
 	$(SECTION) 'the same clusters through upstream (builds its controller the first time, up to 2 minutes)'
 	cd testbed/upstream && go vet ./... && go test ./...
@@ -57,6 +62,14 @@ e2e:
 conformance:
 	$(SECTION) 'an executor held to the contract (EXECUTOR="command ..."; by default this one; CASES="..." for some; three minutes)'
 	$(CARGO) run --locked --quiet -p nodewise-conformance -- $(CASES)
+
+executors:
+	$(SECTION) 'the example controllers in Rust, Go and Python held to the contract (ten minutes)'
+	$(CARGO) build --locked --quiet -p nodewise-executor --examples
+	$(MAKE) conformance EXECUTOR=$(TARGET)/debug/examples/controller CASES='create roll-max adopt kill-after-create sigterm'
+	cd clients/go && go build -o $(abspath $(TARGET))/go-controller ./examples/controller
+	$(MAKE) conformance EXECUTOR=$(TARGET)/go-controller
+	$(MAKE) conformance EXECUTOR='target/python/check/bin/python clients/python/examples/controller.py'
 
 bench:
 	$(SECTION) 'both sides measured, docs/benchmarks.md written (a quarter of an hour; nothing else should run meanwhile)'

@@ -1,0 +1,56 @@
+"""A client of the Nodewise planning service, and a whole DaemonSet controller on top of it.
+
+* `nodewise.v1`: the messages of the protocol.
+* `nodewise.convert`: from Kubernetes objects to these.
+* `PlanClient`: asks replicas of the service, on asyncio; `nodewise.sync.PlanClient` without.
+* `nodewise.Reconciler` (needs `nodewise[kube]`): snapshot, plan, apply, report; `nodewise.sync.Reconciler` without
+  asyncio.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from . import convert, v1
+from .buckets import node_buckets, pod_buckets
+from .client import ClientConfig, PlanClient, RefusedError, ServiceError, UnreachableError
+from .convert import ConversionError
+from .execute import Ending, Failed, Settled, Unreachable, Waiting
+from .snapshot import snapshot_of
+
+if TYPE_CHECKING:
+    from .kube import KubeClient
+    from .reconciler import Config, Reconciler
+
+__all__ = [
+    "ClientConfig",
+    "Config",
+    "ConversionError",
+    "Ending",
+    "Failed",
+    "KubeClient",
+    "PlanClient",
+    "Reconciler",
+    "RefusedError",
+    "ServiceError",
+    "Settled",
+    "Unreachable",
+    "UnreachableError",
+    "Waiting",
+    "convert",
+    "node_buckets",
+    "pod_buckets",
+    "snapshot_of",
+    "v1",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """What needs `nodewise[kube]` is imported when it is first used."""
+    if name in ("Config", "Reconciler"):
+        from . import reconciler
+
+        return getattr(reconciler, name)
+    if name == "KubeClient":
+        from .kube import KubeClient
+
+        return KubeClient
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,112 @@
+"""Applies a plan: its phases in order, batch by batch, and says what became of every action.
+
+Nothing is decided here but what the contract leaves to the executor: run conditions, stopping after a failed batch, and
+what a refusal means for the kind of write that was refused.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from .. import v1
+from ..actuator import Actuator, ActuatorError
+from ..kinds import ObjectKey
+from .action import Context, Done, OwnWrite, is_adoption
+
+__all__ = ["DEFAULT_CONCURRENCY", "Applied", "OwnWrite", "apply"]
+
+DEFAULT_CONCURRENCY = 64
+"""Most calls of one batch that are under way at the same time."""
+
+_T = TypeVar("_T")
+_FAILURES = (v1.RESULT_FAILED, v1.RESULT_NAME_TAKEN)
+
+
+@dataclass(slots=True)
+class Applied:
+    """What became of a plan."""
+
+    outcomes: list[v1.Outcome] = field(default_factory=list)
+    """One per action of the plan, in the plan's order."""
+    writes: list[OwnWrite] = field(default_factory=list)
+    """Writes that the caches have to show before the next plan: pod creates, adoptions, status writes."""
+    colliding_revisions: list[bytes] = field(default_factory=list)
+    """ControllerRevisions, as live JSON, whose names a CreateRevision found taken: plan again at once with them."""
+    vanished: list[ObjectKey] = field(default_factory=list)
+    """Orphans that an adoption did not find: plan again at once without them."""
+    sealed: list[ObjectKey] = field(default_factory=list)
+    """Revisions that cannot be changed: plan again at once with nothing to change in them."""
+    failed: bool = False
+    """Some action outside the events phase failed."""
+    aborted: bool = False
+    """A failed phase, or something that is not as it was planned, ended the plan: nothing that comes later was done."""
+
+    @property
+    def is_outdated(self) -> bool:
+        """Something is not as it was planned, though nothing failed for it."""
+        return bool(self.vanished or self.sealed)
+
+    @property
+    def failures(self) -> list[v1.Outcome]:
+        """What failed."""
+        return [outcome for outcome in self.outcomes if outcome.result in _FAILURES]
+
+    def _take(self, phase: v1.Phase, done: Done) -> bool:
+        failed = done.outcome.result in _FAILURES
+        self.failed |= failed and phase.kind != v1.PHASE_KIND_EVENTS
+        self.outcomes.append(done.outcome)
+        _keep(self.writes, done.write)
+        _keep(self.colliding_revisions, done.colliding_revision)
+        _keep(self.vanished, done.vanished)
+        _keep(self.sealed, done.sealed)
+        return failed
+
+
+def _keep(kept: list[_T], new: _T | None) -> None:
+    if new is not None:
+        kept.append(new)
+
+
+async def apply(actuator: Actuator, plan: v1.Plan, served: bytes, concurrency: int = DEFAULT_CONCURRENCY) -> Applied:
+    """Applies `plan` for the workload whose cached JSON is `served`, with at most `concurrency` calls at once.
+
+    Returns when every call has been answered or has timed out. Plans with nothing to apply give an empty answer.
+    """
+    context = Context(actuator, plan, served)
+    limit = asyncio.Semaphore(max(concurrency, 1))
+    applied = Applied()
+    any_failure = False
+    for phase in plan.phases:
+        stopped = applied.aborted or (phase.requires_success and any_failure)
+        phase_failed = False
+        for batch in phase.batches:
+            dones = [Done.skipped(action) for action in batch.actions]
+            if not stopped:
+                dones = await _run_batch(context, batch, limit)
+            for done in dones:
+                phase_failed |= applied._take(phase, done)
+            # What follows an adoption rests on the object being there.
+            stopped = stopped or phase_failed or applied.is_outdated
+        # Events are best effort: whatever becomes of them, the plan goes on.
+        if phase.kind != v1.PHASE_KIND_EVENTS:
+            any_failure |= phase_failed
+            applied.aborted |= (phase_failed and phase.aborts_on_failure) or applied.is_outdated
+    return applied
+
+
+async def _run_batch(context: Context, batch: v1.Batch, limit: asyncio.Semaphore) -> list[Done]:
+    """Runs one batch; answers in the batch's order."""
+    unconfirmed: ActuatorError | None = None
+    if batch.confirm_workload:
+        try:
+            await context.confirm_workload()
+        except ActuatorError as error:
+            unconfirmed = error
+
+    async def run(action: v1.Action) -> Done:
+        if unconfirmed is not None and is_adoption(action):
+            return Done.failed(action, unconfirmed)
+        async with limit:
+            return await context.run(action)
+
+    return list(await asyncio.gather(*map(run, batch.actions)))

@@ -1,0 +1,253 @@
+"""The plan client: which replica is asked, for how long, what is sent inline, and what happens when one does not
+answer.
+
+A workload's replica is chosen by rendezvous hashing on its uid, so that the replica that has the workload's buckets is
+asked again, and a replica that goes moves only its own workloads. Who fails or is about to end is asked last.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from types import TracebackType
+from typing import Protocol, TypeAlias, TypeVar
+
+import grpc
+import grpc.aio
+
+from .. import tracing, v1, waiting
+from ..buckets import Digest
+from . import discovery, health, target
+from .errors import RefusedError, ServiceError, UnreachableError
+from .fault import Failed, Opinions, note_failure
+from .replica import Replica
+from .replicas import Replicas
+from .tries import ClientConfig, Tries
+
+__all__ = ["ClientConfig", "PlanClient", "PlanService", "RefusedError", "ServiceError", "UnreachableError"]
+
+CORRECTIONS = 3
+"""How often a replica may lack buckets of one request before it is sent all of them."""
+FIRST_ADDRESS = 3.0
+"""How long a call waits for the first address, in seconds."""
+
+BuildRequest: TypeAlias = Callable[[Callable[[Digest], bool]], v1.PlanRequest]
+"""Builds a request; it is told which buckets the replica that is about to be asked is believed to have."""
+
+_Answer = TypeVar("_Answer")
+
+
+class PlanService(Protocol):
+    """Somebody who plans. Every method raises `ServiceError`."""
+
+    async def plan(self, uid: str, build: BuildRequest) -> v1.Plan:
+        """Asks what must happen next for the workload of this uid. The request is built anew for each attempt; the plan
+        answers the one that was built last.
+        """
+
+    async def report(self, report: v1.ReportRequest) -> v1.ReportResponse:
+        """Says what became of a plan."""
+
+
+class PlanClient:
+    """A client of one or more replicas of the service, on asyncio. Use it as an async context manager.
+
+    Targets are `http://HOST:PORT`, one replica, or `dns:///HOST:PORT`, one at each address of the name, which is looked
+    up again and again. Interceptors are gRPC's, for example those of opentelemetry-instrumentation-grpc; trace context
+    is sent without them.
+    """
+
+    def __init__(
+        self,
+        *targets: str,
+        config: ClientConfig | None = None,
+        interceptors: Iterable[grpc.aio.ClientInterceptor] = (),
+        lookup: discovery.Lookup = discovery.system_lookup,
+    ) -> None:
+        if not targets:
+            raise ValueError("no planning service is given: at least one is needed")
+        self._targets = [target.parse(text) for text in targets]
+        self._config = config or ClientConfig()
+        self._interceptors = list(interceptors)
+        self._lookup = lookup
+        self._replicas = Replicas(self._connect)
+        self._found = {t: [t.address] if isinstance(t, target.Fixed) else [] for t in self._targets}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._health: dict[Replica, asyncio.Task[None]] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> "PlanClient":
+        self._replace()
+        self._tasks = [
+            asyncio.create_task(self._follow(name)) for name in self._targets if isinstance(name, target.Dns)
+        ]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await waiting.ended([*self._tasks, *self._health.values(), *self._closing])
+        await asyncio.gather(*(replica.close() for replica in self._replicas.members))
+
+    def health(self) -> str | None:
+        """Why the service cannot be reached, if so, or that it was not tried yet."""
+        return self._replicas.health()
+
+    async def plan(self, uid: str, build: BuildRequest) -> v1.Plan:
+        """See `PlanService.plan`."""
+        tries, opinions = Tries(self._config, time.monotonic), Opinions(self._replicas)
+        while True:
+            order = await self._replicas.order(uid, min(tries.left, FIRST_ADDRESS))
+            turn = tries.turn(order)
+            if turn is None:
+                break
+            answer = await self._ask(uid, turn.replica, turn.timeout, build)
+            if not isinstance(answer, Failed):
+                opinions.answered(turn.replica)
+                return answer
+            opinions.failed(turn.replica, answer)
+            opinions.check(len(order))
+            pause = tries.pause(order, answer.retry_after)
+            if pause is None:
+                break
+            await asyncio.sleep(pause)
+        raise self._unreachable(opinions)
+
+    async def plan_request(self, request: v1.PlanRequest) -> v1.Plan:
+        """Asks with a request that is whole: all its buckets are inline. Those that have a digest, and that the replica
+        has, are not sent again.
+        """
+        uid = workload_uid(request.snapshot)
+        return await self.plan(uid, lambda known: without_known(request, known))
+
+    async def report(self, report: v1.ReportRequest) -> v1.ReportResponse:
+        """See `PlanService.report`. Tried once at each replica: one that is not delivered rides on the next plan."""
+        with tracing.span("report", nodewise__outcomes=len(report.outcomes)):
+            return await self._once_each(
+                report.workload.uid, lambda replica, timeout: _call(replica, replica.stub.Report, report, timeout)
+            )
+
+    async def explain(self, request: v1.ExplainRequest) -> v1.ExplainResponse:
+        """Tells, for each node or for one, whether the workload runs there and the rule that decides it. All buckets
+        are inline.
+        """
+        return await self._once_each(
+            workload_uid(request.snapshot),
+            lambda replica, timeout: _call(replica, replica.stub.Explain, request, timeout),
+        )
+
+    async def capabilities(self) -> v1.GetCapabilitiesResponse:
+        """Tells what a replica is and what it accepts."""
+        request = v1.GetCapabilitiesRequest()
+        return await self._once_each(
+            "", lambda replica, timeout: _call(replica, replica.stub.GetCapabilities, request, timeout)
+        )
+
+    async def _once_each(self, uid: str, call: Callable[[Replica, float], Awaitable[_Answer | Failed]]) -> _Answer:
+        tries, opinions = Tries(self._config, time.monotonic, min_attempts=1), Opinions(self._replicas)
+        order = await self._replicas.order(uid, min(tries.left, FIRST_ADDRESS))
+        while (turn := tries.turn(order)) is not None:
+            answer = await call(turn.replica, turn.timeout)
+            if not isinstance(answer, Failed):
+                self._replicas.answered(turn.replica)
+                opinions.answered(turn.replica)
+                return answer
+            note_failure(self._replicas, uid, turn.replica, answer)
+            opinions.failed(turn.replica, answer)
+            opinions.check(len(order))
+        raise self._unreachable(opinions)
+
+    async def _ask(self, uid: str, replica: Replica, timeout: float, build: BuildRequest) -> v1.Plan | Failed:
+        """Asks one replica; again when it turns out to lack buckets."""
+        until, corrections = time.monotonic() + timeout, 0
+        while True:
+            everything = corrections == CORRECTIONS
+            known = () if everything else replica.known
+            request = build(known.__contains__)
+            with tracing.span("plan", client=True, server__address=replica.address):
+                answer = await _call(replica, replica.stub.Plan, request, until - time.monotonic())
+                if not isinstance(answer, Failed):
+                    verdict = v1.Verdict.Name(answer.plan.verdict)
+                    tracing.describe(nodewise__plan__verdict=verdict, nodewise__request__bytes=request.ByteSize())
+            nodes, pods = _digests(request.snapshot.node_buckets), _digests(request.snapshot.pod_buckets)
+            if not isinstance(answer, Failed):
+                self._replicas.answered(replica)
+                replica.known.used(digest for digest in nodes + pods if digest)
+                return answer.plan
+            # It may lose more while we send, and what it lacks may be believed to be there again by the answer to
+            # another workload: in the end it gets everything, whatever is believed.
+            if answer.code is not grpc.StatusCode.FAILED_PRECONDITION or everything:
+                note_failure(self._replicas, uid, replica, answer)
+                return answer
+            missing = answer.missing
+            if missing is None:
+                corrections = CORRECTIONS
+                continue
+            replica.known.forget(_at(nodes, missing.node_bucket_indices) + _at(pods, missing.pod_bucket_indices))
+            corrections += 1
+
+    def _unreachable(self, opinions: Opinions) -> UnreachableError:
+        return UnreachableError(opinions.last.reason if opinions.last else self.health() or "nobody was asked")
+
+    def _connect(self, address: str) -> Replica:
+        replica = Replica(address, self._config.max_message_bytes, self._interceptors)
+        self._health[replica] = asyncio.create_task(health.look_after(self._replicas, replica))
+        return replica
+
+    def _replace(self) -> None:
+        for gone in self._replicas.replace(address for found in self._found.values() for address in found):
+            self._health.pop(gone).cancel()
+            closing = asyncio.create_task(gone.close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+
+    async def _follow(self, name: target.Dns) -> None:
+        async for found in discovery.addresses(name, self._lookup, self._replicas.doubt):
+            if isinstance(found, str):
+                self._replicas.not_found(name, found)
+            else:
+                self._replicas.found(name)
+                self._found[name] = found
+                self._replace()
+
+
+def workload_uid(snapshot: v1.Snapshot) -> str:
+    """The uid of the workload of a snapshot; empty when it cannot be read, which the service will say."""
+    from ..objects import DaemonSet
+
+    try:
+        return DaemonSet.read(snapshot.workload.daemon_set.object).uid
+    except ValueError:
+        return ""
+
+
+def without_known(request: v1.PlanRequest, known: Callable[[Digest], bool]) -> v1.PlanRequest:
+    """A copy of a request, of whose buckets those go by digest alone that are known."""
+    slim = v1.PlanRequest()
+    slim.CopyFrom(request)
+    for buckets in (slim.snapshot.node_buckets, slim.snapshot.pod_buckets):
+        for bucket in buckets:
+            if bucket.digest and known(bucket.digest):
+                bucket.ClearField("data")
+    return slim
+
+
+async def _call(
+    replica: Replica,
+    method: Callable[..., Awaitable[_Answer]],
+    request: object,
+    timeout: float,
+) -> _Answer | Failed:
+    try:
+        return await method(request, timeout=max(timeout, 0.001), metadata=tuple(tracing.context().items()))
+    except grpc.aio.AioRpcError as error:
+        reason = f"{replica}: {error.code().name}: {error.details()}"
+        told = [value for key, value in error.trailing_metadata() or () if key == "grpc-status-details-bin"]
+        return Failed(error.code(), reason, told[0] if told and isinstance(told[0], bytes) else b"")
+
+
+def _digests(buckets: Iterable[v1.Bucket]) -> list[Digest]:
+    return [bucket.digest for bucket in buckets]
+
+
+def _at(digests: Sequence[Digest], indices: Iterable[int]) -> list[Digest]:
+    return [digests[index] for index in indices if index < len(digests)]

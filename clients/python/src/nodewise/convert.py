@@ -1,0 +1,312 @@
+"""From objects of the Kubernetes API to what the protocol carries.
+
+Nodes and pods become projections of the few fields that a plan reads. DaemonSets and ControllerRevisions travel as the
+JSON that the apiserver served. Every function takes
+
+* ``bytes`` or ``str``: JSON as it was served. The best there is: nothing can get lost;
+* a mapping such as ``dict``, or the body that kopf passes: what JSON of it was parsed to. Unknown fields survive;
+* an object of the ``kubernetes`` or ``kubernetes_asyncio`` client. Fields that are newer than that library are lost
+  already: a DaemonSet with such a field would be rolled out anew, without it. Prefer one of the others.
+"""
+
+import functools
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from . import rawjson, times, v1
+
+KubernetesObject: TypeAlias = "bytes | str | Mapping[str, Any] | object"
+"""An object of the Kubernetes API, in any of the forms that this module takes."""
+
+
+class ConversionError(ValueError):
+    """An object that is not of the shape its API promises."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"{path}: {message}")
+        self.path = path
+        """Where in the object, for example `metadata.creationTimestamp`; `.` for the object as a whole."""
+        self.message = message
+        """What is wrong there."""
+
+
+def node(obj: KubernetesObject) -> v1.Node:
+    """Projects a v1 Node."""
+    root = to_dict(obj)
+    meta = _Meta(root)
+    meta.require_name()
+    spec = _mapping(root.get("spec"), "spec")
+    taints = []
+    for path, taint in _elements(spec.get("taints"), "spec.taints"):
+        key = _required(taint, "key", path)
+        taints.append(v1.Taint(key=key, value=_text(taint, "value", path), effect=_text(taint, "effect", path)))
+    _, ready, _ = _status(root)
+    return v1.Node(
+        name=meta.name,
+        uid=meta.uid,
+        labels=meta.labels,
+        taints=taints,
+        unschedulable=_flag(spec, "unschedulable", "spec"),
+        ready=ready,
+    )
+
+
+def pod(obj: KubernetesObject) -> v1.Pod:
+    """Projects a v1 Pod."""
+    root = to_dict(obj)
+    meta = _Meta(root)
+    meta.require_name()
+    if not meta.uid:
+        raise ConversionError("metadata.uid", "is missing")
+    spec = _mapping(root.get("spec"), "spec")
+    node_name = _text(spec, "nodeName", "spec")
+    phase, ready, transition = _status(root)
+    return v1.Pod(
+        name=meta.name,
+        uid=meta.uid,
+        labels=meta.labels,
+        controller=meta.controller,
+        node_name=node_name,
+        target_node_name="" if node_name else _target_node_name(spec),
+        phase=phase,
+        ready=ready,
+        ready_transition_time=transition,
+        creation_time=meta.time("creationTimestamp"),
+        deletion_time=meta.time("deletionTimestamp"),
+        has_finalizers=bool(_list(meta.fields.get("finalizers"), "metadata.finalizers")),
+    )
+
+
+def daemon_set(obj: KubernetesObject) -> v1.DaemonSet:
+    """An apps/v1 DaemonSet as a snapshot carries it."""
+    return v1.DaemonSet(object=served(obj, "DaemonSet"))
+
+
+def controller_revision(obj: KubernetesObject, *, read_after_name_collision: bool = False) -> v1.ControllerRevision:
+    """An apps/v1 ControllerRevision as a snapshot carries it."""
+    return v1.ControllerRevision(
+        object=served(obj, "ControllerRevision"), read_after_name_collision=read_after_name_collision
+    )
+
+
+def to_dict(obj: KubernetesObject) -> Mapping[str, Any]:
+    """An object as a mapping of its JSON."""
+    if isinstance(obj, (bytes, str, memoryview)):
+        try:
+            obj = _decode(bytes(obj) if isinstance(obj, memoryview) else obj)
+        except (ValueError, RecursionError) as error:
+            raise ConversionError(".", str(error)) from error
+    elif hasattr(obj, "openapi_types"):
+        obj = _serializer()(obj)
+    if not isinstance(obj, Mapping):
+        raise ConversionError(".", f"is no object but {type(obj).__name__}")
+    return obj
+
+
+def to_json(obj: KubernetesObject) -> bytes:
+    """An object as JSON: what was served as it is, anything else written so that no value changes."""
+    if isinstance(obj, bytes):
+        return obj
+    if isinstance(obj, str):
+        return obj.encode()
+    plain = to_dict(obj)
+    try:
+        return _dumps(plain, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        # Half a surrogate pair, which only an escape can spell.
+        return _dumps(plain, ensure_ascii=True).encode()
+
+
+def served(obj: KubernetesObject, kind: str) -> bytes:
+    """A DaemonSet or ControllerRevision as it is kept and sent: all of it but `metadata.managedFields`, of which
+    nothing is read and which may be larger than all the rest, and with the apiVersion and kind that lists leave out.
+
+    Of what was served as JSON no other byte is changed, not even the spelling of a number.
+    """
+    text = to_json(obj)
+    try:
+        members = rawjson.members(text)
+        changed = {"apiVersion": b'"apps/v1"', "kind": msgspec.json.encode(kind), **members}
+        if b"managedFields" in text and members.get("metadata", b"").startswith(b"{"):
+            metadata = rawjson.members(members["metadata"])
+            metadata.pop("managedFields", None)
+            changed["metadata"] = rawjson.write(metadata)
+        elif len(changed) == len(members):
+            return text
+        return rawjson.write(changed)
+    except ValueError as error:
+        raise ConversionError(".", str(error)) from error
+
+
+def items(served: bytes) -> list[bytes]:
+    """The objects of a list, each as the JSON that was served."""
+    try:
+        return rawjson.elements(rawjson.members(served).get("items", b"null"))
+    except ValueError as error:
+        raise ConversionError(".", str(error)) from error
+
+
+def target_node(projection: v1.Pod) -> str:
+    """The node that a pod is on, or is meant for; empty for none (D-24)."""
+    return projection.node_name or projection.target_node_name
+
+
+_PHASES = {
+    "Pending": v1.POD_PHASE_PENDING,
+    "Running": v1.POD_PHASE_RUNNING,
+    "Succeeded": v1.POD_PHASE_SUCCEEDED,
+    "Failed": v1.POD_PHASE_FAILED,
+    "Unknown": v1.POD_PHASE_UNKNOWN,
+}
+_CONDITIONS = {"True": v1.CONDITION_STATUS_TRUE, "False": v1.CONDITION_STATUS_FALSE}
+
+
+@functools.lru_cache(maxsize=1)
+def _serializer() -> Callable[[object], Any]:
+    from kubernetes.client import ApiClient
+
+    serialize: Callable[[object], Any] = ApiClient().sanitize_for_serialization
+    return serialize
+
+
+def _decode(text: bytes | str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.MsgspecError:
+        # Perhaps for half a surrogate pair.
+        return json.loads(text)
+
+
+def _dumps(obj: Mapping[str, Any], *, ensure_ascii: bool) -> str:
+    return json.dumps(obj, ensure_ascii=ensure_ascii, separators=(",", ":"), allow_nan=False, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not of JSON")
+
+
+def _mapping(value: Any, path: str) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ConversionError(path, f"is no object but {type(value).__name__}")
+    return value
+
+
+def _list(value: Any, path: str) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise ConversionError(path, f"is no list but {type(value).__name__}")
+    return value
+
+
+def _elements(value: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The objects of a list, each with its path."""
+    for index, element in enumerate(_list(value, path)):
+        at = f"{path}[{index}]"
+        if not isinstance(element, Mapping):
+            raise ConversionError(at, f"is no object but {type(element).__name__}")
+        yield at, element
+
+
+def _text(obj: Mapping[str, Any], field: str, path: str) -> str:
+    value = obj.get(field)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ConversionError(f"{path}.{field}", f"is no string but {type(value).__name__}")
+    return value
+
+
+def _required(obj: Mapping[str, Any], field: str, path: str) -> str:
+    if obj.get(field) is None:
+        raise ConversionError(path, f"{field} is missing")
+    return _text(obj, field, path)
+
+
+def _flag(obj: Mapping[str, Any], field: str, path: str) -> bool:
+    value = obj.get(field)
+    if value is not None and not isinstance(value, bool):
+        raise ConversionError(f"{path}.{field}", f"is no boolean but {type(value).__name__}")
+    return bool(value)
+
+
+def _time(obj: Mapping[str, Any], field: str, path: str) -> Timestamp | None:
+    text = _text(obj, field, path)
+    if not text and obj.get(field) is None:
+        return None
+    try:
+        return times.timestamp(text)
+    except ValueError as error:
+        raise ConversionError(f"{path}.{field}", str(error)) from error
+
+
+class _Meta:
+    """The parts of ObjectMeta that are read."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self.fields = _mapping(root.get("metadata"), "metadata")
+        self.name = _text(self.fields, "name", "metadata")
+        self.uid = _text(self.fields, "uid", "metadata")
+
+    def require_name(self) -> None:
+        if not self.name:
+            raise ConversionError("metadata.name", "is missing")
+
+    @property
+    def labels(self) -> list[v1.Label]:
+        """Labels as the protocol carries them, ordered by key."""
+        labels = _mapping(self.fields.get("labels"), "metadata.labels")
+        path = "metadata.labels"
+        return [v1.Label(key=key, value=_required(labels, key, path)) for key in sorted(labels)]
+
+    @property
+    def controller(self) -> v1.ControllerReference | None:
+        """The owner reference with `controller: true`."""
+        for path, owner in _elements(self.fields.get("ownerReferences"), "metadata.ownerReferences"):
+            if _flag(owner, "controller", path):
+                return v1.ControllerReference(
+                    kind=_text(owner, "kind", path), name=_text(owner, "name", path), uid=_text(owner, "uid", path)
+                )
+        return None
+
+    def time(self, field: str) -> Timestamp | None:
+        return _time(self.fields, field, "metadata")
+
+
+def _status(
+    root: Mapping[str, Any],
+) -> tuple[v1.PodPhase.ValueType, v1.ConditionStatus.ValueType, Timestamp | None]:
+    """The phase, and the status and transition time of the first Ready condition."""
+    status = _mapping(root.get("status"), "status")
+    phase = _PHASES.get(_text(status, "phase", "status"), v1.POD_PHASE_UNSPECIFIED)
+    for path, condition in _elements(status.get("conditions"), "status.conditions"):
+        if _required(condition, "type", path) == "Ready":
+            ready = _CONDITIONS.get(_required(condition, "status", path), v1.CONDITION_STATUS_UNKNOWN)
+            return phase, ready, _time(condition, "lastTransitionTime", path)
+    return phase, v1.CONDITION_STATUS_UNSPECIFIED, None
+
+
+def _target_node_name(spec: Mapping[str, Any]) -> str:
+    """The node that required node affinity names: the first matchFields entry, over the terms in their order, with key
+    `metadata.name` and operator `In` decides; with any other number of values than one there is no target (D-24).
+    """
+    at = "spec"
+    selector = spec
+    for field in ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"):
+        at = f"{at}.{field}"
+        selector = _mapping(selector.get(field), at)
+    for path, term in _elements(selector.get("nodeSelectorTerms"), f"{at}.nodeSelectorTerms"):
+        for below, requirement in _elements(term.get("matchFields"), f"{path}.matchFields"):
+            key, operator = _required(requirement, "key", below), _required(requirement, "operator", below)
+            if key == "metadata.name" and operator == "In":
+                values = _list(requirement.get("values"), f"{below}.values")
+                return values[0] if len(values) == 1 and isinstance(values[0], str) else ""
+    return ""

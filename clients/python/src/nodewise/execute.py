@@ -1,0 +1,309 @@
+"""One reconcile of one workload: gate → snapshot → plan → hold → apply → report, and when to come back.
+
+Nothing is decided here about the workload. Whatever goes wrong before a plan is in hand leaves the cluster untouched.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from . import snapshot, times, tracing, v1
+from .actuator import Actuator, ActuatorError
+from .apply import DEFAULT_CONCURRENCY, Applied, apply
+from .buckets import Digest
+from .client import PlanService, RefusedError, UnreachableError
+from .convert import ConversionError
+from .gate import Behind
+from .kinds import Key, ObjectKey, Resource
+from .objects import DaemonSet, Revision
+from .options import burst, is_enabled
+from .state import State
+
+_log = logging.getLogger(__name__)
+
+MAX_PLANS = 4
+"""Plans that one reconcile may ask for in a row because what one rested on was not so: a revision's name was taken, an
+orphan was gone.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Done: the retry counter is reset."""
+
+    after: float | None = None
+    """Come back after this time, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Something failed: come back with the workload's own back-off."""
+
+    reason: str
+    """What failed."""
+    after: float | None = None
+    """Come back after this time besides, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The caches do not show our own last write yet. The workload is woken when they do."""
+
+    behind: Behind
+
+
+@dataclass(frozen=True, slots=True)
+class Unreachable:
+    """The service is not there: nothing was written. That is no failure of the workload."""
+
+    reason: str
+
+
+Ending: TypeAlias = Settled | Failed | Waiting | Unreachable
+"""How a reconcile ended."""
+
+
+class _Planned(NamedTuple):
+    """A plan, and what it was made from."""
+
+    plan: v1.Plan
+    workload: DaemonSet
+    sent: v1.ReconcileState
+
+
+class _EndedError(Exception):
+    """The reconcile ends here."""
+
+    def __init__(self, ending: Ending) -> None:
+        self.ending = ending
+
+
+class Executor:
+    """What is needed to reconcile any workload. A workload must not be reconciled twice at a time."""
+
+    def __init__(
+        self,
+        state: State,
+        actuator: Actuator,
+        service: PlanService,
+        options: v1.PlanOptions,
+        *,
+        apply_concurrency: int = DEFAULT_CONCURRENCY,
+        now: Callable[[], Timestamp] = times.now,
+    ) -> None:
+        self.state = state
+        self._actuator = actuator
+        self._service = service
+        self._options = options
+        self._apply_concurrency = apply_concurrency
+        self._now = now
+        # Creates that expectations tell by name need not be seen before more is created: until they are, only nodes
+        # that are not among theirs get pods.
+        self._goes_ahead = is_enabled(options, v1.DEVIATION_SLOW_START_ACROSS_PLANS)
+
+    async def reconcile(self, key: Key) -> Ending:
+        """Reconciles a workload once."""
+        with tracing.span("reconcile", nodewise__workload=str(key)):
+            try:
+                return await self._reconcile(key)
+            except _EndedError as ended:
+                return ended.ending
+
+    def waits_for_watches(self, key: Key) -> bool:
+        """Whether creates or deletes of a workload are still to be seen."""
+        return self.state.holdings.outstanding(key) != (0, 0)
+
+    async def _reconcile(self, key: Key) -> Ending:
+        live: list[Revision] = []  # revisions that the caches need not show, as they were read
+        for _ in range(MAX_PLANS):
+            workload = self._admit(key, live)
+            if workload is None:
+                return Settled()
+            planned = await self._plan(workload, live)
+            self._hold(planned)
+            if planned.plan.verdict == v1.VERDICT_STALE:
+                return Failed("the plan is stale: the caches are older than our own writes")
+            applied = await self._apply(planned)
+            colliding = _readable(applied.colliding_revisions)
+            outdated = not applied.failed and applied.is_outdated
+            self._heed(applied)
+            if outdated:
+                live += _readable(await self._created_revisions(planned.plan, applied))
+                _log.info("%s: an orphan is gone, or a revision cannot be changed; planning again without it", key)
+            elif colliding:
+                _log.info("%s: the name of a new revision is taken; planning again with the object of that name", key)
+            ending = await self._report(planned, applied)
+            if not colliding and not outdated:
+                return ending
+            live += colliding
+        return Failed(f"a revision's name was still taken, or another object gone, after {MAX_PLANS} plans")
+
+    def _admit(self, key: Key, live: list[Revision]) -> DaemonSet | None:
+        """The workload, if it exists and the caches show our last writes to it (D-71, steps 1 and 2). While they do
+        not, what was read live is kept, and is there again when the workload is admitted.
+        """
+        workload = self.state.store.daemon_set(key)
+        if workload is None:
+            self.state.forget(key)
+            return None
+        behind = self.state.gate.check(key, self.state.store.reached)
+        if behind is not None:
+            self.state.keep_live(key, workload.uid, live)
+            raise _EndedError(Waiting(behind))
+        live += self.state.take_live(key, workload.uid)
+        return workload
+
+    async def _plan(self, workload: DaemonSet, live: Sequence[Revision]) -> _Planned:
+        key, uid, state = workload.key, workload.uid, self.state
+        current, sent = workload, v1.ReconcileState()
+
+        def build(known: Callable[[Digest], bool]) -> v1.PlanRequest:
+            nonlocal current, sent
+            # A retry takes what is known by now, unless the workload was replaced: then it finishes with what it had.
+            newer = state.store.daemon_set(key)
+            if newer is not None and newer.uid == uid:
+                current = newer
+            sent = state.holdings.get(key, uid)
+            return v1.PlanRequest(
+                snapshot=snapshot.take(state.store, current, sent, live, now=self._now(), known=known),
+                options=self._options,
+                undelivered_reports=state.undelivered(key, uid),
+            )
+
+        try:
+            plan = await self._service.plan(uid, build)
+        except UnreachableError as error:
+            raise _EndedError(Unreachable(str(error))) from error
+        except RefusedError as error:
+            # Perhaps for the sake of an old report, and those are dispensable.
+            state.reports_delivered(key)
+            raise _EndedError(Failed(str(error))) from error
+        return _Planned(plan, current, sent)
+
+    def _hold(self, planned: _Planned) -> None:
+        """Holds what the plan says, before its first write."""
+        key, uid = planned.workload.key, planned.workload.uid
+        self.state.reports_delivered(key)
+        if not planned.plan.HasField("state"):
+            return
+        held = v1.ReconcileState()
+        held.CopyFrom(planned.plan.state)
+        if not self._actuator.writes:
+            # What is not done is never observed.
+            held.ClearField("expectations")
+        self.state.holdings.replace(key, uid, held, planned.sent, self.state.store.sighted(key.namespace, uid))
+
+    async def _apply(self, planned: _Planned) -> Applied:
+        plan, workload, sent = planned
+        if not plan.phases:
+            return Applied()
+        with tracing.span("apply", nodewise__plan=plan.plan_id):
+            applied = await apply(self._actuator, plan, workload.object, self._apply_concurrency)
+            tracing.describe(nodewise__actions=len(applied.outcomes), nodewise__failed=len(applied.failures))
+        for write in applied.writes:
+            if not (self._goes_ahead and write.is_expected_by_name):
+                self.state.gate.record(workload.key, workload.uid, write.resource, write.resource_version)
+        if applied.aborted:
+            self.state.holdings.restore_backoffs(workload.key, workload.uid, sent)
+        return applied
+
+    def _heed(self, applied: Applied) -> None:
+        """Leaves out from now on what an adoption did not find (D-23), and leaves revisions alone that cannot be
+        changed.
+        """
+        for key in applied.vanished:
+            self.state.store.forget_orphan(key.resource, key.namespace, key.name)
+        for key in applied.sealed:
+            self.state.store.seal(key.namespace, key.name)
+
+    async def _created_revisions(self, plan: v1.Plan, applied: Applied) -> list[bytes]:
+        """The revisions that a plan created, as they are: caches need not show them yet, and their names are taken."""
+        actions = (action for phase in plan.phases for batch in phase.batches for action in batch.actions)
+        created = []
+        for action, outcome in zip(actions, applied.outcomes, strict=True):
+            if action.HasField("create_revision") and outcome.result == v1.RESULT_SUCCEEDED:
+                key = ObjectKey(Resource.REVISIONS, plan.workload.namespace, action.create_revision.name)
+                try:
+                    created.append(await self._actuator.read(key))
+                except ActuatorError as error:
+                    # Without it the next plan finds the name taken, and the one after that has it.
+                    _log.debug("reading %s: %s", key, error)
+        return created
+
+    def _filled_the_burst(self, applied: Applied) -> bool:
+        """Whether a plan created as many pods as one may: the burst may have left some out, and no watch need show
+        anything before they are created.
+        """
+        named = sum(write.is_expected_by_name for write in applied.writes)
+        return self._goes_ahead and named >= burst(self._options)
+
+    async def _report(self, planned: _Planned, applied: Applied) -> Ending:
+        """Tells the service what became of the plan, and learns when to come back. Without actions there is nothing to
+        tell.
+
+        A report that is refused ends the reconcile: what it would settle stays as it is until it expires.
+        """
+        plan, (key, uid) = planned.plan, (planned.workload.key, planned.workload.uid)
+        reason = _failure(plan, applied)
+        after = times.seconds(plan.requeue_after) if plan.HasField("requeue_after") else None
+        if not applied.outcomes or not self._actuator.writes:
+            return _ending(after, reason)
+        report = v1.ReportRequest(
+            workload=plan.workload,
+            plan_id=plan.plan_id,
+            state=self.state.holdings.get(key, uid),
+            outcomes=filter(is_telling, applied.outcomes),
+            options=self._options,
+            requeue_after=plan.requeue_after if after is not None else None,
+            plan_error=plan.error,
+        )
+        try:
+            response = await self._service.report(report)
+        except RefusedError as error:
+            # It would be refused again with the next plan, and the plan with it.
+            raise _EndedError(_ending(after, reason or str(error))) from error
+        except UnreachableError as error:
+            # Ask again soon: what the report would settle must not be waited for.
+            self.state.keep_report(key, report)
+            return _ending(after, reason or f"the report rides on the next plan: {error}")
+        if response.HasField("state"):
+            self.state.holdings.settle(key, uid, response.state)
+        after = times.seconds(response.requeue_after) if response.HasField("requeue_after") else None
+        if response.requeue == v1.REQUEUE_BACKOFF:
+            return Failed(reason or response.message, after)
+        return Settled(0.0 if self._filled_the_burst(applied) else after)
+
+
+def is_telling(outcome: v1.Outcome) -> bool:
+    """Nothing depends on what succeeded without a subject. A plan may adopt every pod of a large cluster, and a report
+    of as many outcomes with next to nothing in them would be refused.
+    """
+    return outcome.result != v1.RESULT_SUCCEEDED or outcome.WhichOneof("subject") is not None
+
+
+def _ending(after: float | None, failure: str | None) -> Ending:
+    return Settled(after) if failure is None else Failed(failure, after)
+
+
+def _failure(plan: v1.Plan, applied: Applied) -> str | None:
+    """Why a plan has to be retried, if so."""
+    if applied.failed:
+        failures = applied.failures
+        return f"{len(failures)} of {len(applied.outcomes)} actions failed, first: {failures[0].message}"
+    return plan.error or None
+
+
+def _readable(served: Iterable[bytes]) -> list[Revision]:
+    """Those of the revisions that can be read; the others are passed over, as by the watch. What the name of a new
+    revision collides with is then not known to the next plan, so the workload fails and says that the name is taken.
+    """
+    revisions = []
+    for text in served:
+        try:
+            revisions.append(Revision.read(text))
+        except ConversionError as error:
+            _log.warning("a ControllerRevision is passed over, since it cannot be read: %s", error)
+    return revisions

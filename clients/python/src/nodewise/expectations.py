@@ -1,0 +1,191 @@
+"""What the service told the executor to hold for each workload: creates and deletes that no watch has shown yet,
+failed-pod back-off, pod name collisions and how far the slow start has come.
+
+The service decides what an outstanding expectation means; this only shrinks expectations as watches show what was
+expected. Everything lives in memory and starts empty (M-15).
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from . import v1
+from .kinds import Key
+
+
+class Sighted(Protocol):
+    """How the pods of a workload look now, for expectations that are met already when they are set."""
+
+    def exists(self, pod_name: str) -> bool:
+        """Whether the caches show a pod of this name that the workload controls."""
+
+    def deleting(self) -> dict[str, bool]:
+        """By uid whether it is being deleted, for each pod of the workload and each orphan of its namespace."""
+
+
+@dataclass(slots=True)
+class Expectations:
+    """Creates and deletes of one plan that have not been observed."""
+
+    set_at: Timestamp | None = None
+    named: dict[str, str] = field(default_factory=dict)
+    """Node names by pod name."""
+    unnamed: Counter[str] = field(default_factory=Counter)
+    """How many pods whose names the apiserver chooses, by node name."""
+    deletes: set[str] = field(default_factory=set)
+    """Uids of pods."""
+
+    @classmethod
+    def of(cls, state: v1.ReconcileState) -> "Expectations":
+        """Those of a state on the wire."""
+        wire = state.expectations
+        return cls(
+            set_at=wire.set_at if wire.HasField("set_at") else None,
+            named={create.pod_name: create.node_name for create in wire.creates if create.pod_name},
+            unnamed=Counter(create.node_name for create in wire.creates if not create.pod_name),
+            deletes=set(wire.delete_uids),
+        )
+
+    def wire(self) -> v1.Expectations | None:
+        """As they are sent. A plan that expects nothing sets no time, and expectations without one are refused."""
+        if self.set_at is None:
+            return None
+        named = [v1.ExpectedCreate(pod_name=pod, node_name=node) for pod, node in sorted(self.named.items())]
+        unnamed = [v1.ExpectedCreate(node_name=node) for node in sorted(self.unnamed.elements())]
+        return v1.Expectations(set_at=self.set_at, creates=named + unnamed, delete_uids=sorted(self.deletes))
+
+    def observe_create(self, pod_name: str, node_name: str) -> None:
+        """A watch showed this new pod for this node (D-73)."""
+        if self.named.pop(pod_name, None) is None:
+            self._lower(node_name, 1)
+
+    def observe_deletion(self, pod_name: str, pod_uid: str, *, counted: bool) -> None:
+        """A watch showed that this pod is gone or being deleted (D-73). Nobody needs to await its creation any more."""
+        self.named.pop(pod_name, None)
+        if pod_uid in self.deletes:
+            self.deletes.remove(pod_uid)
+        elif counted and self.deletes:
+            self.deletes.remove(min(self.deletes))
+
+    def retain(self, other: "Expectations") -> None:
+        """Removes what `other` does not have. Never adds."""
+        self.named = {pod: node for pod, node in self.named.items() if pod in other.named}
+        self.deletes &= other.deletes
+        self.unnamed &= other.unnamed
+
+    def settle(self, sent: "Expectations", held: "Expectations") -> None:
+        """Removes what `sent` had and `held` has no more: it was observed while the plan was under way."""
+        for pod in sent.named.keys() - held.named.keys():
+            self.named.pop(pod, None)
+        self.deletes -= sent.deletes - held.deletes
+        for node, count in (sent.unnamed - held.unnamed).items():
+            self._lower(node, count)
+
+    def _lower(self, node_name: str, by: int) -> None:
+        self.unnamed[node_name] -= by
+        self.unnamed = +self.unnamed
+
+
+@dataclass(slots=True)
+class _Held:
+    uid: str
+    expectations: Expectations
+    rest: v1.ReconcileState
+    """What is replaced as a whole: back-off, collisions, slow start."""
+
+
+class Holdings:
+    """What is held for every workload.
+
+    Deletions are observed by uid, or, as upstream does, any deletion of a pod of the workload counts, and each of its
+    events again (without the deviation DELETIONS_BY_UID, Q-5).
+    """
+
+    def __init__(self, *, count_deletions: bool = False) -> None:
+        self._held: dict[Key, _Held] = {}
+        self._counted = count_deletions
+
+    def get(self, key: Key, uid: str) -> v1.ReconcileState:
+        """What to send with the next snapshot of a workload. What was held for another uid of its name is dropped: a
+        re-created workload starts afresh.
+        """
+        held = self._of(key, uid)
+        if held is None:
+            self._held.pop(key, None)
+            return v1.ReconcileState()
+        state = v1.ReconcileState()
+        state.CopyFrom(held.rest)
+        expectations = held.expectations.wire()
+        if expectations is not None:
+            state.expectations.CopyFrom(expectations)
+        return state
+
+    def replace(
+        self, key: Key, uid: str, planned: v1.ReconcileState, sent: v1.ReconcileState, sighted: Sighted
+    ) -> None:
+        """Holds what a plan says, from before its first write on.
+
+        Watches went on while the plan was under way: what was `sent` and is not held any more was observed meanwhile,
+        and what the caches show already has not to be waited for.
+        """
+        expectations, before = Expectations.of(planned), Expectations.of(sent)
+        held = self._of(key, uid)
+        expectations.settle(before, held.expectations if held else Expectations())
+        expectations.named = {pod: node for pod, node in expectations.named.items() if not sighted.exists(pod)}
+        # What was awaited before ends with its own event.
+        new = expectations.deletes - before.deletes
+        if new:
+            deleting = sighted.deleting()
+            # Upstream waits for an event even if the pod was being deleted before (Q-6).
+            awaited = {pod for pod in new if pod in deleting and (self._counted or not deleting[pod])}
+            expectations.deletes = (expectations.deletes - new) | awaited
+        self._held[key] = _Held(uid, expectations, _rest(planned))
+
+    def restore_backoffs(self, key: Key, uid: str, sent: v1.ReconcileState) -> None:
+        """Takes back the back-off that a plan brought along, since the plan ended before it came to failed pods."""
+        held = self._of(key, uid)
+        if held is not None:
+            del held.rest.failed_pod_backoffs[:]
+            held.rest.failed_pod_backoffs.extend(sent.failed_pod_backoffs)
+
+    def settle(self, key: Key, uid: str, settled: v1.ReconcileState) -> None:
+        """Takes over the answer to a report: expectations that are missing there are settled, none is added."""
+        held = self._of(key, uid)
+        if held is not None:
+            held.expectations.retain(Expectations.of(settled))
+            held.rest = _rest(settled)
+
+    def observe_create(self, key: Key, pod_name: str, node_name: str) -> None:
+        """A watch showed a new pod of the workload."""
+        if key in self._held:
+            self._held[key].expectations.observe_create(pod_name, node_name)
+
+    def observe_deletion(self, key: Key, pod_name: str, pod_uid: str) -> None:
+        """A watch showed that a pod of the workload is gone or being deleted."""
+        if key in self._held:
+            self._held[key].expectations.observe_deletion(pod_name, pod_uid, counted=self._counted)
+
+    def forget(self, key: Key) -> None:
+        """Drops what is held for a workload."""
+        self._held.pop(key, None)
+
+    def outstanding(self, key: Key) -> tuple[int, int]:
+        """Creates and deletes outstanding for a workload."""
+        held = self._held.get(key)
+        if held is None:
+            return 0, 0
+        expectations = held.expectations
+        return len(expectations.named) + expectations.unnamed.total(), len(expectations.deletes)
+
+    def _of(self, key: Key, uid: str) -> _Held | None:
+        held = self._held.get(key)
+        return held if held is not None and held.uid == uid else None
+
+
+def _rest(state: v1.ReconcileState) -> v1.ReconcileState:
+    rest = v1.ReconcileState()
+    rest.CopyFrom(state)
+    rest.ClearField("expectations")
+    return rest

@@ -1,0 +1,102 @@
+"""The own-write gate: no plan for a workload while a cache is older than our last write to the workload or its pods.
+
+Of our own writes only the highest resourceVersion matters, per workload and resource (D-109). Records live in memory;
+after a start the first lists are quorum reads, which cannot be older than what was written before them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from .kinds import Key, Resource
+
+Reached: TypeAlias = Callable[[Resource], str]
+"""The resourceVersion that the cache of a resource has reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """A cache that has not seen one of our own writes yet."""
+
+    resource: Resource
+    written: str
+    reached: str
+
+    def __str__(self) -> str:
+        return (
+            f"the cache of {self.resource.value} is at resourceVersion {self.reached}, "
+            f"our own write at {self.written}: waiting for the watch"
+        )
+
+
+@dataclass(slots=True)
+class _Record:
+    uid: str
+    written: dict[Resource, str] = field(default_factory=dict)
+
+    def behind(self, reached: Reached) -> Behind | None:
+        for resource, written in self.written.items():
+            if compare(written, reached(resource)) == 1:
+                return Behind(resource, written, reached(resource))
+        return None
+
+
+class Gate:
+    """Highest own writes, by workload."""
+
+    def __init__(self) -> None:
+        self._records: dict[Key, _Record] = {}
+        self._waiting: set[Key] = set()
+
+    def record(self, key: Key, uid: str, resource: Resource, resource_version: str) -> None:
+        """Records that a write of ours to the workload or one of its pods returned this resourceVersion. A record of
+        another uid of the same name is replaced (D-112).
+        """
+        record = self._records.get(key)
+        if record is None or record.uid != uid:
+            record = self._records[key] = _Record(uid)
+        if compare(record.written.get(resource, ""), resource_version) != 1:
+            record.written[resource] = resource_version
+
+    def check(self, key: Key, reached: Reached) -> Behind | None:
+        """Passes when every cache has reached our own writes; the record is then forgotten (D-110). Else the workload
+        waits, until `opened` names it.
+        """
+        record = self._records.get(key)
+        behind = record.behind(reached) if record else None
+        if behind is not None:
+            self._waiting.add(key)
+            return behind
+        self._records.pop(key, None)
+        self._waiting.discard(key)
+        return None
+
+    def opened(self, reached: Reached) -> list[Key]:
+        """The workloads that waited and need not any more. Asked whenever a cache moved on: that is exact, while
+        retries would come too early or, after some, much too late.
+        """
+        opened = sorted(
+            key for key in self._waiting if key not in self._records or self._records[key].behind(reached) is None
+        )
+        self._waiting.difference_update(opened)
+        return opened
+
+    def clear(self, key: Key, uid: str | None = None) -> None:
+        """Clears the record of a workload; with a uid only if it is of that uid (D-112)."""
+        record = self._records.get(key)
+        if record is not None and uid in (None, record.uid):
+            del self._records[key]
+
+
+def compare(a: str, b: str) -> int | None:
+    """Compares two resourceVersions: -1, 0 or 1. They are decimals without leading zero, of which the longer is
+    greater; anything else cannot be compared, which gives None, and must not block (D-111).
+    """
+    if not (_is_decimal(a) and _is_decimal(b)):
+        return None
+    left, right = (len(a), a), (len(b), b)
+    return (left > right) - (left < right)
+
+
+def _is_decimal(version: str) -> bool:
+    return version.isascii() and version.isdigit() and version[0] != "0"

@@ -1,0 +1,169 @@
+"""Calls to an apiserver over HTTP. Bodies go out as they are given, and answers come back as they are."""
+
+import asyncio
+import os
+import pathlib
+import ssl
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from types import TracebackType
+
+import aiohttp
+import msgspec
+from kubernetes import config as kubernetes_config
+from kubernetes.client import Configuration
+
+from .. import tracing, waiting
+from ..actuator import ActuatorError, Refusal
+
+_CREDENTIALS_FOR = 10.0
+"""How long credentials are used before they are asked for again, in seconds. The kubernetes package renews what has
+expired.
+"""
+_CONNECT_TIMEOUT = 10.0
+
+
+class KubeClient:
+    """A client of one apiserver. Use it as an async context manager."""
+
+    def __init__(self, configuration: Configuration, *, user_agent: str = "nodewise-python") -> None:
+        self._configuration = configuration
+        self.user_agent = user_agent
+        """What the apiserver knows the client by; also the field manager of its writes."""
+        self._session: aiohttp.ClientSession | None = None
+        self._credentials: dict[str, str] = {}
+        self._renewed = float("-inf")
+
+    @classmethod
+    def from_environment(cls, *, context: str | None = None, user_agent: str = "nodewise-python") -> "KubeClient":
+        """As kubectl finds its cluster: KUBECONFIG, else ~/.kube/config, else the service account of the pod that this
+        runs in.
+        """
+        configuration = Configuration()
+        files = os.environ.get("KUBECONFIG") or str(pathlib.Path.home() / ".kube" / "config")
+        if any(pathlib.Path(file).exists() for file in files.split(os.pathsep)):
+            kubernetes_config.load_kube_config(files, context, client_configuration=configuration)
+        else:
+            kubernetes_config.load_incluster_config(client_configuration=configuration)
+        return cls(configuration, user_agent=user_agent)
+
+    async def __aenter__(self) -> "KubeClient":
+        self._session = aiohttp.ClientSession(
+            # As many connections as there are calls at a time: those are bounded by whoever makes them.
+            connector=aiohttp.TCPConnector(ssl=_tls(self._configuration), limit=0),
+            headers={"User-Agent": self.user_agent},
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT),
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+        timeout: float = 30.0,
+    ) -> bytes:
+        """One call; answers with the body. Raises `ActuatorError`, with the apiserver's own words if there are any."""
+        headers = {"Accept": accept}
+        if body is not None:
+            headers["Content-Type"] = content_type
+        try:
+            async with waiting.timeout(timeout), self._open(method, path, params, headers, body) as answer:
+                return await answer.read()
+        except asyncio.TimeoutError as error:
+            raise ActuatorError(f"no answer within {timeout} s") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise ActuatorError(f"{type(error).__name__}: {error}") from error
+
+    @asynccontextmanager
+    async def stream(self, path: str, params: Mapping[str, str]) -> AsyncIterator[AsyncIterator[bytes]]:
+        """An answer as it comes, in pieces."""
+        # From Kubernetes 1.37 on each event of a watch would be compressed by itself.
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        try:
+            async with self._open("GET", path, params, headers, None) as answer:
+                yield answer.content.iter_any()
+        except (aiohttp.ClientError, OSError) as error:
+            raise ActuatorError(f"{type(error).__name__}: {error}") from error
+
+    @asynccontextmanager
+    async def _open(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str] | None,
+        headers: dict[str, str],
+        body: bytes | None,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        if self._session is None:
+            raise RuntimeError("use the client as a context manager: async with client")
+        headers |= await self._authorization()
+        headers |= tracing.context()
+        async with self._session.request(
+            method,
+            self._configuration.host.rstrip("/") + path,
+            params=params,
+            headers=headers,
+            data=body,
+            proxy=self._configuration.proxy or None,
+            server_hostname=getattr(self._configuration, "tls_server_name", None) or None,
+        ) as answer:
+            if answer.status >= 300:
+                raise _refusal(answer.status, await answer.read())
+            yield answer
+
+    async def _authorization(self) -> dict[str, str]:
+        if time.monotonic() - self._renewed > _CREDENTIALS_FOR:
+            # May run a plugin or read a file.
+            settings = await asyncio.to_thread(self._configuration.auth_settings)
+            headers = [setting for setting in settings.values() if setting["in"] == "header"]
+            self._credentials = {setting["key"]: setting["value"] for setting in headers if setting["value"]}
+            self._renewed = time.monotonic()
+        return self._credentials
+
+
+def _tls(configuration: Configuration) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or None)
+    if configuration.cert_file:
+        context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    if not configuration.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+class _Cause(msgspec.Struct):
+    reason: str = ""
+
+
+class _Details(msgspec.Struct):
+    causes: list[_Cause] | None = None
+
+
+class _Status(msgspec.Struct):
+    """A metav1.Status, as far as it is read."""
+
+    message: str = ""
+    reason: str = ""
+    details: _Details | None = None
+
+
+def _refusal(code: int, body: bytes) -> ActuatorError:
+    try:
+        status = msgspec.json.decode(body, type=_Status)
+    except msgspec.MsgspecError:
+        status = _Status(message=body[:500].decode(errors="replace"))
+    causes = [cause.reason for cause in (status.details.causes if status.details else None) or ()]
+    return ActuatorError(status.message or f"HTTP {code}", Refusal.of(code, status.reason, causes), code)

@@ -1,0 +1,295 @@
+"""The watches of a real apiserver: list, then watch from the list's version, and begin again after a gap.
+
+The own-write gate needs the version of every list and of every bookmark, which is why the loop is our own. First lists
+are most-recent (quorum) reads: an executor that was killed must not see less than it had written. Objects are projected
+as they arrive and the rest of them is never kept. One that cannot be read is passed over and named: the others must not
+suffer for it.
+"""
+
+import asyncio
+import json
+import logging
+import random
+import time
+from collections.abc import AsyncIterator, Callable
+from types import TracebackType
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from .. import rawjson, waiting
+from ..actuator import ActuatorError
+from ..convert import ConversionError
+from ..kinds import Resource
+from ..objects import DaemonSet, Node, Pod, Revision
+from ..store import Applied, Bookmark, Deleted, Event, Listed, Watched, is_kept
+from .client import KubeClient
+
+_log = logging.getLogger(__name__)
+
+PAGE_SIZE = 1_000
+"""Objects per page of a list."""
+WATCH_SECONDS = 290
+"""After this the apiserver ends a watch."""
+IDLE_LIMIT = 90.0
+"""Silence, in seconds, after which a watch is taken for dead, as the other end of a broken connection is: the apiserver
+sends a bookmark every minute.
+"""
+PAGE_TIMEOUT = 65.0
+"""Time for one page of a list; the apiserver itself gives up after a minute."""
+OPEN_TIMEOUT = 30.0
+"""Time until a watch begins."""
+SHORT_WATCH = 5.0
+"""A watch that ends sooner than this and showed nothing has failed: to begin at once again would be a storm."""
+
+Sink: TypeAlias = Callable[[Event], None]
+"""Takes in what the watches show."""
+
+_READ: dict[Resource, Callable[[bytes], Watched]] = {
+    Resource.DAEMON_SETS: DaemonSet.read,
+    Resource.PODS: Pod.read,
+    Resource.NODES: Node.read,
+    Resource.REVISIONS: Revision.read,
+}
+_MAY_BE_MISSING = {Resource.DAEMON_SETS, Resource.REVISIONS}
+"""Of these one may be passed over when it cannot be read. Not of the others, which would be planned around it: a pod
+that is not seen gets another beside it, and the pods of a node that is not seen are deleted.
+"""
+
+
+class Watches:
+    """Follows everything that changes, in one namespace or in all, as an async context manager."""
+
+    def __init__(self, client: KubeClient, sink: Sink, *, namespace: str | None = None) -> None:
+        self._followers = [_Follower(client, resource, namespace, sink) for resource in Resource]
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> "Watches":
+        self._tasks = [asyncio.create_task(follower.run()) for follower in self._followers]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await waiting.ended(self._tasks)
+
+    @property
+    def tasks(self) -> list[asyncio.Task[None]]:
+        """What follows. None of them should end: a cache that is followed no more must not be planned from."""
+        return self._tasks
+
+    def health(self) -> dict[Resource, str]:
+        """Which watches do not work, and why."""
+        return {follower.resource: follower.failure for follower in self._followers if follower.failure}
+
+
+class _GoneError(Exception):
+    """What happened since the version is not known any more: a new list is needed."""
+
+
+class _BrokenError(Exception):
+    """The watch or the list does not work."""
+
+    def __init__(self, reason: str, *, list_again: bool = False) -> None:
+        super().__init__(reason)
+        self.list_again = list_again
+
+
+class _Identity(msgspec.Struct, rename="camel"):
+    namespace: str = ""
+    name: str = ""
+    resource_version: str = ""
+
+
+class _Status(msgspec.Struct):
+    code: int = 0
+    message: str = ""
+
+
+class _Page(NamedTuple):
+    """A page of a list, of which each object stays the text that it is."""
+
+    items: list[bytes]
+    resource_version: str
+    proceed: str
+    """The token of the next page; empty for none."""
+
+    @classmethod
+    def read(cls, text: bytes) -> "_Page":
+        page = rawjson.members(text)
+        meta = json.loads(page["metadata"])
+        items = rawjson.elements(page.get("items", b"null"))
+        return cls(items, meta.get("resourceVersion", ""), meta.get("continue", ""))
+
+
+def _identity(served: bytes) -> _Identity:
+    """What says which object it is, as far as that can be read."""
+    try:
+        return msgspec.json.decode(rawjson.members(served)["metadata"], type=_Identity)
+    except (ValueError, KeyError):
+        return _Identity()
+
+
+class _Follower:
+    """Follows one resource."""
+
+    def __init__(self, client: KubeClient, resource: Resource, namespace: str | None, sink: Sink) -> None:
+        self.resource = resource
+        self.failure = "waiting for the first list"
+        """Why it does not work; empty when it does."""
+        self._client = client
+        self._path = resource.collection(namespace)
+        self._sink = sink
+        self._version = ""
+        """Where the next watch begins; empty when a list is needed."""
+        self._failures = 0
+
+    async def run(self) -> None:
+        """Never ends."""
+        while True:
+            try:
+                await (self._watch() if self._version else self._list())
+            except _GoneError:
+                _log.info("the watch of %s fell too far behind; listing again", self.resource.value)
+                self._version = ""
+                await self._rest()
+            except (_BrokenError, ActuatorError, asyncio.TimeoutError) as error:
+                if isinstance(error, _BrokenError) and error.list_again:
+                    self._version = ""
+                self.failure = str(error) or "no answer in time"
+                _log.warning("following %s: %s; trying again", self.resource.value, self.failure)
+                await self._rest()
+
+    async def _rest(self) -> None:
+        """0.5 s doubling to 30 s, with jitter. They go on to grow until the watch has shown something: what can be
+        begun but not kept up has not recovered.
+        """
+        delay = min(0.5 * 2.0 ** min(self._failures, 6), 30.0)
+        self._failures += 1
+        await asyncio.sleep(delay * random.uniform(1.0, 2.0))
+
+    async def _list(self) -> None:
+        """Lists everything, page by page, as of one version."""
+        objects: list[Watched] = []
+        params = {"limit": str(PAGE_SIZE)}
+        while True:
+            page = await self._page(params)
+            for served in page.items:
+                found = self._read(served)
+                if found is not None and not (isinstance(found, Pod) and not is_kept(found.projection)):
+                    objects.append(found)
+            # A list of a large cluster must not hold up everything else.
+            await asyncio.sleep(0)
+            if not page.proceed:
+                break
+            params["continue"] = page.proceed
+        version = page.resource_version
+        if not version:
+            raise _BrokenError("the list has no resourceVersion")
+        _log.debug("listed %d %s at %s", len(objects), self.resource.value, version)
+        self._version = version
+        self.failure = ""
+        self._sink(Listed(self.resource, objects, version))
+
+    async def _page(self, params: dict[str, str]) -> _Page:
+        try:
+            return _Page.read(lossy(await self._client.call("GET", self._path, params=params, timeout=PAGE_TIMEOUT)))
+        except ActuatorError as error:
+            if error.http_status == 410:
+                raise _GoneError from error
+            raise
+        except (ValueError, KeyError) as error:
+            raise _BrokenError(f"reading the list: {error}") from error
+
+    async def _watch(self) -> None:
+        """Watches until the apiserver ends it, as it does every few minutes."""
+        params = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self._version,
+            "timeoutSeconds": str(WATCH_SECONDS),
+        }
+        stream = self._client.stream(self._path, params)
+        try:
+            async with waiting.timeout(OPEN_TIMEOUT):
+                pieces = await stream.__aenter__()
+        except ActuatorError as error:
+            if error.http_status == 410:
+                raise _GoneError from error
+            raise
+        try:
+            self.failure = ""
+            await self._follow(pieces)
+        except ActuatorError as error:
+            # As of an apiserver that restarts: the next watch begins where this one ended, with what was cut off.
+            _log.debug("the connection of the watch of %s was cut: %s", self.resource.value, error)
+        finally:
+            await stream.__aexit__(None, None, None)
+
+    async def _follow(self, pieces: AsyncIterator[bytes]) -> None:
+        began, shown, rest = time.monotonic(), False, b""
+        while True:
+            try:
+                async with waiting.timeout(IDLE_LIMIT):
+                    piece = await anext(pieces, b"")
+            except asyncio.TimeoutError:
+                _log.debug("the watch of %s is silent for too long; watching anew", self.resource.value)
+                return
+            except OSError as error:
+                raise ActuatorError(str(error)) from error
+            except Exception as error:
+                raise ActuatorError(f"{type(error).__name__}: {error}") from error
+            if not piece:
+                break
+            *lines, rest = (rest + piece).split(b"\n")
+            for line in filter(None, lines):
+                self._take(lossy(line))
+                shown, self._failures = True, 0
+        if not shown and time.monotonic() - began < SHORT_WATCH:
+            raise _BrokenError("the watch ended as soon as it had begun")
+
+    def _take(self, line: bytes) -> None:
+        try:
+            read = rawjson.members(line)
+            kind, served = json.loads(read["type"]), read["object"]
+            if kind == "ERROR":
+                raise self._refused(msgspec.json.decode(served, type=_Status))
+        except (ValueError, KeyError) as error:
+            # The same would be served again.
+            raise _BrokenError(f"reading what the watch shows: {error}", list_again=True) from error
+        version = _identity(served).resource_version
+        if kind == "BOOKMARK":
+            self._sink(Bookmark(self.resource, version))
+        else:
+            found = self._read(served)
+            if found is not None:
+                self._sink(Deleted(found) if kind == "DELETED" else Applied(found))
+        self._version = version or self._version
+
+    def _refused(self, status: _Status) -> Exception:
+        return _GoneError() if status.code == 410 else _BrokenError(status.message)
+
+    def _read(self, served: bytes) -> Watched | None:
+        """Reads an object. Of one that may be missing and cannot be read its last state stays what is known."""
+        try:
+            return _READ[self.resource](served)
+        except ConversionError as error:
+            of = _identity(served)
+            name = f"{of.namespace}/{of.name}"
+            if self.resource not in _MAY_BE_MISSING:
+                raise _BrokenError(f"reading {name}: {error}", list_again=True) from error
+            _log.warning("%s %s is passed over, since it cannot be read: %s", self.resource.value, name, error)
+            return None
+
+
+def lossy(served: bytes) -> bytes:
+    """The data of a ControllerRevision is what some client wrote, byte for byte, and an apiserver keeps bytes that are
+    no UTF-8. They are replaced, wherever an object is read: it is the same one in a list, in a watch and by itself.
+    """
+    if served.isascii():
+        return served
+    try:
+        served.decode()
+    except UnicodeDecodeError:
+        return served.decode(errors="replace").encode()
+    return served

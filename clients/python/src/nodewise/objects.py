@@ -1,0 +1,158 @@
+"""The objects as an executor keeps them.
+
+Nodes and pods, of which there are thousands, are kept as projections. DaemonSets and revisions, of which there are few,
+are kept as the JSON that was served, besides the fields that the executor reads itself.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import msgspec
+
+from . import convert, rawjson, v1
+from .convert import ConversionError
+from .kinds import Key, ObjectKey, Resource
+from .selector import Selector
+
+_log = logging.getLogger(__name__)
+
+
+class Owner(NamedTuple):
+    """The owner reference with `controller: true`."""
+
+    kind: str
+    name: str
+    uid: str
+
+
+def owner_of(controller: v1.ControllerReference) -> Owner:
+    """A controller reference as a value."""
+    return Owner(controller.kind, controller.name, controller.uid)
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonSet:
+    """An apps/v1 DaemonSet."""
+
+    key: Key
+    uid: str
+    resource_version: str
+    selector: Selector
+    min_ready_seconds: int
+    object: bytes = field(repr=False)
+
+    @classmethod
+    def read(cls, served: convert.KubernetesObject) -> "DaemonSet":
+        """Reads one. One whose spec cannot be read is kept as it is, and nothing wakes it but itself: the service
+        refuses it and says why. Left out, it would look deleted.
+        """
+        text = convert.served(served, "DaemonSet")
+        members = rawjson.members(text)
+        meta = _Identity.of(_metadata(members))
+        key = Key(meta.namespace, meta.name)
+        spec: Any = None
+        try:
+            spec = msgspec.json.decode(members.get("spec", b"null"))
+        except (msgspec.MsgspecError, RecursionError) as error:
+            _log.warning("the spec of DaemonSet %s cannot be read: %s", key, error)
+        spec = spec if isinstance(spec, dict) else {}
+        seconds = spec.get("minReadySeconds")
+        return cls(
+            key=key,
+            uid=meta.uid,
+            resource_version=meta.resource_version,
+            selector=Selector.parse(spec.get("selector")),
+            min_ready_seconds=max(seconds, 0) if isinstance(seconds, int) else 0,
+            object=text,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """An apps/v1 ControllerRevision."""
+
+    namespace: str
+    name: str
+    resource_version: str
+    labels: Mapping[str, str]
+    controller: Owner | None
+    deleting: bool
+    object: bytes = field(repr=False)
+
+    @classmethod
+    def read(cls, served: convert.KubernetesObject) -> "Revision":
+        """Reads one. Its data may be what no value of Python can hold: it is not looked into."""
+        text = convert.served(served, "ControllerRevision")
+        metadata = _metadata(rawjson.members(text))
+        meta = _Identity.of(metadata)
+        full = convert._Meta({"metadata": metadata})
+        controller = full.controller
+        return cls(
+            namespace=meta.namespace,
+            name=meta.name,
+            resource_version=meta.resource_version,
+            labels={label.key: label.value for label in full.labels},
+            controller=None if controller is None else owner_of(controller),
+            deleting=full.time("deletionTimestamp") is not None,
+            object=text,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A v1 Pod."""
+
+    namespace: str
+    resource_version: str
+    projection: v1.Pod
+
+    @classmethod
+    def read(cls, served: convert.KubernetesObject) -> "Pod":
+        """Reads one."""
+        obj = convert.to_dict(served)
+        projection = convert.pod(obj)
+        meta = _Identity.of(obj["metadata"])
+        return cls(meta.namespace, meta.resource_version, projection)
+
+    @property
+    def object_key(self) -> ObjectKey:
+        """Which pod."""
+        return ObjectKey(Resource.PODS, self.namespace, self.projection.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A v1 Node."""
+
+    resource_version: str
+    projection: v1.Node
+
+    @classmethod
+    def read(cls, served: convert.KubernetesObject) -> "Node":
+        """Reads one."""
+        obj = convert.to_dict(served)
+        projection = convert.node(obj)
+        return cls(_Identity.of(obj["metadata"]).resource_version, projection)
+
+
+class _Identity(NamedTuple):
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+
+    @classmethod
+    def of(cls, metadata: Mapping[str, Any]) -> "_Identity":
+        fields = (
+            convert._text(metadata, field, "metadata") for field in ("namespace", "name", "uid", "resourceVersion")
+        )
+        identity = cls(*fields)
+        if not identity.name:
+            raise ConversionError("metadata.name", "is missing")
+        return identity
+
+
+def _metadata(members: Mapping[str, bytes]) -> Mapping[str, Any]:
+    return convert._mapping(convert._decode(members.get("metadata", b"null")), "metadata")

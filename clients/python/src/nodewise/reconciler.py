@@ -1,0 +1,266 @@
+"""The loop around reconciles: what the watches show in, workloads woken, workers on the queue, and an orderly end."""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from . import times, v1, waiting
+from .actuator import Actuator, ObserveActuator
+from .apply import DEFAULT_CONCURRENCY
+from .client import PlanService
+from .execute import Ending, Executor, Failed, Settled, Unreachable, Waiting
+from .handlers import Urgency
+from .kinds import Key
+from .kube import EventRecorder, KubeActuator, KubeClient, Watches
+from .queue import Queue, RateLimits
+from .state import State
+from .store import Event
+
+_log = logging.getLogger(__name__)
+
+EXPECTATIONS_EXPIRED = 301.0
+"""When expectations have expired for certain, in seconds: five minutes, as the contract says, and one second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """How a reconciler works. Times are in seconds."""
+
+    options: v1.PlanOptions = field(default_factory=v1.PlanOptions)
+    """How to plan."""
+    namespace: str | None = None
+    """The namespace whose DaemonSets are owned; None for all."""
+    observe: bool = False
+    """Write nothing, and say in the log what would be written: for running beside another controller."""
+    workers: int = 2
+    """Workloads reconciled at the same time. Besides these there is one worker for what is urgent, so that a new node
+    gets its pods though every other worker is in the middle of a rollout.
+    """
+    buckets: int = 64
+    """Buckets that nodes and pods are sent in; at most what the service accepts."""
+    apply_concurrency: int = DEFAULT_CONCURRENCY
+    """Most calls to the apiserver at a time, for one plan."""
+    limits: RateLimits = field(default_factory=RateLimits)
+    """How failed workloads are slowed down."""
+    rest: float = 0.02
+    """How long a workload is left alone after each look at it, so that a burst of events makes one call. The first
+    event after a quiet time is heeded at once, and retries come when they are due.
+    """
+    unreachable_delay: float = 5.0
+    """When a workload is tried again after the service could not be reached."""
+    resync: float = field(default_factory=lambda: 12 * 3600 * random.uniform(1.0, 2.0))
+    """After this time every workload is looked at though nothing happened, and so on: whatever was missed is then
+    found. Upstream's 12 to 24 hours, at random so that several controllers do not do it together (D-107).
+    """
+    drain_timeout: float = 10.0
+    """How long workers may go on with what they have in hand once they are told to stop."""
+
+
+class WatchesEndedError(RuntimeError):
+    """A watch has ended: a cache that is followed no more must not be planned from."""
+
+
+class Reconciler:
+    """Owns DaemonSets: watches a cluster, asks a planning service what is to be done, does it and reports.
+
+    As an async context manager it works until the block is left; `run` does that for a whole program. Memory starts
+    empty each time.
+    """
+
+    def __init__(
+        self,
+        kube: KubeClient,
+        service: PlanService,
+        config: Config | None = None,
+        *,
+        actuator: Callable[[Actuator], Actuator] | None = None,
+    ) -> None:
+        """`actuator` may wrap what writes, for example to refuse writes while another process leads."""
+        self._kube = kube
+        self._config = config or Config()
+        self._service = service
+        self._wrap = actuator
+        self._queue: Queue[Key] = Queue(self._config.limits, self._config.rest, time.monotonic())
+        self._idle: set[asyncio.Future[None]] = set()
+        """Workers that wait for a change of the queue."""
+        self._state = State(self._config.buckets, self._config.options)
+        self._synced = asyncio.Event()
+        self._askers: dict[Key, list[asyncio.Future[Ending]]] = {}
+        self._workers: list[asyncio.Task[None]] = []
+        self._watches: Watches | None = None
+        self._executor: Executor | None = None
+        self._stack = AsyncExitStack()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Works until `stop` is set, then hands out nothing that is not queued yet, lets the workers finish and
+        returns.
+        """
+        async with self:
+            stopped = asyncio.create_task(stop.wait())
+            try:
+                await self._until(stopped)
+            finally:
+                stopped.cancel()
+
+    async def reconcile(self, namespace: str, name: str) -> Ending:
+        """Looks at a workload as soon as can be, and answers how that ended: what else is to come of it, such as
+        retries, is cared for.
+
+        Safe to call from any handler, of kopf for example, and while the workload is in work already: it is then looked
+        at once more.
+        """
+        key = Key(namespace, name)
+        asked: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
+        self._askers.setdefault(key, []).append(asked)
+        self._queue.add(key, Urgency.URGENT, time.monotonic())
+        self._wake_workers()
+        return await asked
+
+    def health(self) -> list[str]:
+        """Why it does not work, if so: watches that cannot be followed. The plan client tells its own health."""
+        failing = self._watches.health() if self._watches else {}
+        return [f"{resource.value}: {reason}" for resource, reason in failing.items()]
+
+    async def __aenter__(self) -> "Reconciler":
+        recorder = await self._stack.enter_async_context(EventRecorder(self._kube))
+        actuator: Actuator = KubeActuator(self._kube, recorder)
+        if self._config.observe:
+            actuator = ObserveActuator(actuator)
+        if self._wrap is not None:
+            actuator = self._wrap(actuator)
+        self._executor = Executor(
+            self._state,
+            actuator,
+            self._service,
+            self._config.options,
+            apply_concurrency=self._config.apply_concurrency,
+            now=times.now,
+        )
+        self._watches = await self._stack.enter_async_context(
+            Watches(self._kube, self._take_in, namespace=self._config.namespace)
+        )
+        urgent_only = [False] * max(self._config.workers, 1) + [True]
+        self._workers = [asyncio.create_task(self._work(self._executor, urgent)) for urgent in urgent_only]
+        self._workers.append(asyncio.create_task(self._resync()))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._queue.shut_down()
+        self._wake_workers()
+        await waiting.ended([self._workers.pop()])
+        try:
+            if self._synced.is_set():
+                # Watches go on meanwhile, so that nobody who waits for a cache waits in vain.
+                _, late = await asyncio.wait(self._workers, timeout=self._config.drain_timeout)
+                if late:
+                    _log.warning("%d workers did not end in time and are cut off", len(late))
+        finally:
+            await waiting.ended(self._workers)
+            for asked in (asked for askers in self._askers.values() for asked in askers):
+                asked.cancel()
+            await self._stack.aclose()
+
+    async def _until(self, stopped: "asyncio.Task[bool]") -> None:
+        """Waits for the stop. Should anything else end, something is wrong that must not go unnoticed."""
+        assert self._watches is not None
+        tasks = [*self._watches.tasks, *self._workers]
+        await asyncio.wait([stopped, *tasks], return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            if task.done():
+                task.result()
+                raise WatchesEndedError("a watch or a worker has ended unexpectedly")
+
+    def _take_in(self, event: Event) -> None:
+        """Takes in what a watch showed."""
+        now = time.monotonic()
+        for wake in self._state.take_in(event):
+            if wake.after is None:
+                self._queue.add(wake.key, wake.urgency, now)
+            else:
+                self._queue.add_after(wake.key, wake.after, now)
+        if not self._synced.is_set() and not self._state.store.unsynced():
+            _log.info("all caches are filled; starting to work")
+            self._synced.set()
+        self._wake_workers()
+
+    def _wake_workers(self) -> None:
+        for idle in self._idle:
+            if not idle.done():
+                idle.set_result(None)
+        self._idle.clear()
+
+    async def _resync(self) -> None:
+        while True:
+            await asyncio.sleep(self._config.resync)
+            for key in self._state.store.every_key():
+                self._queue.add(key, Urgency.NORMAL, time.monotonic())
+            self._wake_workers()
+
+    async def _work(self, executor: Executor, urgent: bool) -> None:
+        """A worker (M-31). Starts when every resource has been listed."""
+        await self._synced.wait()
+        while (key := await self._next(urgent)) is not None:
+            askers = self._askers.pop(key, [])
+            try:
+                ending = await executor.reconcile(key)
+                self._come_back(executor, key, ending)
+                for asked in askers:
+                    if not asked.done():
+                        asked.set_result(ending)
+            except Exception as error:
+                # A defect must not take all other workloads along, nor go unseen.
+                _log.exception("%s: the reconcile ended with a defect", key)
+                self._queue.add_rate_limited(key, time.monotonic())
+                for asked in askers:
+                    if not asked.done():
+                        asked.set_exception(error)
+            finally:
+                for asked in askers:
+                    asked.cancel()
+                self._queue.done(key, time.monotonic())
+                self._wake_workers()
+
+    async def _next(self, urgent: bool) -> Key | None:
+        """The next key; none after the shutdown, when the queue is drained."""
+        while True:
+            now = time.monotonic()
+            key = self._queue.take_urgent(now) if urgent else self._queue.take(now)
+            if key is not None or self._queue.finished:
+                return key
+            change = self._queue.next_change()
+            timeout = None if change is None else max(change - now, 0)
+            # Nothing is awaited between the look at the queue and this, so no change is missed.
+            changed = asyncio.get_running_loop().create_future()
+            self._idle.add(changed)
+            await asyncio.wait({changed}, timeout=timeout)
+            self._idle.discard(changed)
+
+    def _come_back(self, executor: Executor, key: Key, ending: Ending) -> None:
+        now = time.monotonic()
+        after: float | None = None
+        if not isinstance(ending, Settled):
+            self._queue.put_off(key)
+        match ending:
+            case Settled(after):
+                self._queue.forget(key)
+            case Failed(reason, after):
+                delay = self._queue.add_rate_limited(key, now)
+                _log.warning("%s: %s; trying again in %.3f s", key, reason, delay)
+            case Waiting(behind):
+                # Woken by the event that brings the caches up to date.
+                _log.debug("%s: %s", key, behind)
+            case Unreachable(reason):
+                _log.debug("%s: %s", key, reason)
+                after = self._config.unreachable_delay
+        if after is not None:
+            self._queue.add_after(key, after, now)
+        if executor.waits_for_watches(key):
+            # Should what is expected never show, no event would tell.
+            self._queue.add_after(key, EXPECTATIONS_EXPIRED, now)

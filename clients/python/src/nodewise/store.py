@@ -1,0 +1,419 @@
+"""What the watches have shown: DaemonSets by key, pods by their controller, nodes, revisions, and the resourceVersion
+that each watch has reached.
+
+Applying an event answers with the transitions it made, from which `handlers` derives who is woken. Pods that neither a
+DaemonSet controls nor nobody does are not kept at all: they are never read (D-3), and most pods of a cluster are of
+that kind.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from . import v1
+from .buckets import Buckets, Parts, Stored, bucket_of, store_node
+from .kinds import OWNER_KIND, Key, Resource
+from .objects import DaemonSet, Node, Owner, Pod, Revision
+
+Watched: TypeAlias = DaemonSet | Pod | Node | Revision
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """An object was added or modified."""
+
+    object: Watched
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """An object was deleted; this is its last state."""
+
+    object: Watched
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A complete list, the first one or one after a gap: what is missing in it is gone."""
+
+    resource: Resource
+    objects: list[Watched]
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """Nothing changed, but the watch of this resource has reached this version."""
+
+    resource: Resource
+    resource_version: str
+
+
+Event: TypeAlias = Applied | Deleted | Listed | Bookmark
+"""A change that a watch showed. Those of one resource come in the order of the watch; across resources nothing is
+promised.
+"""
+
+
+class DaemonSetChange(NamedTuple):
+    """A DaemonSet changed. In each of these changes the old one is absent when it was not known, the new one when it is
+    gone.
+    """
+
+    old: DaemonSet | None
+    new: DaemonSet | None
+
+
+class PodChange(NamedTuple):
+    """A pod of this namespace changed."""
+
+    namespace: str
+    old: v1.Pod | None
+    new: v1.Pod | None
+
+
+class NodeChange(NamedTuple):
+    """A node changed."""
+
+    old: v1.Node | None
+    new: v1.Node | None
+
+
+class RevisionChange(NamedTuple):
+    """A revision changed."""
+
+    old: Revision | None
+    new: Revision | None
+
+
+Transition: TypeAlias = DaemonSetChange | PodChange | NodeChange | RevisionChange
+Visit: TypeAlias = Callable[[Transition], None]
+
+RESOURCE_OF: Mapping[type, Resource] = {
+    DaemonSet: Resource.DAEMON_SETS,
+    Pod: Resource.PODS,
+    Node: Resource.NODES,
+    Revision: Resource.REVISIONS,
+}
+"""What kind of object each type is."""
+
+
+@dataclass(slots=True)
+class _Namespace:
+    pods: dict[str, Stored] = field(default_factory=dict)
+    owned: dict[str, Buckets] = field(default_factory=dict)
+    """Pods by the uid of the DaemonSet that controls them."""
+    orphans: Buckets | None = None
+    revisions: dict[str, Revision] = field(default_factory=dict)
+    sealed: dict[str, str] = field(default_factory=dict)
+    """Revisions that cannot be changed, by name, each with the resourceVersion at which that was seen."""
+
+    def put(self, pod: Stored, bucket_count: int) -> Stored | None:
+        old = self.pods.get(pod.name)
+        self.pods[pod.name] = pod
+        if old is not None and (old.owner, old.bucket) != (pod.owner, pod.bucket):
+            self._take_out(old)
+        if pod.owner is None:
+            self.orphans = self.orphans or Buckets(bucket_count)
+            self.orphans.put(pod)
+        else:
+            self.owned.setdefault(pod.owner, Buckets(bucket_count)).put(pod)
+        return old
+
+    def remove(self, name: str) -> Stored | None:
+        pod = self.pods.pop(name, None)
+        if pod is not None:
+            self._take_out(pod)
+        return pod
+
+    def _take_out(self, pod: Stored) -> None:
+        buckets = self.orphans if pod.owner is None else self.owned.get(pod.owner)
+        if buckets is None:
+            return
+        buckets.remove(pod.bucket, pod.name)
+        if not buckets:
+            if pod.owner is None:
+                self.orphans = None
+            else:
+                del self.owned[pod.owner]
+
+
+class Sighted:
+    """How the pods of a workload look now, for expectations that are met already when they are set."""
+
+    def __init__(self, namespace: _Namespace | None, uid: str) -> None:
+        self._namespace = namespace or _Namespace()
+        self._uid = uid
+
+    def exists(self, pod_name: str) -> bool:
+        """Whether the caches show a pod of this name that the workload controls."""
+        pod = self._namespace.pods.get(pod_name)
+        return pod is not None and pod.owner == self._uid
+
+    def deleting(self) -> dict[str, bool]:
+        """By uid whether it is being deleted, for each pod that the workload controls, and each orphan of its
+        namespace: a pod that was adopted just now may still look like one.
+        """
+        pods = (stored.pod() for buckets in self._sets() for stored in buckets)
+        return {pod.uid: pod.HasField("deletion_time") for pod in pods}
+
+    def _sets(self) -> Iterator[Buckets]:
+        for buckets in (self._namespace.owned.get(self._uid), self._namespace.orphans):
+            if buckets is not None:
+                yield buckets
+
+
+class Store:
+    """The caches, whose nodes and pods will be sent in so many buckets."""
+
+    def __init__(self, bucket_count: int) -> None:
+        if bucket_count < 1:
+            raise ValueError("there is at least one bucket")
+        self.bucket_count = bucket_count
+        self.nodes = Buckets(bucket_count)
+        self._daemon_sets: dict[Key, DaemonSet] = {}
+        self._namespaces: dict[str, _Namespace] = {}
+        self._parts = Parts()
+        self._reached: dict[Resource, str] = {}
+
+    def apply(self, event: Event, visit: Visit) -> None:
+        """Takes in what a watch showed. `visit` is told each change as it is made."""
+        match event:
+            case Applied(obj):
+                self._reached[RESOURCE_OF[type(obj)]] = obj.resource_version
+                self._put(obj, visit)
+            case Deleted(obj):
+                self._reached[RESOURCE_OF[type(obj)]] = obj.resource_version
+                self._remove(obj, visit)
+            case Listed(resource, objects, version):
+                self._reached[resource] = version
+                self._forget_missing(resource, objects, visit)
+                for obj in objects:
+                    self._put(obj, visit)
+            case Bookmark(resource, version):
+                # Before the first list that says nothing about what is known.
+                if resource in self._reached:
+                    self._reached[resource] = version
+
+    def unsynced(self) -> list[Resource]:
+        """Resources whose first list is not complete yet."""
+        return [resource for resource in Resource if resource not in self._reached]
+
+    def reached(self, resource: Resource) -> str:
+        """The resourceVersion that the watch of a resource has reached; empty before its first list."""
+        return self._reached.get(resource, "")
+
+    def daemon_set(self, key: Key) -> DaemonSet | None:
+        """A DaemonSet."""
+        return self._daemon_sets.get(key)
+
+    def every_key(self) -> list[Key]:
+        """The keys of all DaemonSets, in order."""
+        return sorted(self._daemon_sets)
+
+    def resolve(self, namespace: str, controller: Owner | None) -> DaemonSet | None:
+        """The DaemonSet that an object's controller reference points at: of that name in the object's namespace, with
+        that uid (D-103).
+        """
+        if controller is None or controller.kind != OWNER_KIND:
+            return None
+        daemon_set = self._daemon_sets.get(Key(namespace, controller.name))
+        return daemon_set if daemon_set is not None and daemon_set.uid == controller.uid else None
+
+    def matching(self, namespace: str, labels: Mapping[str, str]) -> list[DaemonSet]:
+        """Every DaemonSet of a namespace whose selector matches an orphan's labels, ordered by name (D-104)."""
+        found = (
+            daemon_set
+            for daemon_set in self._daemon_sets.values()
+            if daemon_set.key.namespace == namespace and daemon_set.selector.matches(labels)
+        )
+        return sorted(found, key=lambda daemon_set: daemon_set.key)
+
+    def revisions(self, namespace: str, uid: str) -> list[Revision]:
+        """Revisions that a workload controls or that have no controller (D-4), ordered by name."""
+        kept = self._namespaces.get(namespace)
+        revisions = kept.revisions if kept else {}
+        ours = (
+            revision for revision in revisions.values() if not revision.controller or revision.controller.uid == uid
+        )
+        return sorted(ours, key=lambda revision: revision.name)
+
+    def pods(self, namespace: str, uid: str) -> tuple[Buckets | None, Buckets | None]:
+        """The pods of a workload and the orphans of its namespace (D-3)."""
+        kept = self._namespaces.get(namespace)
+        return (kept.owned.get(uid), kept.orphans) if kept else (None, None)
+
+    def sighted(self, namespace: str, uid: str) -> Sighted:
+        """What the caches show of a workload's pods."""
+        return Sighted(self._namespaces.get(namespace), uid)
+
+    def forget_orphan(self, resource: Resource, namespace: str, name: str) -> None:
+        """Takes out an orphan that the API does not find before its watch shows that. Nobody waits for it to go."""
+        kept = self._namespaces.get(namespace)
+        if kept is None:
+            return
+        # By now another object may have that name.
+        if resource is Resource.PODS:
+            pod = kept.pods.get(name)
+            if pod is not None and pod.owner is None:
+                self._remove_pod(namespace, name)
+        elif resource is Resource.REVISIONS:
+            revision = kept.revisions.get(name)
+            if revision is not None and revision.controller is None:
+                self._remove_revision(namespace, name)
+
+    def seal(self, namespace: str, name: str) -> None:
+        """Marks a revision as one that cannot be changed, as long as it stays as it is."""
+        kept = self._namespaces.get(namespace)
+        revision = kept.revisions.get(name) if kept else None
+        if kept is not None and revision is not None:
+            kept.sealed[name] = revision.resource_version
+
+    def is_sealed(self, revision: Revision) -> bool:
+        """Whether a revision is marked so."""
+        kept = self._namespaces.get(revision.namespace)
+        return kept is not None and kept.sealed.get(revision.name) == revision.resource_version
+
+    def count(self, resource: Resource) -> int:
+        """How many objects of a resource are kept."""
+        match resource:
+            case Resource.DAEMON_SETS:
+                return len(self._daemon_sets)
+            case Resource.NODES:
+                return len(self.nodes)
+            case Resource.PODS:
+                return sum(len(kept.pods) for kept in self._namespaces.values())
+            case Resource.REVISIONS:
+                return sum(len(kept.revisions) for kept in self._namespaces.values())
+
+    def _put(self, obj: Watched, visit: Visit) -> None:
+        match obj:
+            case DaemonSet():
+                old = self._daemon_sets.get(obj.key)
+                self._daemon_sets[obj.key] = obj
+                visit(DaemonSetChange(old, obj))
+            case Node():
+                self._put_node(obj, visit)
+            case Pod():
+                self._put_pod(obj, visit)
+            case Revision():
+                self._put_revision(obj, visit)
+
+    def _put_node(self, node: Node, visit: Visit) -> None:
+        stored = store_node(node.projection, node.resource_version, self.bucket_count)
+        old = self.nodes.put(stored)
+        # Heartbeats change nodes all the time without changing what is kept.
+        if old is None or not old.is_same(stored):
+            visit(NodeChange(old.node() if old else None, node.projection))
+
+    def _put_pod(self, pod: Pod, visit: Visit) -> None:
+        projection, namespace = pod.projection, pod.namespace
+        if not is_kept(projection):
+            old = self._remove_pod(namespace, projection.name)
+            if old is not None:
+                visit(PodChange(namespace, old, projection))
+            return
+        stored = self._parts.store_pod(projection, pod.resource_version, self.bucket_count)
+        kept = self._namespaces.setdefault(namespace, _Namespace())
+        before = kept.pods.get(stored.name)
+        if before is not None and before.version == stored.version:
+            # The same object again, by a list after a gap.
+            self._parts.release(stored)
+            return
+        kept.put(stored, self.bucket_count)
+        # Most events of a pod tell of what nobody here reads: of a container's state, or of an annotation. But upstream
+        # counts each event of a pod that is being deleted (Q-5).
+        if before is None or not before.is_same(stored) or projection.HasField("deletion_time"):
+            visit(PodChange(namespace, before.pod() if before else None, projection))
+        if before is not None:
+            self._parts.release(before)
+
+    def _put_revision(self, revision: Revision, visit: Visit) -> None:
+        revisions = self._namespaces.setdefault(revision.namespace, _Namespace()).revisions
+        foreign = revision.controller is not None and revision.controller.kind != OWNER_KIND
+        old = revisions.get(revision.name)
+        if foreign:
+            revisions.pop(revision.name, None)
+        else:
+            revisions[revision.name] = revision
+        self._drop_if_empty(revision.namespace)
+        same = old is not None and old.resource_version == revision.resource_version
+        if not same and not (foreign and old is None):
+            visit(RevisionChange(old, revision))
+
+    def _remove(self, obj: Watched, visit: Visit) -> None:
+        match obj:
+            case DaemonSet():
+                self._daemon_sets.pop(obj.key, None)
+                visit(DaemonSetChange(obj, None))
+            case Node():
+                name = obj.projection.name
+                self.nodes.remove(bucket_of(name, self.bucket_count), name)
+                visit(NodeChange(obj.projection, None))
+            case Pod():
+                self._remove_pod(obj.namespace, obj.projection.name)
+                visit(PodChange(obj.namespace, obj.projection, None))
+            case Revision():
+                self._remove_revision(obj.namespace, obj.name)
+                visit(RevisionChange(obj, None))
+
+    def _forget_missing(self, resource: Resource, listed: Iterable[Watched], visit: Visit) -> None:
+        """What is kept and not listed is gone without a last state."""
+        there = set(map(_identity, listed))
+        if resource is Resource.DAEMON_SETS:
+            for key in [key for key in self._daemon_sets if key not in there]:
+                visit(DaemonSetChange(self._daemon_sets.pop(key), None))
+        elif resource is Resource.NODES:
+            for node in [node for node in self.nodes if Key("", node.name) not in there]:
+                self.nodes.remove(node.bucket, node.name)
+                visit(NodeChange(node.node(), None))
+        elif resource is Resource.PODS:
+            kept = [(namespace, name) for namespace, of in self._namespaces.items() for name in of.pods]
+            for namespace, name in kept:
+                if Key(namespace, name) not in there:
+                    visit(PodChange(namespace, self._remove_pod(namespace, name), None))
+        else:
+            kept = [(namespace, name) for namespace, of in self._namespaces.items() for name in of.revisions]
+            for namespace, name in kept:
+                if Key(namespace, name) not in there:
+                    visit(RevisionChange(self._remove_revision(namespace, name), None))
+
+    def _remove_pod(self, namespace: str, name: str) -> v1.Pod | None:
+        kept = self._namespaces.get(namespace)
+        pod = kept.remove(name) if kept else None
+        if pod is None:
+            return None
+        self._drop_if_empty(namespace)
+        self._parts.release(pod)
+        return pod.pod()
+
+    def _remove_revision(self, namespace: str, name: str) -> Revision | None:
+        kept = self._namespaces.get(namespace)
+        if kept is None:
+            return None
+        revision = kept.revisions.pop(name, None)
+        kept.sealed.pop(name, None)
+        self._drop_if_empty(namespace)
+        return revision
+
+    def _drop_if_empty(self, namespace: str) -> None:
+        kept = self._namespaces[namespace]
+        if not kept.pods and not kept.revisions:
+            del self._namespaces[namespace]
+
+
+def is_kept(pod: v1.Pod) -> bool:
+    """Whether a DaemonSet controls the pod, or nobody does."""
+    return not pod.HasField("controller") or pod.controller.kind == OWNER_KIND
+
+
+def _identity(obj: Watched) -> Key:
+    match obj:
+        case DaemonSet():
+            return obj.key
+        case Node():
+            return Key("", obj.projection.name)
+        case Pod():
+            return Key(obj.namespace, obj.projection.name)
+        case Revision():
+            return Key(obj.namespace, obj.name)

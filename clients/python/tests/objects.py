@@ -1,0 +1,88 @@
+"""Kubernetes objects for tests."""
+
+import json
+from typing import Any
+
+from nodewise.kinds import Key, Resource
+from nodewise.objects import DaemonSet, Node, Pod, Revision
+from nodewise.state import State
+from nodewise.store import Event, Listed, Watched
+
+KEY = Key("ns", "foo")
+
+
+def owners(uid: str | None, kind: str = "DaemonSet", name: str = "foo") -> list[dict[str, Any]]:
+    return [] if uid is None else [{"kind": kind, "name": name, "uid": uid, "controller": True}]
+
+
+def daemon_set(uid: str = "u1", version: str = "1", name: str = "foo", **spec: Any) -> DaemonSet:
+    spec = {"selector": {"matchLabels": {"app": name}}, **spec}
+    metadata = {"namespace": "ns", "name": name, "uid": uid, "resourceVersion": version}
+    return DaemonSet.read({"metadata": metadata, "spec": spec})
+
+
+def pod(
+    name: str = "p",
+    version: str = "1",
+    owner: str | None = "u1",
+    *,
+    uid: str | None = None,
+    labels: dict[str, str] | None = None,
+    deleting: bool = False,
+    ready: bool = False,
+    node: str = "n1",
+    kind: str = "DaemonSet",
+    namespace: str = "ns",
+) -> Pod:
+    metadata: dict[str, Any] = {
+        "namespace": namespace,
+        "name": name,
+        "uid": uid or f"{name}-uid",
+        "resourceVersion": version,
+        "labels": {"app": "foo"} if labels is None else labels,
+        "ownerReferences": owners(owner, kind),
+    }
+    if deleting:
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
+    return Pod.read({"metadata": metadata, "spec": {"nodeName": node}, "status": {"conditions": conditions}})
+
+
+def node(name: str = "n1", version: str = "1", *, taints: Any = None, labels: Any = None) -> Node:
+    metadata = {"name": name, "resourceVersion": version, "labels": labels}
+    return Node.read({"metadata": metadata, "spec": {"taints": taints}})
+
+
+def revision(
+    name: str = "r",
+    version: str = "1",
+    owner: str | None = "u1",
+    *,
+    labels: dict[str, str] | None = None,
+    kind: str = "DaemonSet",
+    deleting: bool = False,
+) -> Revision:
+    metadata: dict[str, Any] = {
+        "namespace": "ns",
+        "name": name,
+        "resourceVersion": version,
+        "labels": {"app": "foo"} if labels is None else labels,
+        "ownerReferences": owners(owner, kind),
+    }
+    if deleting:
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    return Revision.read(json.dumps({"metadata": metadata, "data": {"spec": {}}}).encode())
+
+
+def listed(resource: Resource, *objects: Watched, version: str = "1") -> Listed:
+    return Listed(resource, list(objects), version)
+
+
+def filled(state: State, *events: Event) -> State:
+    """Fills all caches, with one DaemonSet, and then takes in the events."""
+    for resource in Resource:
+        objects = [daemon_set()] if resource is Resource.DAEMON_SETS else []
+        state.take_in(listed(resource, *objects))
+    for event in events:
+        state.take_in(event)
+    return state

@@ -1,0 +1,119 @@
+"""A planning service that does as it is told, on a free port of this machine."""
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal
+
+import grpc
+import grpc.aio
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import Message
+from google.rpc import error_details_pb2, status_pb2
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+
+from nodewise import v1
+from nodewise.client.health import SERVICE
+from nodewise.v1 import reconcile_service_pb2_grpc
+
+Behave = Callable[["Server", Any, grpc.aio.ServicerContext[Any, Any]], Awaitable[Any]]
+
+
+def details(code: grpc.StatusCode, message: str, *of: Message) -> tuple[tuple[str, bytes]]:
+    packed = []
+    for detail in of:
+        packed.append(AnyMessage())
+        packed[-1].Pack(detail)
+    status = status_pb2.Status(code=code.value[0], message=message, details=packed)
+    return (("grpc-status-details-bin", status.SerializeToString()),)
+
+
+def retry_info(seconds: int) -> Message:
+    info: Message = error_details_pb2.RetryInfo(retry_delay=Duration(seconds=seconds))
+    return info
+
+
+def fails(code: grpc.StatusCode, message: str = "no", *of: Message) -> Behave:
+    async def behave(_: "Server", __: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+        await context.abort(code, message, details(code, message, *of) if of else ())
+
+    return behave
+
+
+async def answers(server: "Server", request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+    """Plans, once it has all the buckets."""
+    snapshot = request.snapshot
+    lacks = []
+    for buckets in (snapshot.node_buckets, snapshot.pod_buckets):
+        for bucket in buckets:
+            if bucket.HasField("data"):
+                assert hashlib.sha256(bucket.data).digest() == bucket.digest
+                server.has.add(bucket.digest)
+        lacks.append([index for index, bucket in enumerate(buckets) if bucket.digest not in server.has])
+    if any(lacks):
+        missing = v1.MissingBuckets(node_bucket_indices=lacks[0], pod_bucket_indices=lacks[1])
+        await fails(grpc.StatusCode.FAILED_PRECONDITION, "buckets", missing)(server, request, context)
+    return v1.PlanResponse(plan=v1.Plan(plan_id=server.address, verdict=v1.VERDICT_NOOP))
+
+
+async def hangs(*_: Any) -> Any:
+    await asyncio.sleep(3600)
+
+
+class Server(reconcile_service_pb2_grpc.ReconcileServiceServicer):
+    """One replica."""
+
+    def __init__(self) -> None:
+        self.behave: Behave = answers
+        self.has: set[bytes] = set()
+        self.plans: list[v1.PlanRequest] = []
+        self.reports: list[v1.ReportRequest] = []
+        self.metadata: list[dict[str, Any]] = []
+        self.remaining: list[float] = []
+        self.address = "127.0.0.1:0"
+        self._server: grpc.aio.Server | None = None
+        self.health = health.aio.HealthServicer()
+
+    async def start(self) -> "Server":
+        self._server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
+        reconcile_service_pb2_grpc.add_ReconcileServiceServicer_to_server(self, self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self.health, self._server)
+        port = self._server.add_insecure_port(self.address)
+        self.address = f"127.0.0.1:{port}"
+        await self.says("SERVING")
+        await self._server.start()
+        return self
+
+    async def stop(self) -> None:
+        if self._server is not None:
+            await self._server.stop(None)
+            self._server = None
+
+    async def says(self, status: Literal["SERVING", "NOT_SERVING"]) -> None:
+        await self.health.set(SERVICE, health_pb2.HealthCheckResponse.ServingStatus.Value(status))
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.address}"
+
+    async def Plan(self, request: Any, context: Any) -> Any:
+        self.plans.append(request)
+        self.metadata.append(dict(context.invocation_metadata()))
+        self.remaining.append(context.time_remaining())
+        return await self.behave(self, request, context)
+
+    async def Report(self, request: Any, context: Any) -> Any:
+        self.reports.append(request)
+        if self.behave is answers:
+            return v1.ReportResponse(requeue=v1.REQUEUE_NONE)
+        return await self.behave(self, request, context)
+
+    async def Explain(self, request: Any, context: Any) -> Any:
+        return v1.ExplainResponse()
+
+    def PlanStream(self, request_iterator: Any, context: Any) -> Any:
+        raise NotImplementedError
+
+    async def GetCapabilities(self, request: Any, context: Any) -> Any:
+        return v1.GetCapabilitiesResponse(engine_version=self.address)

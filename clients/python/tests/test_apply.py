@@ -1,0 +1,340 @@
+"""What each refusal of each write means, and in which order phases and batches run."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from nodewise import v1
+from nodewise.actuator import ActuatorError
+from nodewise.apply import Applied, OwnWrite, apply
+from nodewise.kinds import ObjectKey, Resource
+
+from .fakes import FakeActuator, action, adopt, batch, create, delete, phase, plan, refused
+
+SERVED = json.dumps(
+    {"metadata": {"name": "foo", "uid": "u1"}, "spec": {"later": 1}, "status": {"numberReady": 7, "conditions": ["c"]}}
+).encode()
+ALIVE = {"metadata": {"name": "foo", "uid": "u1", "resourceVersion": "9"}, "status": {"collisionCount": 2}}
+CLAIMS, EVENTS, CREATES, DELETES, REVISIONS, STATUS = (
+    v1.PHASE_KIND_CLAIMS,
+    v1.PHASE_KIND_EVENTS,
+    v1.PHASE_KIND_CREATES,
+    v1.PHASE_KIND_DELETES,
+    v1.PHASE_KIND_REVISIONS,
+    v1.PHASE_KIND_STATUS,
+)
+
+
+def results(applied: Applied) -> list[str]:
+    return [v1.Result.Name(outcome.result).removeprefix("RESULT_") for outcome in applied.outcomes]
+
+
+async def run(actuator: FakeActuator, *phases: v1.Phase, **fields: Any) -> Applied:
+    return await apply(actuator, plan(*phases, **fields), SERVED)
+
+
+async def one(actuator: FakeActuator, what: v1.Action, kind: v1.PhaseKind.ValueType = CREATES) -> Applied:
+    return await run(actuator, phase(kind, batch(what)))
+
+
+async def test_phases_and_batches_run_in_order() -> None:
+    actuator = FakeActuator()
+    applied = await run(
+        actuator,
+        phase(CREATES, batch(create("a")), batch(create("b"), create("c"))),
+        phase(DELETES, batch(delete("d"))),
+    )
+    assert results(applied) == ["SUCCEEDED"] * 4
+    assert [name for _, name in actuator.calls] == ["a", "b", "c", "d"]
+    assert not applied.failed
+    assert [outcome.WhichOneof("subject") for outcome in applied.outcomes] == ["created_pod"] * 3 + ["deleted_pod_uid"]
+    assert [body["spec"]["nodeName"] for verb, _, body in actuator.bodies if verb == "create"] == ["n1"] * 3
+
+
+async def test_actions_of_a_batch_run_concurrently_within_the_limit() -> None:
+    class Slow(FakeActuator):
+        running = most = 0
+
+        async def delete(self, key: ObjectKey, uid: str | None) -> None:
+            self.running += 1
+            self.most = max(self.most, self.running)
+            await asyncio.sleep(0.001)
+            self.running -= 1
+
+    actuator = Slow()
+    deletes = [delete(str(number)) for number in range(20)]
+    applied = await apply(actuator, plan(phase(DELETES, batch(*deletes))), SERVED, concurrency=5)
+    assert actuator.most == 5
+    assert [outcome.action_id for outcome in applied.outcomes] == [delete.id for delete in deletes]
+
+
+async def test_a_batch_with_a_failure_ends_its_phase() -> None:
+    actuator = FakeActuator()
+    actuator.script("create", "b", refused(403))
+    applied = await run(
+        actuator,
+        phase(CREATES, batch(create("a")), batch(create("b"), create("c")), batch(create("d"))),
+        phase(DELETES, batch(delete("e"))),
+        phase(v1.PHASE_KIND_CLEANUP, batch(delete("f")), requires=True),
+        phase(STATUS, batch(delete("g"))),
+    )
+    assert results(applied) == ["SUCCEEDED", "FAILED", "SUCCEEDED", "SKIPPED", "SUCCEEDED", "SKIPPED", "SUCCEEDED"]
+    assert applied.failed
+    assert not applied.aborted
+
+
+async def test_a_failure_may_end_the_plan() -> None:
+    actuator = FakeActuator()
+    actuator.script("delete", "a", refused(403))
+    applied = await run(actuator, phase(CLAIMS, batch(delete("a")), aborts=True), phase(CREATES, batch(create("b"))))
+    assert results(applied) == ["FAILED", "SKIPPED"]
+    assert applied.aborted
+
+
+async def test_events_never_count() -> None:
+    actuator = FakeActuator()
+    applied = await run(
+        actuator,
+        phase(EVENTS, batch(action()), aborts=True),
+        phase(EVENTS, batch(action(emit_event=v1.EmitEvent(type="Warning", reason="R", message="m")))),
+        phase(CREATES, batch(create("b")), requires=True),
+    )
+    assert results(applied) == ["FAILED", "SUCCEEDED", "SUCCEEDED"]
+    assert not applied.failed
+    assert not applied.aborted
+    assert [(event.type, event.reason, event.message) for event in actuator.events[:1]] == [("Warning", "R", "m")]
+
+
+# The table of docs/protocol.md, creates.
+@pytest.mark.parametrize(
+    ("error", "live", "expected", "event"),
+    [
+        (None, None, "SUCCEEDED", "SuccessfulCreate"),
+        (refused(409, "AlreadyExists"), ("u1", "h1", "n1"), "ALREADY_EXISTS", None),
+        (refused(409, "AlreadyExists"), ("u2", "h1", "n1"), "NAME_TAKEN", "FailedCreate"),
+        (refused(409, "AlreadyExists"), ("u1", "h2", "n1"), "NAME_TAKEN", "FailedCreate"),
+        (refused(409, "AlreadyExists"), ("u1", "h1", "n2"), "NAME_TAKEN", "FailedCreate"),
+        (refused(409, "AlreadyExists"), None, "NAME_TAKEN", "FailedCreate"),
+        (refused(403, "Forbidden", causes=("NamespaceTerminating",)), None, "NAMESPACE_TERMINATING", None),
+        (refused(403), None, "FAILED", "FailedCreate"),
+        (ActuatorError("no answer"), None, "FAILED", "FailedCreate"),
+    ],
+)
+async def test_creates(error: Any, live: Any, expected: str, event: str | None) -> None:
+    actuator = FakeActuator()
+    actuator.script("create", "p", error)
+    if live:
+        uid, revision, node = live
+        metadata = {
+            "name": "p",
+            "uid": "x",
+            "labels": {"controller-revision-hash": revision},
+            "ownerReferences": [{"kind": "DaemonSet", "name": "foo", "uid": uid, "controller": True}],
+        }
+        actuator.script("read", "p", {"metadata": metadata, "spec": {"nodeName": node}})
+    applied = await one(actuator, create("p"))
+    assert results(applied) == [expected]
+    assert [said.reason for said in actuator.events] == ([event] if event else [])
+    assert applied.outcomes[0].http_status == (error.http_status if error else 0)
+    assert applied.writes == ([OwnWrite(Resource.PODS, "101", True)] if error is None else [])
+
+
+async def test_a_generated_name_that_is_taken_is_a_plain_failure() -> None:
+    actuator = FakeActuator()
+    applied = await one(actuator, create(""))
+    assert "name" not in actuator.bodies[0][2]["metadata"]
+    assert applied.writes == [OwnWrite(Resource.PODS, "101", False)]
+    assert actuator.events[0].message == "Created pod: foo-xyz"
+    actuator.script("create", "foo-xyz", refused(409, "AlreadyExists"))
+    assert results(await one(actuator, create(""))) == ["FAILED"]
+
+
+# docs/protocol.md, deletes: a delete that was done must not be told as failed.
+@pytest.mark.parametrize(
+    ("error", "live", "expected"),
+    [
+        (None, None, "SUCCEEDED"),
+        (refused(404), None, "NOT_FOUND"),
+        (refused(409), {"uid": "other"}, "NOT_FOUND"),
+        (refused(409), {"uid": "p-uid"}, "FAILED"),
+        (refused(500), {"uid": "p-uid", "deletionTimestamp": "2026-01-01T00:00:00Z"}, "SUCCEEDED"),
+        (ActuatorError("no answer"), {"uid": "p-uid"}, "FAILED"),
+        (ActuatorError("no answer"), refused(404), "NOT_FOUND"),
+        (ActuatorError("no answer"), refused(500), "FAILED"),
+        (refused(403), None, "FAILED"),
+    ],
+)
+async def test_deletes(error: Any, live: Any, expected: str) -> None:
+    actuator = FakeActuator()
+    actuator.script("delete", "p", error)
+    actuator.script("read", "p", live if isinstance(live, Exception) else {"metadata": live})
+    applied = await one(actuator, delete("p"), DELETES)
+    assert results(applied) == [expected]
+    reasons = {"SUCCEEDED": ["SuccessfulDelete"], "FAILED": ["FailedDelete"]}
+    assert [event.reason for event in actuator.events] == reasons.get(expected, [])
+    assert actuator.bodies[0][2] == "p-uid"
+    assert applied.writes == [], "D-113: expectations guard deletes"
+
+
+async def test_deletes_without_precondition() -> None:
+    actuator = FakeActuator()
+    await one(actuator, delete("p", uid_precondition=False), DELETES)
+    assert actuator.bodies[0][2] is None
+
+
+# D-27
+@pytest.mark.parametrize(
+    ("live", "expected"),
+    [
+        (ALIVE, ["SUCCEEDED", "SUCCEEDED"]),
+        ({"metadata": {"uid": "u2"}}, ["FAILED", "SUCCEEDED"]),
+        ({"metadata": {"uid": "u1", "deletionTimestamp": "2026-01-01T00:00:00Z"}}, ["FAILED", "SUCCEEDED"]),
+        (refused(404), ["FAILED", "SUCCEEDED"]),
+    ],
+)
+async def test_adoptions_are_confirmed(live: Any, expected: list[str]) -> None:
+    actuator = FakeActuator()
+    actuator.script("read", "foo", live)
+    release = action(release_pod=v1.ReleasePod(pod=v1.ObjectReference(name="b"), patch=b"{}"))
+    applied = await run(actuator, phase(CLAIMS, batch(adopt("a"), release, confirm=True), aborts=True))
+    assert results(applied) == expected
+    assert (("patch", "a") in actuator.calls) is (expected[0] == "SUCCEEDED")
+    assert applied.writes == ([OwnWrite(Resource.PODS, "101", False)] if expected[0] == "SUCCEEDED" else [])
+
+
+# D-23
+async def test_an_orphan_that_is_gone_ends_the_plan_without_failure() -> None:
+    actuator = FakeActuator()
+    actuator.script("patch", "a", refused(404))
+    applied = await run(
+        actuator,
+        phase(CLAIMS, batch(adopt("a"), adopt("b")), batch(adopt("c"))),
+        phase(CREATES, batch(create("d"))),
+    )
+    assert results(applied) == ["NOT_FOUND", "SUCCEEDED", "SKIPPED", "SKIPPED"]
+    assert applied.vanished == [ObjectKey(Resource.PODS, "ns", "a")]
+    assert (applied.failed, applied.aborted, applied.is_outdated) == (False, True, True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "expected"),
+    [
+        ("release_pod", 404, "NOT_FOUND"),
+        ("release_pod", 422, "NOT_FOUND"),
+        ("release_revision", 422, "NOT_FOUND"),
+        ("adopt_pod", 422, "FAILED"),
+        ("relabel_pod", 404, "FAILED"),
+        ("update_revision", 404, "FAILED"),
+    ],
+)
+async def test_refused_patches(kind: str, code: int, expected: str) -> None:
+    actuator = FakeActuator()
+    actuator.script("patch", "x", refused(code))
+    reference = {"revision" if kind.endswith("revision") else "pod": v1.ObjectReference(name="x", uid="x")}
+    message = type(getattr(v1.Action(), kind))(patch=b"{}", **reference)
+    applied = await one(actuator, action(**{kind: message}), REVISIONS)
+    assert results(applied) == [expected]
+    assert not applied.vanished
+
+
+@pytest.mark.parametrize(
+    ("message", "sealed"),
+    [
+        ('ControllerRevision "r" is invalid: data: Invalid value: field is immutable', True),
+        ('ControllerRevision "r" is invalid: [data: Invalid value: x, revision: y]', True),
+        ('ControllerRevision "r" is invalid: revision: Invalid value: data: x', False),
+        ("data: x", False),
+    ],
+)
+async def test_a_revision_that_cannot_be_changed_is_left_alone(message: str, sealed: bool) -> None:
+    actuator = FakeActuator()
+    actuator.script("patch", "r", refused(422, "Invalid", message))
+    update = v1.UpdateRevision(revision=v1.ObjectReference(name="r", uid="x"), patch=b"{}")
+    applied = await run(
+        actuator, phase(REVISIONS, batch(action(update_revision=update))), phase(CREATES, batch(create("p")))
+    )
+    assert results(applied) == (["NOT_FOUND", "SKIPPED"] if sealed else ["FAILED", "SUCCEEDED"])
+    assert applied.sealed == ([ObjectKey(Resource.REVISIONS, "ns", "r")] if sealed else [])
+    assert [event.reason for event in actuator.events[:1]] == (["SealedRevision"] if sealed else ["SuccessfulCreate"])
+
+
+async def test_a_revision_whose_name_is_taken_is_read() -> None:
+    actuator = FakeActuator()
+    actuator.script("create", "r", refused(409, "AlreadyExists"))
+    actuator.script("read", "r", b'{"metadata":{"name":"r"}}')
+    manifest = json.dumps({"metadata": {"name": "r"}}).encode()
+    applied = await one(actuator, action(create_revision=v1.CreateRevision(name="r", manifest=manifest)), REVISIONS)
+    assert results(applied) == ["FAILED"]
+    assert applied.colliding_revisions == [b'{"metadata":{"name":"r"}}']
+
+
+# D-56, D-63
+async def test_a_revision_that_is_gone_already_fails_the_plan() -> None:
+    actuator = FakeActuator()
+    actuator.script("delete", "r", refused(404))
+    reference = v1.ObjectReference(name="r", uid="x")
+    applied = await one(actuator, action(delete_revision=v1.DeleteRevision(revision=reference)), REVISIONS)
+    assert results(applied) == ["FAILED"]
+    assert actuator.bodies[0][2] == "x"
+
+
+def update(**fields: Any) -> v1.Action:
+    return action(update_status=v1.UpdateStatus(**fields))
+
+
+# D-91
+async def test_a_status_replaces_what_it_names() -> None:
+    actuator = FakeActuator()
+    status = v1.DaemonSetStatus(number_ready=3, observed_generation=2)
+    applied = await one(actuator, update(status=status), STATUS)
+    written = actuator.bodies[0][2]
+    assert written["status"]["numberReady"] == 3
+    assert written["status"]["observedGeneration"] == 2
+    assert written["status"]["conditions"] == ["c"]
+    assert written["spec"] == {"later": 1}
+    assert applied.writes == [OwnWrite(Resource.DAEMON_SETS, "101", False)]
+
+
+async def test_a_status_is_tried_once_more_on_the_live_object() -> None:
+    actuator = FakeActuator()
+    actuator.script("status", "foo", refused(409), None)
+    actuator.script("read", "foo", ALIVE)
+    applied = await one(actuator, update(status=v1.DaemonSetStatus(number_ready=3), uid_precondition=True), STATUS)
+    assert results(applied) == ["SUCCEEDED"]
+    assert actuator.calls == [("status", "foo"), ("read", "foo"), ("status", "foo")]
+    assert actuator.bodies[2][2]["metadata"]["resourceVersion"] == "9"
+    assert actuator.bodies[2][2]["status"]["collisionCount"] == 2
+
+
+async def test_a_status_is_not_written_to_a_successor() -> None:
+    actuator = FakeActuator()
+    actuator.script("status", "foo", refused(409))
+    actuator.script("read", "foo", {"metadata": {"uid": "u2"}})
+    applied = await one(actuator, update(status=v1.DaemonSetStatus(), uid_precondition=True), STATUS)
+    assert results(applied) == ["FAILED"]
+    assert "another object" in applied.outcomes[0].message
+
+
+@pytest.mark.parametrize(("expected_count", "result"), [(2, "SUCCEEDED"), (1, "FAILED"), (None, "FAILED")])
+async def test_a_collision_count_is_raised_once(expected_count: int | None, result: str) -> None:
+    actuator = FakeActuator()
+    actuator.script("read", "foo", ALIVE)
+    applied = await one(actuator, update(collision_count=3, expected_collision_count=expected_count), STATUS)
+    assert results(applied) == [result]
+    assert applied.writes == [], "D-109"
+    if result == "SUCCEEDED":
+        assert actuator.bodies[-1][2]["status"]["collisionCount"] == 3
+
+
+async def test_what_is_not_known_fails() -> None:
+    actuator = FakeActuator()
+    assert results(await one(actuator, action())) == ["FAILED"]
+    other = plan(phase(STATUS, batch(update(status=v1.DaemonSetStatus()))))
+    other.workload.kind = "Deployment"
+    assert results(await apply(actuator, other, SERVED)) == ["FAILED"]
+    wrong = plan(phase(CREATES, batch(create("p"))))
+    wrong.node_name_pointers[:] = ["/spec/nowhere/0"]
+    assert results(await apply(actuator, wrong, SERVED)) == ["FAILED"]
+    assert actuator.calls == []

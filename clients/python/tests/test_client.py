@@ -1,0 +1,413 @@
+"""The plan client against replicas that fail in every way."""
+
+import asyncio
+import itertools
+import time
+from collections.abc import AsyncIterator, Callable
+
+import grpc
+import pytest
+
+from nodewise import ClientConfig, PlanClient, RefusedError, UnreachableError, node_buckets, pod_buckets, sync, v1
+from nodewise.client import discovery, target
+from nodewise.client import replica as replica_module
+from nodewise.client.fault import Failed, Fault
+from nodewise.client.replica import GENERATION, Replica, Standing
+from nodewise.client.replicas import weight
+from nodewise.client.tries import Tries
+
+from .servers import Server, details, fails, hangs, retry_info
+
+CODE = grpc.StatusCode
+QUICK = ClientConfig(timeout=6, base_pause=0.01, max_pause=0.02)
+
+
+@pytest.fixture
+async def servers() -> AsyncIterator[list[Server]]:
+    started = [await Server().start() for _ in range(3)]
+    yield started
+    for server in started:
+        await server.stop()
+
+
+def request(*nodes: str, uid: str = "u") -> v1.PlanRequest:
+    served = f'{{"metadata":{{"name":"d","uid":"{uid}"}}}}'.encode()
+    snapshot = v1.Snapshot(
+        workload=v1.Workload(daemon_set=v1.DaemonSet(object=served)),
+        bucket_count=4,
+        node_buckets=node_buckets([v1.Node(name=name) for name in nodes], 4),
+        pod_buckets=pod_buckets([], 4),
+        digest_function=v1.DIGEST_FUNCTION_SHA256,
+    )
+    return v1.PlanRequest(snapshot=snapshot)
+
+
+def home(servers: list[Server], uid: str = "u") -> list[Server]:
+    """The servers in the order in which the workload asks them."""
+    return sorted(servers, key=lambda server: weight(uid, server.address))
+
+
+def urls(servers: list[Server]) -> list[str]:
+    return [server.url for server in servers]
+
+
+async def eventually(condition: Callable[[], bool], what: str) -> None:
+    until = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < until, f"not in time: {what}"
+        await asyncio.sleep(0.01)
+
+
+async def test_buckets_go_by_digest_once_they_are_known(servers: list[Server]) -> None:
+    async with PlanClient(servers[0].url, config=QUICK) as client:
+        for _ in range(2):
+            await client.plan_request(request("a", "b"))
+        await client.plan_request(request("a", "b", "c"))
+    inline = [
+        sum(bucket.HasField("data") for bucket in (*sent.snapshot.node_buckets, *sent.snapshot.pod_buckets))
+        for sent in servers[0].plans
+    ]
+    assert inline == [8, 0, 1]
+
+
+async def test_missing_buckets_are_resent_in_the_same_call(servers: list[Server]) -> None:
+    server = servers[0]
+    async with PlanClient(server.url, config=QUICK) as client:
+        await client.plan_request(request("a"))
+        server.has.clear()
+        plan = await client.plan_request(request("a"))
+        assert plan.plan_id == server.address
+        assert client.health() is None, "it is well, so it is not shunned"
+    assert len(server.plans) == 3
+
+
+async def test_a_replica_that_loses_buckets_all_the_time_gets_all_of_them(servers: list[Server]) -> None:
+    server = servers[0]
+    everything = []
+
+    async def forgetful(_: Server, sent: v1.PlanRequest, context: grpc.aio.ServicerContext) -> v1.PlanResponse:  # type: ignore[type-arg]
+        buckets = [*sent.snapshot.node_buckets, *sent.snapshot.pod_buckets]
+        everything.append(all(bucket.HasField("data") for bucket in buckets))
+        if everything.count(True) < 2:
+            # Whatever is sent, it claims to lack the first one, and none that it was not told of.
+            missing = v1.MissingBuckets(node_bucket_indices=[0, 999])
+            await fails(CODE.FAILED_PRECONDITION, "b", missing)(server, sent, context)
+        return v1.PlanResponse()
+
+    async with PlanClient(server.url, config=QUICK) as client:
+        await client.plan_request(request("a"))
+        server.behave = forgetful
+        await client.plan_request(request("a"))
+    assert everything == [False, False, False, True] * 2
+
+
+async def test_a_workload_stays_with_its_replica(servers: list[Server]) -> None:
+    async with PlanClient(*urls(servers), config=QUICK) as client:
+        for uid in ("u", "v", "w", "u", "v", "w"):
+            plan = await client.plan_request(request("a", uid=uid))
+            assert plan.plan_id == home(servers, uid)[0].address
+
+
+@pytest.mark.parametrize("code", [CODE.UNAVAILABLE, CODE.UNIMPLEMENTED, CODE.INTERNAL])
+async def test_the_next_replica_is_asked_when_one_fails(
+    servers: list[Server], code: CODE, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replica_module, "EVICTION", 30.0)
+    first, second, third = home(servers)
+    first.behave = fails(code)
+    async with PlanClient(*urls(servers), config=QUICK) as client:
+        for _ in range(2):
+            assert (await client.plan_request(request("a"))).plan_id == second.address
+    assert len(first.plans) == 1, "evicted by then"
+    assert not third.plans
+
+
+async def test_a_replica_that_is_gone_comes_back(servers: list[Server]) -> None:
+    first, second, _ = home(servers)
+    async with PlanClient(*urls(servers), config=QUICK) as client:
+        await first.stop()
+        assert (await client.plan_request(request("a"))).plan_id == second.address
+        await first.start()
+        members = client._replicas.members
+        replica = next(replica for replica in members if replica.address == first.address)
+        await eventually(lambda: replica.standing is Standing.READY, "a probe is answered")
+        assert (await client.plan_request(request("a"))).plan_id == first.address
+
+
+async def test_a_replica_that_drains_is_asked_no_more(servers: list[Server]) -> None:
+    first, second, _ = home(servers)
+    async with PlanClient(*urls(servers), config=QUICK) as client:
+        replica = next(r for r in client._replicas.members if r.address == first.address)
+        await eventually(lambda: replica.standing is Standing.READY, "health is told")
+        await first.says("NOT_SERVING")
+        await eventually(lambda: replica.standing is Standing.DRAINING, "draining is told")
+        assert (await client.plan_request(request("a"))).plan_id == second.address
+        await first.says("SERVING")
+        await eventually(lambda: replica.standing is Standing.READY, "it serves again")
+        assert (await client.plan_request(request("a"))).plan_id == first.address
+    assert len(first.plans) == 1
+
+
+async def test_one_that_hangs_costs_a_part_of_the_time(servers: list[Server]) -> None:
+    first, second, _ = home(servers)
+    first.behave = hangs
+    began = time.monotonic()
+    async with PlanClient(*urls(servers), config=ClientConfig(timeout=1.5)) as client:
+        assert (await client.plan_request(request("a"))).plan_id == second.address
+    assert 0.4 < time.monotonic() - began < 1.5
+    assert first.remaining[0] <= 0.5, "it is told its deadline"
+
+
+async def test_a_wrong_request_is_not_asked_again(servers: list[Server]) -> None:
+    for server in servers:
+        server.behave = fails(CODE.INVALID_ARGUMENT, "snapshot.now: is missing")
+    async with PlanClient(*urls(servers), config=QUICK) as client:
+        with pytest.raises(RefusedError, match=r"snapshot\.now"):
+            await client.plan_request(request("a"))
+    assert sum(len(server.plans) for server in servers) == 1
+
+
+async def test_one_other_is_asked_about_a_request_that_is_too_large(servers: list[Server]) -> None:
+    for server in servers:
+        server.behave = fails(CODE.RESOURCE_EXHAUSTED, "too large")
+    async with PlanClient(*urls(servers), config=QUICK) as client:
+        with pytest.raises(RefusedError, match="too large"):
+            await client.plan_request(request("a"))
+        assert client.health() is None
+    assert sum(len(server.plans) for server in servers) == 2
+
+
+async def test_a_request_that_fails_everywhere_evicts_nobody(servers: list[Server]) -> None:
+    for server in servers:
+        server.behave = fails(CODE.INTERNAL, "a defect")
+    async with PlanClient(*urls(servers), config=QUICK) as client:
+        with pytest.raises(UnreachableError, match="a defect"):
+            await client.plan_request(request("a"))
+        standings = {replica.standing for replica in client._replicas.members}
+        assert Standing.EVICTED not in standings
+        assert sum(len(server.plans) for server in servers) == 2
+        # Who fails another workload as well is to blame.
+        with pytest.raises(UnreachableError):
+            await client.plan_request(request("a", uid="v"))
+        assert Standing.EVICTED in {replica.standing for replica in client._replicas.members}
+
+
+async def test_a_saturated_replica_keeps_its_workloads(servers: list[Server]) -> None:
+    first, second, _ = home(servers)
+    first.behave = fails(CODE.RESOURCE_EXHAUSTED, "saturated", retry_info(1))
+    async with PlanClient(*urls(servers), config=QUICK) as client:
+        for _ in range(2):
+            assert (await client.plan_request(request("a"))).plan_id == second.address
+    assert len(first.plans) == 2
+
+
+async def test_a_report_is_tried_once_at_each(servers: list[Server]) -> None:
+    report = v1.ReportRequest(workload=v1.WorkloadReference(uid="u"), plan_id="p")
+    first, second, third = home(servers)
+    first.behave = fails(CODE.UNAVAILABLE)
+    async with PlanClient(*urls(servers), config=QUICK) as client:
+        assert (await client.report(report)).requeue == v1.REQUEUE_NONE
+        assert second.reports == [report]
+        second.behave = third.behave = fails(CODE.UNAVAILABLE)
+        with pytest.raises(UnreachableError):
+            await client.report(report)
+    assert [len(server.reports) for server in (first, second, third)] == [2, 2, 1]
+
+
+async def test_nobody_there() -> None:
+    async with PlanClient("http://127.0.0.1:1", config=QUICK) as client:
+        with pytest.raises(UnreachableError, match="UNAVAILABLE"):
+            await client.plan_request(request("a"))
+        health = client.health()
+        assert health is not None
+        assert health.startswith("no replica of the planning service answers")
+    with pytest.raises(ValueError, match="at least one"):
+        PlanClient()
+
+
+async def test_names_are_looked_up_again_when_a_replica_fails(servers: list[Server]) -> None:
+    found = [servers[0].address]
+
+    async def lookup(host: str, port: int) -> list[str]:
+        assert (host, port) == ("planner.example", 7443)
+        return found
+
+    async with PlanClient("dns:///planner.example:7443", config=QUICK, lookup=lookup) as client:
+        assert (await client.plan_request(request("a"))).plan_id == servers[0].address
+        found = [servers[1].address, servers[2].address]
+        await servers[0].stop()
+
+        async def moved() -> str:
+            try:
+                return (await client.plan_request(request("a"))).plan_id
+            except UnreachableError:
+                return ""
+
+        until = time.monotonic() + discovery.PERIOD / 2
+        while await moved() not in found:
+            assert time.monotonic() < until, "sooner than by the period"
+        assert [replica.address for replica in client._replicas.members] == sorted(found)
+
+
+async def test_look_ups_that_fail_change_nothing() -> None:
+    script = itertools.chain([["b:1", "a:1", "a:1"], [], OSError("no such host")], itertools.repeat(["c:1"]))
+
+    async def lookup(_: str, __: int) -> list[str]:
+        answer = next(script)
+        if isinstance(answer, OSError):
+            raise answer
+        assert isinstance(answer, list)
+        return answer
+
+    doubt = asyncio.Event()
+    told: list[list[str] | str] = []
+    async for answer in discovery.addresses(target.Dns("h", 1), lookup, doubt):
+        told.append(answer)
+        doubt.set()
+        if len(told) == 4:
+            break
+    assert told == [["a:1", "b:1"], "dns:///h:1: the name has no address", "dns:///h:1: no such host", ["c:1"]]
+
+
+async def test_this_machine_is_found() -> None:
+    assert "127.0.0.1:80" in await discovery.system_lookup("localhost", 80)
+
+
+async def test_two_generations_of_digests_are_remembered() -> None:
+    replica = Replica("127.0.0.1:1", 1 << 20)
+    in_use = [b"used-%d" % number for number in range(1000)]
+    for generation in range(20):
+        replica.known.used(in_use)
+        replica.known.used(b"%d-%d" % (generation, number) for number in range(10_000))
+        assert all(digest in replica.known for digest in in_use)
+    assert b"0-0" not in replica.known
+    known = sum(
+        b"%d-%d" % (generation, number) in replica.known for generation in range(20) for number in range(10_000)
+    )
+    assert GENERATION <= known + len(in_use) < 3 * GENERATION
+    await replica.close()
+
+
+async def test_failed_calls_evict_for_longer_each_time() -> None:
+    replica = Replica("127.0.0.1:1", 1 << 20)
+    rests = []
+    for _ in range(9):
+        assert replica.failed("no answer")
+        assert not replica.failed("no answer"), "one failure evicts, others add nothing"
+        rests.append(replica.rest)
+        replica.serves()
+    assert rests == [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
+    replica.answered()
+    assert replica.rest == 0
+    await replica.close()
+
+
+# Of n replicas a further one takes its share of everybody's workloads, and nobody else's move.
+def test_only_the_workloads_of_who_comes_move() -> None:
+    addresses = [f"10.0.0.{last}:7443" for last in range(1, 6)]
+
+    def homes(of: list[str]) -> dict[str, str]:
+        return {uid: min(of, key=lambda address: weight(uid, address)) for uid in map(str, range(400))}
+
+    before, after = homes(addresses[:4]), homes(addresses)
+    moved = {uid for uid in before if before[uid] != after[uid]}
+    assert moved == {uid for uid in after if after[uid] == addresses[4]}
+    assert 40 < len(moved) < 130
+
+
+async def test_attempts_share_the_time_of_the_call() -> None:
+    clock = {"now": 0.0}
+    for count, expected in ((1, [10, 10, 10]), (3, [10, 10, 10]), (6, [10, 6.67, 4.44, 2.96, 2.96, 2.96])):
+        order = [Replica(f"127.0.0.1:{port}", 1 << 20) for port in range(1, count + 1)]
+        clock["now"] = 0.0
+        tries, shares = Tries(ClientConfig(), lambda: clock["now"]), []
+        while (turn := tries.turn(order)) is not None:
+            shares.append(turn.timeout)
+            clock["now"] += turn.timeout
+        assert shares == pytest.approx(expected, abs=0.01)
+        for replica in order:
+            await replica.close()
+
+
+@pytest.mark.parametrize(
+    ("failed", "fault"),
+    [
+        (Failed(CODE.INVALID_ARGUMENT, ""), Fault.REQUEST),
+        (Failed(CODE.RESOURCE_EXHAUSTED, ""), Fault.SIZE),
+        (Failed(CODE.OUT_OF_RANGE, ""), Fault.SIZE),
+        (Failed(CODE.RESOURCE_EXHAUSTED, "", details(CODE.RESOURCE_EXHAUSTED, "", retry_info(1))[0][1]), Fault.MOMENT),
+        (Failed(CODE.RESOURCE_EXHAUSTED, "", b"\xff"), Fault.SIZE),
+        (Failed(CODE.FAILED_PRECONDITION, ""), Fault.MOMENT),
+        (Failed(CODE.UNAVAILABLE, ""), Fault.REPLICA),
+        (Failed(CODE.UNIMPLEMENTED, ""), Fault.REPLICA),
+        (Failed(CODE.PERMISSION_DENIED, ""), Fault.REPLICA),
+        (Failed(CODE.UNAUTHENTICATED, ""), Fault.REPLICA),
+        (Failed(CODE.DEADLINE_EXCEEDED, ""), Fault.UNCLEAR),
+        (Failed(CODE.INTERNAL, ""), Fault.UNCLEAR),
+        (Failed(CODE.UNKNOWN, ""), Fault.UNCLEAR),
+    ],
+)
+def test_who_is_at_fault(failed: Failed, fault: Fault) -> None:
+    assert failed.fault is fault
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("http://127.0.0.1:7443", "http://127.0.0.1:7443"),
+        ("http://planner.example:7443/", "http://planner.example:7443"),
+        ("http://[::1]:7443", "http://[::1]:7443"),
+        ("http://planner.example", "http://planner.example:80"),
+        ("dns:///planner.example:7443", "dns:///planner.example:7443"),
+        ("dns:planner.example:7443", "dns:///planner.example:7443"),
+        ("dns:///[::1]:7443", "dns:///[::1]:7443"),
+    ],
+)
+def test_targets(text: str, read: str) -> None:
+    assert str(target.parse(text)) == read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "127.0.0.1:7443",
+        "https://127.0.0.1:7443",
+        "http://",
+        "http://user@host:7443",
+        "http://host:port",
+        "http://host:7443/path",
+        "http://host:7443?query",
+        "dns:///planner.example",
+        "dns:///:7443",
+        "dns:///planner.example:grpc",
+        "dns:///planner.example:0",
+        "dns:///planner.example:70000",
+        "dns:///planner.example/x:7443",
+        "dns://8.8.8.8/planner.example:7443",
+    ],
+)
+def test_targets_that_mean_nothing(text: str) -> None:
+    with pytest.raises(target.TargetError):
+        target.parse(text)
+
+
+async def test_the_same_without_asyncio(servers: list[Server]) -> None:
+    def use() -> tuple[str, str, str | None]:
+        report = v1.ReportRequest(workload=v1.WorkloadReference(uid="u"))
+        with sync.PlanClient(*urls(servers), config=QUICK) as client:
+            plan = client.plan_request(request("a"))
+            assert client.plan("u", lambda _: request("a")).plan_id == plan.plan_id
+            assert client.report(report).requeue == v1.REQUEUE_NONE
+            version = client.capabilities().engine_version
+            home(servers)[0].behave = fails(CODE.INVALID_ARGUMENT, "wrong")
+            with pytest.raises(RefusedError, match="wrong"):
+                client.plan_request(request("a"))
+            return plan.plan_id, version, client.health()
+
+    plan_id, version, health = await asyncio.to_thread(use)
+    assert plan_id == home(servers)[0].address
+    assert version == home(servers, "")[0].address
+    assert health is None
+    with pytest.raises(RuntimeError, match="context manager"):
+        sync.PlanClient("http://127.0.0.1:1").health()

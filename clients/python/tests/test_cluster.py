@@ -1,0 +1,237 @@
+"""The real service and a real control plane: the commands of the README, and every way of running a reconciler."""
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf import json_format
+from kubernetes import client, config, utils
+
+from nodewise import (
+    ClientConfig,
+    Config,
+    KubeClient,
+    PlanClient,
+    Reconciler,
+    RefusedError,
+    ServiceError,
+    Settled,
+    convert,
+    snapshot_of,
+    sync,
+    v1,
+)
+
+from .conftest import ROOT, vector
+from .programs import CLIENT, built, running
+from .test_vectors import PLANS
+
+NODES = 5
+README = (CLIENT / "README.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[str]:
+    with running(built("nodewise-server"), "--listen", "127.0.0.1:0") as server:
+        address = server.wait_for(r"listening on (\S+)")[1]
+        yield f"http://{address}"
+
+
+@pytest.fixture(scope="module")
+def control_plane() -> Iterator[str]:
+    with running(built("nodewise-testbed"), "up", "--nodes", NODES) as testbed:
+        yield testbed.wait_for(r"export KUBECONFIG=(\S+)", timeout=280)[1]
+
+
+@pytest.fixture
+def cluster(control_plane: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[client.AppsV1Api]:
+    """A cluster without DaemonSets."""
+    monkeypatch.setenv("KUBECONFIG", control_plane)
+    config.load_kube_config(control_plane)
+    apps = client.AppsV1Api()
+    yield apps
+    apps.delete_collection_namespaced_daemon_set("default")
+    eventually(lambda: not names(apps) and not pods(), "everything is deleted")
+
+
+def eventually(condition: Callable[[], bool], what: str) -> None:
+    until = time.monotonic() + 90
+    while not condition():
+        assert time.monotonic() < until, f"not in time: {what}"
+        time.sleep(0.05)
+
+
+def names(apps: client.AppsV1Api) -> list[str]:
+    return [daemon_set.metadata.name for daemon_set in apps.list_namespaced_daemon_set("default").items]
+
+
+def pods() -> list[Any]:
+    found: list[Any] = client.CoreV1Api().list_namespaced_pod("default").items
+    return found
+
+
+def create() -> None:
+    utils.create_from_yaml(client.ApiClient(), str(CLIENT / "examples" / "agent.yaml"))
+
+
+def runs(apps: client.AppsV1Api) -> bool:
+    """Whether each node has its pod, and the status says so."""
+    status = apps.read_namespaced_daemon_set("agent", "default").status
+    nodes = {pod.spec.node_name for pod in pods()}
+    return bool(status.number_available == NODES == len(nodes) == len(pods()))
+
+
+def example(text: str) -> str:
+    """An example, as the README runs it."""
+    assert f"clients/python/{text}" in README, "the README says how to run it"
+    return str(CLIENT / text)
+
+
+# What every server answers, to the last value; and what it refuses is refused here.
+@pytest.mark.parametrize("case", [json.loads(path.read_text()) for path in PLANS], ids=lambda case: str(case["name"]))
+async def test_the_vectors(service: str, case: dict[str, Any]) -> None:
+    request = json_format.ParseDict(case["request"], v1.PlanRequest())
+    async with PlanClient(service) as planner:
+        if "response" in case:
+            response = json_format.ParseDict(case["response"], v1.PlanResponse())
+            assert await planner.plan_request(request) == response.plan
+            return
+        code = next(code for code in grpc.StatusCode if code.value[0] == case["refusal"]["code"])
+        with pytest.raises(ServiceError, match=code.name) as error:
+            await planner.plan_request(request)
+        assert isinstance(error.value, RefusedError) is (code is grpc.StatusCode.INVALID_ARGUMENT)
+
+
+async def test_everything_that_a_service_offers(service: str) -> None:
+    request = json_format.ParseDict(vector("plans/rollout")["request"], v1.PlanRequest())
+    async with PlanClient(service) as planner:
+        capabilities = await planner.capabilities()
+        assert v1.DIGEST_FUNCTION_SHA256 in capabilities.digest_functions
+        explained = await planner.explain(v1.ExplainRequest(snapshot=request.snapshot))
+        assert {node.state for node in explained.nodes} != {v1.NODE_STATE_UNSPECIFIED}
+
+
+def test_the_examples_of_the_readme(cluster: client.AppsV1Api, service: str) -> None:
+    create()
+    env = {"NODEWISE_SERVER": service}
+    command = [sys.executable, example("examples/plan.py"), "default", "agent"]
+    planned = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, check=True).stdout
+    assert planned.splitlines()[0] == "VERDICT_APPLY"
+    assert len(re.findall("^create_pod: node-.* has no pod of this workload$", planned, re.MULTILINE)) == NODES
+    assert not pods(), "it only says so"
+    with running(sys.executable, example("examples/controller.py"), env=env) as controller:
+        eventually(lambda: runs(cluster), "each node has a pod")
+        assert controller.end() == 0
+    planned = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, check=True).stdout
+    assert planned == "VERDICT_NOOP\n"
+
+
+def test_inside_kopf(cluster: client.AppsV1Api, service: str) -> None:
+    kopf = [sys.executable, "-m", "kopf", "run", "--all-namespaces", example("examples/kopf_operator.py")]
+    with running(*kopf, env={"NODEWISE_SERVER": service}) as operator:
+        operator.wait_for("all caches are filled")
+        create()
+        eventually(lambda: runs(cluster), "each node has a pod")
+        victim = pods()[0].metadata
+        client.CoreV1Api().delete_namespaced_pod(victim.name, "default")
+        eventually(lambda: victim.uid not in {pod.metadata.uid for pod in pods()} and runs(cluster), "it is replaced")
+        assert operator.end() == 0
+        assert not [line for line in operator.output if "defect" in line or "Traceback" in line]
+
+
+async def test_reconciles_on_demand(cluster: client.AppsV1Api, service: str) -> None:
+    async with (
+        KubeClient.from_environment() as kube,
+        PlanClient(service) as planner,
+        Reconciler(kube, planner, Config(namespace="default")) as reconciler,
+    ):
+        await asyncio.to_thread(create)
+        endings = await asyncio.gather(*(reconciler.reconcile("default", "agent") for _ in range(5)))
+        assert all(isinstance(ending, Settled) for ending in endings)
+        await asyncio.to_thread(eventually, lambda: runs(cluster), "each node has a pod")
+        assert await reconciler.reconcile("default", "nothing") == Settled()
+        assert reconciler.health() == []
+
+
+def test_without_asyncio(cluster: client.AppsV1Api, service: str) -> None:
+    with sync.Reconciler(service) as reconciler:
+        create()
+        eventually(lambda: runs(cluster), "each node has a pod")
+        assert isinstance(reconciler.reconcile("default", "agent"), Settled)
+
+
+async def test_observing_changes_nothing(
+    cluster: client.AppsV1Api, service: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    await asyncio.to_thread(create)
+    async with (
+        KubeClient.from_environment() as kube,
+        PlanClient(service) as planner,
+        Reconciler(kube, planner, Config(observe=True)) as reconciler,
+    ):
+        assert isinstance(await reconciler.reconcile("default", "agent"), Settled)
+    assert len(re.findall(r"would create pods default/agent-", caplog.text)) == NODES
+    assert not pods()
+
+
+async def test_nothing_is_written_while_the_service_is_away(cluster: client.AppsV1Api) -> None:
+    await asyncio.to_thread(create)
+    quick = ClientConfig(timeout=1, base_pause=0.01)
+    async with (
+        KubeClient.from_environment() as kube,
+        PlanClient("http://127.0.0.1:1", config=quick) as planner,
+        Reconciler(kube, planner, Config(unreachable_delay=0.1)) as reconciler,
+    ):
+        for _ in range(3):
+            ending = await reconciler.reconcile("default", "agent")
+            assert type(ending).__name__ == "Unreachable"
+    assert not pods()
+    assert not cluster.list_namespaced_controller_revision("default").items
+
+
+# However the objects were read, the plan is the same.
+async def test_typed_objects_give_the_same_plan(cluster: client.AppsV1Api, service: str) -> None:
+    await asyncio.to_thread(create)
+    core, raw = client.CoreV1Api(), {"_preload_content": False}
+    typed = snapshot_of(
+        cluster.read_namespaced_daemon_set("agent", "default"),
+        nodes=core.list_node().items,
+        pods=core.list_namespaced_pod("default").items,
+        revisions=cluster.list_namespaced_controller_revision("default").items,
+    )
+    served = snapshot_of(
+        cluster.read_namespaced_daemon_set("agent", "default", **raw).data,
+        nodes=convert.items(core.list_node(**raw).data),
+        pods=convert.items(core.list_namespaced_pod("default", **raw).data),
+        revisions=convert.items(cluster.list_namespaced_controller_revision("default", **raw).data),
+        now=typed.now,
+    )
+    async with PlanClient(service) as planner:
+        plans = [await planner.plan_request(v1.PlanRequest(snapshot=snapshot)) for snapshot in (typed, served)]
+    assert [action.create_pod.pod_name for action in creates(plans[0])] == [
+        action.create_pod.pod_name for action in creates(plans[1])
+    ]
+    assert len(creates(plans[0])) == NODES
+
+
+def creates(plan: v1.Plan) -> list[v1.Action]:
+    actions = (action for phase in plan.phases for batch in phase.batches for action in batch.actions)
+    return [action for action in actions if action.HasField("create_pod")]
+
+
+def test_the_commands_of_the_readme_are_those_that_are_run() -> None:
+    blocks = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+    commands = [line for block in blocks for line in block.splitlines()]
+    for command in commands:
+        for path in re.findall(r"clients/python[\w/.]*", command):
+            assert (ROOT / path).exists(), command
+    assert any("plan.py default agent" in command for command in commands)

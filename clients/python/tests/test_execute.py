@@ -1,0 +1,285 @@
+"""One reconcile: what is asked, held, done, told, and how it ends."""
+
+import json
+from typing import Any
+
+import pytest
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from nodewise import v1
+from nodewise.client import RefusedError, UnreachableError
+from nodewise.execute import MAX_PLANS, Executor, Failed, Settled, Unreachable, Waiting
+from nodewise.gate import Behind
+from nodewise.kinds import Resource
+from nodewise.state import State
+from nodewise.store import Applied, Bookmark, Deleted
+
+from .fakes import FakeActuator, FakeService, action, adopt, batch, create, delete, phase, plan, refused
+from .objects import KEY, daemon_set, filled, pod, revision
+
+CREATES, DELETES, CLAIMS, REVISIONS = (
+    v1.PHASE_KIND_CREATES,
+    v1.PHASE_KIND_DELETES,
+    v1.PHASE_KIND_CLAIMS,
+    v1.PHASE_KIND_REVISIONS,
+)
+NOOP = plan(verdict=v1.VERDICT_NOOP)
+
+
+class Rig:
+    """An executor with one DaemonSet in its caches."""
+
+    def __init__(self, *plans: Any, options: v1.PlanOptions | None = None, writes: bool = True) -> None:
+        options = options or v1.PlanOptions()
+        self.state = filled(State(1, options))
+        self.actuator = FakeActuator(writes=writes)
+        self.service = FakeService(list(plans))
+        self.executor = Executor(
+            self.state, self.actuator, self.service, options, now=lambda: Timestamp(seconds=1_700_000_000)
+        )
+
+    async def reconcile(self) -> Any:
+        return await self.executor.reconcile(KEY)
+
+    def held(self) -> v1.ReconcileState:
+        return self.state.holdings.get(KEY, "u1")
+
+
+def expecting(*names: str, deletes: tuple[str, ...] = (), **rest: Any) -> v1.ReconcileState:
+    creates = [v1.ExpectedCreate(pod_name=name, node_name="n1") for name in names]
+    expectations = v1.Expectations(set_at=Timestamp(seconds=5), creates=creates, delete_uids=deletes)
+    return v1.ReconcileState(expectations=expectations, **rest)
+
+
+async def test_nothing_to_do() -> None:
+    rig = Rig(NOOP)
+    assert await rig.reconcile() == Settled()
+    assert rig.actuator.calls == []
+    assert rig.service.reported == []
+    (request,) = rig.service.requests
+    assert request.snapshot.now.seconds == 1_700_000_000
+    assert request.snapshot.caches_synced
+    assert json.loads(request.snapshot.workload.daemon_set.object)["metadata"]["uid"] == "u1"
+
+
+async def test_a_workload_that_is_gone_is_forgotten() -> None:
+    rig = Rig()
+    rig.state.gate.record(KEY, "u1", Resource.PODS, "99")
+    rig.state.take_in(Deleted(daemon_set()))
+    assert await rig.reconcile() == Settled()
+    assert rig.state.gate.check(KEY, lambda _: "") is None
+
+
+async def test_expectations_are_held_before_the_first_write_and_shrink_by_what_is_seen() -> None:
+    rig = Rig(plan(phase(CREATES, batch(create("a"), create("b"))), state=expecting("a", "b")))
+    outstanding = []
+    rig.actuator.on_call = lambda *_: outstanding.append(rig.state.holdings.outstanding(KEY))
+    assert await rig.reconcile() == Settled()
+    assert outstanding == [(2, 0), (2, 0)]
+    assert rig.executor.waits_for_watches(KEY)
+    rig.state.take_in(Applied(pod("a")))
+    assert rig.held() == expecting("b")
+
+
+async def test_what_is_seen_while_the_plan_is_under_way_is_not_awaited() -> None:
+    rig = Rig(plan(state=expecting("a", "b", deletes=("gone-uid", "going-uid", "here-uid"))))
+    rig.state.take_in(Applied(pod("going", deleting=True)))
+    rig.state.take_in(Applied(pod("here")))
+    rig.service.on_plan = lambda: rig.state.take_in(Applied(pod("a")))
+    await rig.reconcile()
+    assert rig.held() == expecting("b", deletes=("here-uid",))
+
+
+async def test_outcomes_are_reported_and_settle_what_is_held() -> None:
+    rig = Rig(plan(phase(CREATES, batch(create("a"), create("b"), create("c"))), state=expecting("a", "b", "c")))
+    rig.actuator.script("create", "b", refused(403))
+    rig.service.reports = [
+        v1.ReportResponse(
+            requeue=v1.REQUEUE_BACKOFF, state=expecting("a", "x"), message="m", requeue_after=Duration(seconds=7)
+        )
+    ]
+    ending = await rig.reconcile()
+    assert ending == Failed("1 of 3 actions failed, first: refused", 7)
+    (report,) = rig.service.reported
+    assert report.plan_id == "plan"
+    assert report.state == expecting("a", "b", "c")
+    assert [outcome.result for outcome in report.outcomes] == [
+        v1.RESULT_SUCCEEDED,
+        v1.RESULT_FAILED,
+        v1.RESULT_SUCCEEDED,
+    ]
+    assert rig.held() == expecting("a"), "settled, and none added"
+
+
+async def test_what_succeeded_without_a_subject_is_not_told() -> None:
+    rig = Rig(plan(phase(CLAIMS, batch(adopt("a"))), phase(CREATES, batch(create("b")))))
+    await rig.reconcile()
+    assert len(rig.service.reported[0].outcomes) == 1
+
+
+# D-109, D-110: named creates are expected, everything else goes through the gate.
+async def test_own_writes_are_awaited() -> None:
+    rig = Rig(plan(phase(CLAIMS, batch(adopt("a"))), phase(CREATES, batch(create("b")))), NOOP)
+    await rig.reconcile()
+    assert await rig.reconcile() == Waiting(Behind(Resource.PODS, "101", "1"))
+    assert [wake.key for wake in rig.state.take_in(Bookmark(Resource.PODS, "101"))] == [KEY]
+    assert await rig.reconcile() == Settled()
+
+
+async def test_without_slow_start_across_plans_every_create_is_awaited() -> None:
+    options = v1.PlanOptions(disabled_deviations=[v1.DEVIATION_SLOW_START_ACROSS_PLANS], burst=1)
+    rig = Rig(plan(phase(CREATES, batch(create("b")))), options=options)
+    assert await rig.reconcile() == Settled()
+    assert isinstance(await rig.reconcile(), Waiting)
+
+
+async def test_a_plan_that_filled_the_burst_is_followed_at_once() -> None:
+    rig = Rig(plan(phase(CREATES, batch(create("a"), create("b")))), options=v1.PlanOptions(burst=2))
+    assert await rig.reconcile() == Settled(0.0)
+    rig = Rig(plan(phase(CREATES, batch(create("a"), create("b")))), options=v1.PlanOptions(burst=3))
+    assert await rig.reconcile() == Settled()
+
+
+async def test_requeues_and_errors_of_a_plan() -> None:
+    after = Duration(seconds=3, nanos=500_000_000)
+    rig = Rig(plan(requeue_after=after), plan(requeue_after=after, error="odd"), plan(verdict=v1.VERDICT_STALE))
+    assert await rig.reconcile() == Settled(3.5)
+    assert await rig.reconcile() == Failed("odd", 3.5)
+    assert isinstance(await rig.reconcile(), Failed)
+    assert rig.service.reported == []
+
+
+async def test_an_undelivered_report_rides_on_the_next_plan() -> None:
+    rig = Rig(plan(phase(CREATES, batch(create("a"))), requeue_after=Duration(seconds=9)), NOOP, NOOP)
+    rig.service.reports = [UnreachableError("away")]
+    ending = await rig.reconcile()
+    assert isinstance(ending, Failed)
+    assert ending.after == 9
+    assert "rides on the next plan" in ending.reason
+    await rig.reconcile()
+    await rig.reconcile()
+    assert [len(request.undelivered_reports) for request in rig.service.requests] == [0, 1, 0]
+
+
+async def test_nothing_is_written_without_a_plan() -> None:
+    rig = Rig(UnreachableError("away"), RefusedError("wrong"), NOOP)
+    rig.state.keep_report(KEY, v1.ReportRequest(workload=v1.WorkloadReference(uid="u1")))
+    assert isinstance(await rig.reconcile(), Unreachable)
+    assert isinstance(await rig.reconcile(), Failed)
+    await rig.reconcile()
+    counts = [len(request.undelivered_reports) for request in rig.service.requests]
+    assert counts == [1, 1, 0], "a report that may be what was refused is dropped"
+    assert rig.actuator.calls == []
+
+
+async def test_a_refused_report_ends_the_reconcile() -> None:
+    manifest = b'{"metadata":{"name":"r"}}'
+    taken = action(create_revision=v1.CreateRevision(name="r", manifest=manifest))
+    rig = Rig(plan(phase(REVISIONS, batch(taken))))
+    rig.actuator.script("create", "r", refused(409, "AlreadyExists"))
+    rig.actuator.script("read", "r", revision("r", owner="u9").object)
+    rig.service.reports = [RefusedError("too large")]
+    assert isinstance(await rig.reconcile(), Failed)
+    assert len(rig.service.requests) == 1
+
+
+# D-62
+async def test_a_revision_whose_name_is_taken_is_planned_with_at_once() -> None:
+    taken = plan(
+        phase(
+            REVISIONS, batch(action(create_revision=v1.CreateRevision(name="r", manifest=b'{"metadata":{"name":"r"}}')))
+        )
+    )
+    rig = Rig(*[taken] * MAX_PLANS)
+    served = revision("r", owner="u9").object
+    for _ in range(MAX_PLANS):
+        rig.actuator.script("create", "r", refused(409, "AlreadyExists"))
+        rig.actuator.script("read", "r", served)
+    ending = await rig.reconcile()
+    assert isinstance(ending, Failed)
+    assert f"after {MAX_PLANS} plans" in ending.reason
+    marked = [[r.read_after_name_collision for r in request.snapshot.revisions] for request in rig.service.requests]
+    assert marked[:2] == [[], [True]]
+    assert rig.service.requests[1].snapshot.revisions[0].object == served
+
+
+async def test_what_was_read_live_outlives_a_wait_for_the_caches() -> None:
+    manifest = b'{"metadata":{"name":"r"}}'
+    taken = action(create_revision=v1.CreateRevision(name="r", manifest=manifest))
+    rig = Rig(plan(phase(REVISIONS, batch(taken), batch(create("x"))), phase(CLAIMS, batch(adopt("a")))), NOOP)
+    rig.actuator.script("create", "r", refused(409, "AlreadyExists"))
+    rig.actuator.script("read", "r", revision("r", owner="u9").object)
+    assert isinstance(await rig.reconcile(), Waiting), "for the adoption to be seen"
+    rig.state.take_in(Bookmark(Resource.PODS, "200"))
+    assert await rig.reconcile() == Settled()
+    assert [r.read_after_name_collision for r in rig.service.requests[1].snapshot.revisions] == [True]
+
+
+# D-23
+async def test_an_orphan_that_is_gone_is_planned_without_at_once() -> None:
+    rig = Rig(plan(phase(CLAIMS, batch(adopt("orphan"))), phase(CREATES, batch(create("x")))), NOOP)
+    rig.state.take_in(Applied(pod("orphan", owner=None)))
+    rig.actuator.script("patch", "orphan", refused(404))
+    assert await rig.reconcile() == Settled()
+    sizes = [len(request.snapshot.pod_buckets[0].data) for request in rig.service.requests]
+    assert sizes[0] > 0
+    assert sizes[1] == 0
+    assert ("create", "x") not in rig.actuator.calls
+
+
+async def test_revisions_created_by_a_plan_that_was_cut_short_are_read_live() -> None:
+    made = action(create_revision=v1.CreateRevision(name="r", manifest=b'{"metadata":{"name":"r"}}'))
+    rig = Rig(plan(phase(REVISIONS, batch(made)), phase(CLAIMS, batch(adopt("orphan")))), NOOP)
+    rig.actuator.script("patch", "orphan", refused(404))
+    rig.actuator.script("read", "r", revision("r").object)
+    assert await rig.reconcile() == Settled()
+    assert [len(request.snapshot.revisions) for request in rig.service.requests] == [0, 1]
+
+
+async def test_a_sealed_revision_is_marked_while_it_stays_as_it_is() -> None:
+    update = action(update_revision=v1.UpdateRevision(revision=v1.ObjectReference(name="r", uid="x"), patch=b"{}"))
+    rig = Rig(plan(phase(REVISIONS, batch(update))), NOOP, NOOP)
+    rig.state.take_in(Applied(revision("r", "5")))
+    rig.actuator.script("patch", "r", refused(422, "Invalid", 'ControllerRevision "r" is invalid: data: immutable'))
+    assert await rig.reconcile() == Settled()
+    rig.state.take_in(Applied(revision("r", "6")))
+    await rig.reconcile()
+    marked = [[r.read_after_name_collision for r in request.snapshot.revisions] for request in rig.service.requests]
+    assert marked == [[False], [True], [False]]
+
+
+# ReconcileState: a failed phase that ends a plan brings the back-off back that was sent.
+@pytest.mark.parametrize("aborts", [True, False])
+async def test_backoffs_are_restored_when_a_plan_ends_early(aborts: bool) -> None:
+    backoff = v1.FailedPodBackoff(node_name="n1", observed_generation=1)
+    rig = Rig(plan(state=v1.ReconcileState(failed_pod_backoffs=[backoff])))
+    await rig.reconcile()
+    rig.service.plans = [plan(phase(CLAIMS, batch(delete("x")), aborts=aborts), state=v1.ReconcileState())]
+    rig.actuator.script("delete", "x", refused(403))
+    await rig.reconcile()
+    assert list(rig.held().failed_pod_backoffs) == ([backoff] if aborts else [])
+
+
+async def test_observing_writes_nothing_and_expects_nothing() -> None:
+    rig = Rig(
+        plan(phase(CREATES, batch(create("a"))), state=expecting("a"), requeue_after=Duration(seconds=2)), writes=False
+    )
+    assert await rig.reconcile() == Settled(2)
+    assert rig.held() == v1.ReconcileState()
+    assert rig.service.reported == []
+
+
+async def test_a_request_takes_what_is_known_by_then() -> None:
+    rig = Rig(NOOP)
+    real = rig.service.plan
+
+    async def late(uid: str, build: Any) -> v1.Plan:
+        build(lambda _: False)
+        rig.state.take_in(Applied(daemon_set(version="7", minReadySeconds=3)))
+        return await real(uid, build)
+
+    rig.service.plan = late  # type: ignore[method-assign]
+    await rig.reconcile()
+    served = json.loads(rig.service.requests[0].snapshot.workload.daemon_set.object)
+    assert served["metadata"]["resourceVersion"] == "7"

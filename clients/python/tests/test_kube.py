@@ -1,0 +1,366 @@
+"""Calls, watches and events against an apiserver that says what a test tells it to."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+from aiohttp import web
+from kubernetes.client import Configuration
+
+from nodewise import v1
+from nodewise.actuator import ActuatorError, PatchType, Refusal, WorkloadEvent
+from nodewise.kinds import ObjectKey, Resource
+from nodewise.kube import EventRecorder, KubeActuator, KubeClient, Watches, watch
+from nodewise.objects import DaemonSet, Node, Pod, Revision
+from nodewise.store import Applied, Bookmark, Deleted, Event, Listed
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+POD = {"metadata": {"namespace": "ns", "name": "p", "uid": "u", "resourceVersion": "5"}}
+CLOSING = web.AppKey("closing", asyncio.Event)
+WORKLOAD = v1.WorkloadReference(kind="DaemonSet", namespace="ns", name="foo", uid="u1")
+
+
+class Apiserver:
+    """Answers with what is scripted for a path, the last of it again and again."""
+
+    def __init__(self) -> None:
+        self.script: dict[str, list[Handler]] = {}
+        self.requests: list[tuple[str, str, dict[str, str], str]] = []
+        self.headers: list[dict[str, str]] = []
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        self.requests.append((request.method, request.path, dict(request.query), await request.text()))
+        self.headers.append(dict(request.headers))
+        answers = self.script.get(f"{request.method} {request.path}")
+        if not answers:
+            return status(404, "NotFound")
+        return await (answers.pop(0) if len(answers) > 1 else answers[0])(request)
+
+    def asked(self, path: str) -> list[dict[str, str]]:
+        return [query for _, asked, query, _ in self.requests if asked == path]
+
+
+def status(code: int, reason: str = "", message: str = "m", causes: Any = None) -> web.Response:
+    body = {"kind": "Status", "message": message, "reason": reason, "details": {"causes": causes}}
+    return web.json_response(body, status=code)
+
+
+def answer(body: Any) -> Handler:
+    async def handle(_: web.Request) -> web.Response:
+        text = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return web.Response(body=text, content_type="application/json")
+
+    return handle
+
+
+def refuse(*of: Any) -> Handler:
+    async def handle(_: web.Request) -> web.Response:
+        return status(*of)
+
+    return handle
+
+
+def lines(*of: Any, stays: bool = True) -> Handler:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        stream = web.StreamResponse()
+        await stream.prepare(request)
+        for line in of:
+            text = line if isinstance(line, bytes) else json.dumps(line).encode()
+            # In two pieces, as a network may deliver it.
+            await stream.write(text[:10])
+            await stream.write(text[10:] + b"\n")
+        if stays:
+            await request.app[CLOSING].wait()
+        return stream
+
+    return handle
+
+
+def page(items: Any, version: str = "10", proceed: str = "") -> Handler:
+    return answer({"metadata": {"resourceVersion": version, "continue": proceed}, "items": items})
+
+
+@pytest.fixture
+async def apiserver() -> AsyncIterator[tuple[Apiserver, KubeClient]]:
+    server, application = Apiserver(), web.Application()
+    application[CLOSING] = asyncio.Event()
+    application.router.add_route("*", "/{path:.*}", server.handle)
+    runner = web.AppRunner(application, shutdown_timeout=0)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    host, port = runner.addresses[0][:2]
+    configuration = Configuration(host=f"http://{host}:{port}")
+    configuration.api_key["authorization"] = "Bearer secret"
+    async with KubeClient(configuration, user_agent="tests") as client:
+        yield server, client
+    application[CLOSING].set()
+    await runner.cleanup()
+
+
+async def eventually(condition: Callable[[], bool], what: str) -> None:
+    until = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < until, f"not in time: {what}"
+        await asyncio.sleep(0.01)
+
+
+async def test_refusals_are_told_by_kind(apiserver: tuple[Apiserver, KubeClient]) -> None:
+    server, client = apiserver
+    for handler, refusal, code, message in (
+        (refuse(409, "AlreadyExists", "taken"), Refusal.ALREADY_EXISTS, 409, "taken"),
+        (refuse(409, "Conflict"), Refusal.CONFLICT, 409, "m"),
+        (refuse(404, "NotFound"), Refusal.NOT_FOUND, 404, "m"),
+        (refuse(422, "Invalid"), Refusal.INVALID, 422, "m"),
+        (refuse(403, "Forbidden", "m", [{"reason": "NamespaceTerminating"}]), Refusal.NAMESPACE_TERMINATING, 403, "m"),
+        (refuse(500), Refusal.OTHER, 500, "m"),
+    ):
+        server.script["GET /x"] = [handler]
+        with pytest.raises(ActuatorError, match=message) as error:
+            await client.call("GET", "/x")
+        assert (error.value.refusal, error.value.http_status) == (refusal, code)
+    assert server.headers[0]["Authorization"] == "Bearer secret"
+    assert server.headers[0]["User-Agent"] == "tests"
+
+
+async def test_a_call_is_bounded_in_time(apiserver: tuple[Apiserver, KubeClient]) -> None:
+    server, client = apiserver
+    server.script["GET /x"] = [lines()]
+    with pytest.raises(ActuatorError, match="no answer within") as error:
+        await client.call("GET", "/x", timeout=0.1)
+    assert error.value.is_unclear
+
+
+async def test_nobody_there_is_unclear() -> None:
+    async with KubeClient(Configuration(host="http://127.0.0.1:1")) as client:
+        with pytest.raises(ActuatorError) as error:
+            await client.call("GET", "/x")
+        assert error.value.is_unclear
+
+
+async def test_writes(apiserver: tuple[Apiserver, KubeClient]) -> None:
+    server, client = apiserver
+    pod, pods = "/api/v1/namespaces/ns/pods/p", "/api/v1/namespaces/ns/pods"
+    workload = "/apis/apps/v1/namespaces/ns/daemonsets/foo/status"
+    for call in (f"POST {pods}", f"PATCH {pod}", f"DELETE {pod}", f"PUT {workload}", f"GET {pod}"):
+        server.script[call] = [answer(POD)]
+    actuator = KubeActuator(client, EventRecorder(client))
+    key = ObjectKey(Resource.PODS, "ns", "p")
+    assert await actuator.create(Resource.PODS, "ns", b"{}") == ("p", "5")
+    assert await actuator.patch(key, PatchType.STRATEGIC, b'{"a":1}') == ("p", "5")
+    await actuator.delete(key, "u")
+    await actuator.delete(key, None)
+    assert await actuator.replace_status(ObjectKey(Resource.DAEMON_SETS, "ns", "foo"), b"{}") == ("p", "5")
+    assert json.loads(await actuator.read(key)) == POD
+    manager = {"fieldManager": "tests"}
+    options = '{"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "u"}}'
+    assert server.requests == [
+        ("POST", pods, manager, "{}"),
+        ("PATCH", pod, manager, '{"a":1}'),
+        ("DELETE", pod, {}, options),
+        ("DELETE", pod, {}, ""),
+        ("PUT", workload, manager, "{}"),
+        ("GET", pod, {}, ""),
+    ]
+    assert server.headers[1]["Content-Type"] == "application/strategic-merge-patch+json"
+    server.script[f"POST {pods}"] = [answer(b"odd")]
+    with pytest.raises(ActuatorError, match="reading the apiserver's answer"):
+        await actuator.create(Resource.PODS, "ns", b"{}")
+
+
+PATHS = {
+    Resource.DAEMON_SETS: "/apis/apps/v1/daemonsets",
+    Resource.PODS: "/api/v1/pods",
+    Resource.NODES: "/api/v1/nodes",
+    Resource.REVISIONS: "/apis/apps/v1/controllerrevisions",
+}
+
+
+class Shown(list[Event]):
+    """What the watches showed of one resource, with the other ones quiet."""
+
+    def of(self, resource: Resource) -> list[Event]:
+        kinds = {
+            Resource.DAEMON_SETS: DaemonSet,
+            Resource.PODS: Pod,
+            Resource.NODES: Node,
+            Resource.REVISIONS: Revision,
+        }
+        return [
+            event
+            for event in self
+            if (
+                event.resource is resource
+                if isinstance(event, Listed | Bookmark)
+                else isinstance(event.object, kinds[resource])
+            )
+        ]
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the rests after failures, which are for the apiserver's sake."""
+
+    async def rest(_: Any) -> None:
+        await asyncio.sleep(0.01)
+
+    monkeypatch.setattr(watch._Follower, "_rest", rest)
+
+
+async def follow(
+    apiserver: tuple[Apiserver, KubeClient], resource: Resource, handlers: list[Handler], count: int
+) -> list[Event]:
+    """Follows a resource until it has shown so much."""
+    server, client = apiserver
+    for other, path in PATHS.items():
+        server.script[f"GET {path}"] = handlers if other is resource else [page(None), lines()]
+    shown = Shown()
+    async with Watches(client, shown.append) as watches:
+        await eventually(lambda: len(shown.of(resource)) >= count, f"{count} events")
+        await eventually(lambda: resource not in watches.health(), "it works")
+    return shown.of(resource)
+
+
+def pod_at(version: str, name: str = "p", **more: Any) -> dict[str, Any]:
+    return {"metadata": {**POD["metadata"], "resourceVersion": version, "name": name}, **more}
+
+
+async def test_a_list_and_then_a_watch_from_there(apiserver: tuple[Apiserver, KubeClient]) -> None:
+    foreign = pod_at("4", "foreign")
+    foreign["metadata"]["ownerReferences"] = [{"kind": "ReplicaSet", "controller": True}]
+    handlers = [
+        page([pod_at("5", "a"), foreign], proceed="more"),
+        page([pod_at("6", "b")]),
+        lines(
+            {"type": "ADDED", "object": pod_at("11")},
+            {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "12"}}},
+            {"type": "DELETED", "object": pod_at("13")},
+            stays=False,
+        ),
+        lines(),
+    ]
+    events = await follow(apiserver, Resource.PODS, handlers, 4)
+    listed, added, bookmark, deleted = events
+    assert isinstance(listed, Listed)
+    assert [pod.projection.name for pod in listed.objects if isinstance(pod, Pod)] == ["a", "b"]
+    assert listed.resource_version == "10"
+    assert isinstance(added, Applied)
+    assert isinstance(deleted, Deleted)
+    assert bookmark == Bookmark(Resource.PODS, "12")
+    await eventually(lambda: len(apiserver[0].asked("/api/v1/pods")) == 4, "the next watch")
+    first, second, *watched = apiserver[0].asked("/api/v1/pods")
+    # Without a resourceVersion: a most-recent read.
+    assert first == {"limit": "1000"}
+    assert second == {"limit": "1000", "continue": "more"}
+    assert [query["resourceVersion"] for query in watched] == ["10", "13"]
+
+
+async def test_a_watch_that_fell_behind_lists_again(apiserver: tuple[Apiserver, KubeClient], quick: None) -> None:
+    gone = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old"}}
+    handlers = [page([]), lines(gone), page([], "20"), refuse(410, "Expired"), page([], "30"), lines()]
+    events = await follow(apiserver, Resource.PODS, handlers, 3)
+    assert [event.resource_version for event in events if isinstance(event, Listed)] == ["10", "20", "30"]
+
+
+async def test_what_fails_is_tried_again(apiserver: tuple[Apiserver, KubeClient], quick: None) -> None:
+    broken = {"type": "ERROR", "object": {"kind": "Status", "code": 500, "message": "broken"}}
+    handlers = [refuse(500), answer(b"{"), page([], ""), page([]), lines(broken), lines(stays=False), lines()]
+    events = await follow(apiserver, Resource.PODS, handlers, 1)
+    assert [type(event) for event in events] == [Listed]
+    await eventually(lambda: len(apiserver[0].asked("/api/v1/pods")) >= 7, "all were tried")
+
+
+# A pod that is not seen would get another beside it.
+@pytest.mark.parametrize("resource", [Resource.PODS, Resource.NODES])
+async def test_a_pod_or_node_that_cannot_be_read_is_not_passed_over(
+    apiserver: tuple[Apiserver, KubeClient], quick: None, resource: Resource
+) -> None:
+    odd = {"metadata": {"name": "odd", "uid": "u", "labels": 1}}
+    handlers = [page([odd]), page([]), lines({"type": "ADDED", "object": odd}), page([], "20"), lines()]
+    events = await follow(apiserver, resource, handlers, 2)
+    assert [event.resource_version for event in events if isinstance(event, Listed)] == ["10", "20"]
+
+
+# The data of a revision is what some client wrote: it spoils itself only.
+@pytest.mark.parametrize(
+    "data",
+    [b"[" * 3000 + b"]" * 3000, b'"\\ud800"', b'"\xff"', b"1e999", b'"} ] \\" {"'],
+    ids=["deep", "half", "bytes", "far", "ends"],
+)
+async def test_odd_revisions_are_followed(apiserver: tuple[Apiserver, KubeClient], data: bytes) -> None:
+    odd = b'{"metadata":{"namespace":"ns","name":"odd","resourceVersion":"11"},"data":' + data + b"}"
+    listing = b'{"metadata":{"resourceVersion":"10"},"items":[{"metadata":{"name":"a"}},' + odd + b"]}"
+    handlers = [answer(listing), lines(b'{"type":"MODIFIED","object":' + odd + b"}")]
+    listed, applied = await follow(apiserver, Resource.REVISIONS, handlers, 2)
+    assert isinstance(listed, Listed)
+    assert isinstance(applied, Applied)
+    assert isinstance(applied.object, Revision)
+    assert listed.objects[1] == applied.object
+    assert applied.object.object.endswith(b'"data":' + data.replace(b"\xff", "\ufffd".encode()) + b"}")
+
+
+async def test_a_revision_that_cannot_be_read_is_passed_over(apiserver: tuple[Apiserver, KubeClient]) -> None:
+    odd: dict[str, Any] = {"metadata": {"name": "odd", "labels": 1, "resourceVersion": "11"}}
+    handlers = [
+        page([odd, {"metadata": {"name": "a"}}]),
+        lines(
+            {"type": "ADDED", "object": odd},
+            {"type": "ADDED", "object": {"metadata": {"name": "b", "resourceVersion": "12"}}},
+        ),
+    ]
+    listed, applied = await follow(apiserver, Resource.REVISIONS, handlers, 2)
+    assert isinstance(listed, Listed)
+    assert isinstance(applied, Applied)
+    assert [len(listed.objects), applied.object.resource_version] == [1, "12"]
+
+
+async def test_a_namespace_is_followed_alone(apiserver: tuple[Apiserver, KubeClient]) -> None:
+    server, client = apiserver
+    async with Watches(client, lambda _: None, namespace="ns"):
+        await eventually(lambda: len(server.requests) >= 4, "all lists")
+    assert {path for _, path, _, _ in server.requests} == {
+        "/apis/apps/v1/namespaces/ns/daemonsets",
+        "/api/v1/namespaces/ns/pods",
+        "/api/v1/nodes",
+        "/apis/apps/v1/namespaces/ns/controllerrevisions",
+    }
+
+
+async def test_events_are_sent_and_counted(apiserver: tuple[Apiserver, KubeClient]) -> None:
+    server, client = apiserver
+    path = "/api/v1/namespaces/ns/events"
+    server.script[f"POST {path}"] = [answer({})]
+    event = WorkloadEvent(WORKLOAD, "Warning", "FailedCreate", "Error creating: quota")
+    async with EventRecorder(client) as recorder:
+        recorder.record(event)
+        await eventually(lambda: len(server.requests) == 1, "the first is created")
+        name = json.loads(server.requests[0][3])["metadata"]["name"]
+        server.script[f"PATCH {path}/{name}"] = [answer({}), refuse(404, "NotFound")]
+        recorder.record(event)
+        recorder.record(event)
+        # Those that wait are sent before the end.
+    created, patched, gone, again = server.requests
+    first = json.loads(created[3])
+    assert (first["type"], first["reason"], first["message"], first["count"]) == (
+        "Warning",
+        "FailedCreate",
+        "Error creating: quota",
+        1,
+    )
+    assert first["involvedObject"]["uid"] == "u1"
+    assert first["source"] == {"component": "daemonset-controller"}
+    assert json.loads(patched[3])["count"] == 2
+    assert (gone[0], again[0]) == ("PATCH", "POST"), "events live for an hour or so"
+
+
+async def test_whoever_emits_an_event_never_fails(apiserver: tuple[Apiserver, KubeClient]) -> None:
+    server, client = apiserver
+    recorder = EventRecorder(client)
+    for number in range(2000):
+        recorder.record(WorkloadEvent(WORKLOAD, "Normal", "R", str(number)))
+    async with EventRecorder(client) as recorder:
+        recorder.record(WorkloadEvent(WORKLOAD, "Normal", "R", "refused with 404"))
+    assert len(server.requests) == 1

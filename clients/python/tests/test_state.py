@@ -1,0 +1,104 @@
+from collections.abc import Callable
+
+import pytest
+
+from nodewise import v1
+from nodewise.handlers import Urgency, Wake
+from nodewise.kinds import Resource
+from nodewise.objects import Revision
+from nodewise.options import is_enabled
+from nodewise.state import State
+from nodewise.store import Applied, Bookmark, Deleted, Event
+
+from .objects import KEY, filled, listed, node, pod, revision
+
+OPTIONS = v1.PlanOptions()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (v1.PlanOptions(), True),
+        (v1.PlanOptions(disabled_deviations=[v1.DEVIATION_DELETIONS_BY_UID]), False),
+        (v1.PlanOptions(profile=v1.PROFILE_UPSTREAM_STRICT), False),
+        (v1.PlanOptions(profile=v1.PROFILE_UPSTREAM_STRICT, enabled_deviations=[v1.DEVIATION_DELETIONS_BY_UID]), True),
+    ],
+)
+def test_deviations_follow_the_profile(options: v1.PlanOptions, expected: bool) -> None:
+    assert is_enabled(options, v1.DEVIATION_DELETIONS_BY_UID) is expected
+
+
+# D-110: whoever waits for a cache is woken by whatever shows that it is there, though nothing that is kept changed.
+@pytest.mark.parametrize(
+    "event",
+    [
+        lambda version: Applied(pod(version=version)),
+        lambda version: Applied(pod("foreign", version, kind="ReplicaSet")),
+        lambda version: Deleted(pod("foreign", version, kind="ReplicaSet")),
+        lambda version: Bookmark(Resource.PODS, version),
+        lambda version: listed(Resource.PODS, pod(version="11"), version=version),
+    ],
+    ids=["its pod", "another pod", "another pod that goes", "a bookmark", "a list"],
+)
+def test_a_workload_that_waits_is_woken_by_any_event_that_reaches_it(event: Callable[[str], Event]) -> None:
+    state = filled(State(1, OPTIONS), Applied(pod(version="11")))
+    state.gate.record(KEY, "u1", Resource.PODS, "20")
+    assert state.gate.check(KEY, state.store.reached)
+    for version, expected in (("19", []), ("20", [Wake(KEY)]), ("21", [])):
+        assert state.take_in(event(version)) == expected
+        assert state.store.reached(Resource.PODS) == version
+
+
+# D-105: however many nodes an event brings, each workload is woken once for all of them, and one that came outweighs
+# any that went.
+def test_many_nodes_wake_each_workload_once() -> None:
+    state = filled(State(1, OPTIONS))
+    nodes = listed(Resource.NODES, *(node(f"n{index}") for index in range(1000)))
+    assert state.take_in(nodes) == [Wake(KEY, Urgency.URGENT)]
+    assert state.take_in(listed(Resource.NODES, node("new"))) == [Wake(KEY, Urgency.URGENT)]
+    assert state.take_in(listed(Resource.NODES)) == [Wake(KEY)]
+
+
+def test_what_watches_show_shrinks_what_is_held() -> None:
+    state = filled(State(1, OPTIONS))
+    creates = [v1.ExpectedCreate(pod_name="p", node_name="n1")]
+    planned = v1.ReconcileState(expectations=v1.Expectations(creates=creates))
+    planned.expectations.set_at.seconds = 1
+    state.holdings.replace(KEY, "u1", planned, v1.ReconcileState(), state.store.sighted("ns", "u1"))
+    assert state.holdings.outstanding(KEY) == (1, 0)
+    assert state.take_in(Applied(pod())) == [Wake(KEY)]
+    assert state.holdings.outstanding(KEY) == (0, 0)
+
+
+def report(plan: int) -> v1.ReportRequest:
+    return v1.ReportRequest(workload=v1.WorkloadReference(uid="u1"), plan_id=str(plan))
+
+
+def test_the_newest_reports_are_kept_until_delivered() -> None:
+    state = State(1, OPTIONS)
+    for plan in range(10):
+        state.keep_report(KEY, report(plan))
+    assert state.undelivered(KEY, "u1") == [report(plan) for plan in range(2, 10)]
+    assert state.undelivered(KEY, "u2") == [], "of another workload of the same name"
+    state.reports_delivered(KEY)
+    assert state.undelivered(KEY, "u1") == []
+
+
+def test_what_was_read_live_is_kept_for_one_workload() -> None:
+    def names(revisions: list[Revision]) -> list[str]:
+        return [revision.name for revision in revisions]
+
+    state = State(1, OPTIONS)
+    state.keep_live(KEY, "u1", [revision("a")])
+    state.keep_live(KEY, "u1", [])
+    state.keep_live(KEY, "u1", [revision("b")])
+    assert names(state.take_live(KEY, "u1")) == ["a", "b"]
+    assert names(state.take_live(KEY, "u1")) == [], "they were taken"
+    state.keep_live(KEY, "u1", [revision("a")])
+    state.keep_live(KEY, "u2", [revision("b")])
+    assert names(state.take_live(KEY, "u1")) == [], "of a workload that was replaced"
+    state.keep_live(KEY, "u2", [revision("b")])
+    assert names(state.take_live(KEY, "u2")) == ["b"]
+    state.keep_live(KEY, "u1", [revision("a")])
+    state.forget(KEY)
+    assert names(state.take_live(KEY, "u1")) == [], "nothing is kept of what is gone"

@@ -1,0 +1,129 @@
+"""The vectors of proto/testdata: what is equal in every language."""
+
+import base64
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf import json_format
+
+from nodewise import convert, node_buckets, pod_buckets, v1
+from nodewise.buckets import bucket_of
+from nodewise.expectations import Holdings
+from nodewise.gate import compare
+from nodewise.kinds import Key
+from nodewise.manifest import PodManifest
+
+from .conftest import ROOT, cases
+
+KEY = Key("ns", "agent")
+
+
+@cases("projections")
+def test_projections(case: dict[str, Any]) -> None:
+    of, project, kind = ("node", convert.node, v1.Node) if "node" in case else ("pod", convert.pod, v1.Pod)
+    if "error" in case:
+        with pytest.raises(convert.ConversionError) as error:
+            project(case[of])
+        assert error.value.path == case["error"]["path"]
+        return
+    expected = json_format.ParseDict(case["projection"], kind())
+    assert project(case[of]) == expected
+    assert project(json.dumps(case[of]).encode()) == expected
+
+
+@cases("buckets")
+def test_buckets(case: dict[str, Any]) -> None:
+    assert bucket_of(case["node_name"], case["bucket_count"]) == case["bucket"]
+
+
+@cases("bucket_bytes")
+def test_bucket_bytes(case: dict[str, Any]) -> None:
+    if "nodes" in case:
+        nodes = [json_format.ParseDict(node, v1.Node()) for node in case["nodes"]]
+        (bucket,) = node_buckets(nodes)
+    else:
+        pods = [json_format.ParseDict(pod, v1.Pod()) for pod in case["pods"]]
+        (bucket,) = pod_buckets(pods)
+    assert bucket.data == base64.b64decode(case["data"])
+    assert bucket.digest.hex() == case["digest"]
+    assert bucket.digest == hashlib.sha256(bucket.data).digest()
+
+
+PLANS = sorted((ROOT / "proto" / "testdata" / "plans").glob("*.json"))
+
+
+def test_there_are_plans() -> None:
+    assert PLANS
+
+
+@pytest.mark.parametrize("path", PLANS, ids=lambda path: str(path.stem))
+def test_plans_are_read_without_loss(path: Path) -> None:
+    case = json.loads(path.read_text())
+    messages: dict[str, Any] = {"request": v1.PlanRequest, "response": v1.PlanResponse}
+    for member in messages.keys() & case.keys():
+        message = json_format.ParseDict(case[member], messages[member]())
+        again = messages[member].FromString(message.SerializeToString())
+        assert again == message
+        assert _leaves(json_format.MessageToDict(again)) == _leaves(case[member])
+
+
+def _leaves(value: Any) -> int:
+    """How many values there are in it, but for those that are as good as absent: a lost one would show."""
+    if isinstance(value, dict):
+        return sum(map(_leaves, value.values()))
+    if isinstance(value, list):
+        return sum(map(_leaves, value))
+    return int(value not in ("", 0, False, None, "0"))
+
+
+@cases("manifests")
+def test_manifests(case: dict[str, Any]) -> None:
+    manifest = PodManifest(json_format.ParseDict(case["plan"], v1.Plan()))
+    create = json_format.ParseDict(case["create"], v1.CreatePod())
+    other = v1.CreatePod(pod_name="another", node_name="another")
+    for _ in range(2):
+        manifest.render(other)
+        assert json.loads(manifest.render(create)) == case["pod"]
+
+
+@cases("resource_versions")
+def test_resource_versions(case: dict[str, Any]) -> None:
+    assert compare(case["a"], case["b"]) == case["order"]
+
+
+class Present:
+    """What the caches show in a vector."""
+
+    def __init__(self, pods: list[Any]) -> None:
+        self._pods = [pod if isinstance(pod, dict) else {"name": pod} for pod in pods]
+
+    def exists(self, pod_name: str) -> bool:
+        return any(pod["name"] == pod_name for pod in self._pods)
+
+    def deleting(self) -> dict[str, bool]:
+        return {pod["uid"]: pod["deleting"] for pod in self._pods if "uid" in pod}
+
+
+@cases("expectations")
+def test_expectations(case: dict[str, Any]) -> None:
+    holdings = Holdings()
+    for step in case["steps"]:
+        ((kind, told),) = step.items()
+        match kind:
+            case "hold":
+                planned, sent = (
+                    json_format.ParseDict(told[state], v1.ReconcileState()) for state in ("planned", "sent")
+                )
+                holdings.replace(KEY, "u", planned, sent, Present(told["present_pods"]))
+            case "created":
+                holdings.observe_create(KEY, told["pod_name"], told["node_name"])
+            case "deleted":
+                holdings.observe_deletion(KEY, told["pod_name"], told["pod_uid"])
+            case "settle":
+                holdings.settle(KEY, "u", json_format.ParseDict(told, v1.ReconcileState()))
+            case _:
+                pytest.fail(f"unknown step {kind}")
+    assert holdings.get(KEY, "u") == json_format.ParseDict(case["state"], v1.ReconcileState())
