@@ -12,7 +12,7 @@ if ! cmp -s requirements.txt "$bin/../requirements.txt"; then
 	"$bin/pip" install --quiet --disable-pip-version-check -r requirements.txt
 	cp requirements.txt "$bin/.."
 fi
-"$bin/pip" install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+export PYTHONPATH="$PWD/src"
 
 "$bin/ruff" format --check --quiet .
 "$bin/ruff" check --quiet .
@@ -24,4 +24,5 @@ rm -rf "$root/target/python/dist"
 "${PYTHON:-python3}" -m venv --clear "$root/target/python/user"
 "$root/target/python/user/bin/pip" install --quiet --disable-pip-version-check -c requirements.txt \
 	"nodewise[kube,otel] @ file://$(ls "$root"/target/python/dist/*.whl)"
+unset PYTHONPATH
 cd / && "$root/target/python/user/bin/python" -c 'import nodewise, nodewise.sync; print("installed:", nodewise.Reconciler, nodewise.v1.Plan().verdict)'

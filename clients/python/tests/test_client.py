@@ -269,6 +269,14 @@ async def test_look_ups_that_fail_change_nothing() -> None:
     assert told == [["a:1", "b:1"], "dns:///h:1: the name has no address", "dns:///h:1: no such host", ["c:1"]]
 
 
+async def test_a_client_may_be_used_again(servers: list[Server]) -> None:
+    client = PlanClient(servers[0].url, config=QUICK)
+    for _ in range(2):
+        async with client:
+            await client.plan_request(request("a"))
+    assert len(servers[0].plans) == 2
+
+
 async def test_this_machine_is_found() -> None:
     assert "127.0.0.1:80" in await discovery.system_lookup("localhost", 80)
 

@@ -228,7 +228,19 @@ def creates(plan: v1.Plan) -> list[v1.Action]:
     return [action for action in actions if action.HasField("create_pod")]
 
 
-def test_the_commands_of_the_readme_are_those_that_are_run() -> None:
+async def test_the_program_of_the_readme(cluster: client.AppsV1Api) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(program, names)
+    stop = asyncio.Event()
+    running = asyncio.create_task(names["main"](stop))
+    done, _ = await asyncio.wait({running}, timeout=1)
+    assert not done, "it works until it is told to stop"
+    stop.set()
+    await running
+
+
+def test_what_the_readme_names_is_there() -> None:
     blocks = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
     commands = [line for block in blocks for line in block.splitlines()]
     for command in commands:

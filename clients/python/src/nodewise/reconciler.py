@@ -61,8 +61,12 @@ class Config:
     """How long workers may go on with what they have in hand once they are told to stop."""
 
 
-class WatchesEndedError(RuntimeError):
-    """A watch has ended: a cache that is followed no more must not be planned from."""
+class EndedError(RuntimeError):
+    """The reconciler does nothing any more."""
+
+
+class BrokenError(EndedError):
+    """A watch or a worker has ended by a defect: a cache that is followed no more must not be planned from."""
 
 
 class Reconciler:
@@ -95,15 +99,20 @@ class Reconciler:
         self._watches: Watches | None = None
         self._executor: Executor | None = None
         self._stack = AsyncExitStack()
+        self._guard: asyncio.Task[None] | None = None
+        self._broken: BrokenError | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
         """Works until `stop` is set, then hands out nothing that is not queued yet, lets the workers finish and
         returns.
         """
         async with self:
+            assert self._guard is not None
             stopped = asyncio.create_task(stop.wait())
             try:
-                await self._until(stopped)
+                await asyncio.wait([stopped, self._guard], return_when=asyncio.FIRST_COMPLETED)
+                if self._broken is not None:
+                    raise self._broken
             finally:
                 stopped.cancel()
 
@@ -114,6 +123,8 @@ class Reconciler:
         Safe to call from any handler, of kopf for example, and while the workload is in work already: it is then looked
         at once more.
         """
+        if self._broken is not None:
+            raise self._broken
         key = Key(namespace, name)
         asked: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self._askers.setdefault(key, []).append(asked)
@@ -124,7 +135,8 @@ class Reconciler:
     def health(self) -> list[str]:
         """Why it does not work, if so: watches that cannot be followed. The plan client tells its own health."""
         failing = self._watches.health() if self._watches else {}
-        return [f"{resource.value}: {reason}" for resource, reason in failing.items()]
+        broken = [] if self._broken is None else [str(self._broken)]
+        return broken + [f"{resource.value}: {reason}" for resource, reason in failing.items()]
 
     async def __aenter__(self) -> "Reconciler":
         recorder = await self._stack.enter_async_context(EventRecorder(self._kube))
@@ -147,11 +159,14 @@ class Reconciler:
         urgent_only = [False] * max(self._config.workers, 1) + [True]
         self._workers = [asyncio.create_task(self._work(self._executor, urgent)) for urgent in urgent_only]
         self._workers.append(asyncio.create_task(self._resync()))
+        self._guard = asyncio.create_task(self._watch_over([*self._watches.tasks, *self._workers]))
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if self._guard is not None:
+            await waiting.ended([self._guard])
         self._queue.shut_down()
         self._wake_workers()
         await waiting.ended([self._workers.pop()])
@@ -163,19 +178,20 @@ class Reconciler:
                     _log.warning("%d workers did not end in time and are cut off", len(late))
         finally:
             await waiting.ended(self._workers)
-            for asked in (asked for askers in self._askers.values() for asked in askers):
-                asked.cancel()
+            self._answer_all(EndedError("the reconciler has ended"))
             await self._stack.aclose()
 
-    async def _until(self, stopped: "asyncio.Task[bool]") -> None:
-        """Waits for the stop. Should anything else end, something is wrong that must not go unnoticed."""
-        assert self._watches is not None
-        tasks = [*self._watches.tasks, *self._workers]
-        await asyncio.wait([stopped, *tasks], return_when=asyncio.FIRST_COMPLETED)
-        for task in tasks:
-            if task.done():
-                task.result()
-                raise WatchesEndedError("a watch or a worker has ended unexpectedly")
+    async def _watch_over(self, tasks: "list[asyncio.Task[None]]") -> None:
+        """Ends all work when a watch or a worker ends, which none should."""
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        defects = [task.exception() for task in done if not task.cancelled()]
+        self._broken = BrokenError(f"a watch or a worker has ended unexpectedly: {defects}")
+        self._broken.__cause__ = next(filter(None, defects), None)
+        _log.critical("%s; nothing is done any more", self._broken, exc_info=self._broken.__cause__)
+        self._queue.shut_down()
+        for worker in self._workers:
+            worker.cancel()
+        self._answer_all(self._broken)
 
     def _take_in(self, event: Event) -> None:
         """Takes in what a watch showed."""
@@ -211,21 +227,21 @@ class Reconciler:
             try:
                 ending = await executor.reconcile(key)
                 self._come_back(executor, key, ending)
-                for asked in askers:
-                    if not asked.done():
-                        asked.set_result(ending)
+                _answer(askers, ending)
             except Exception as error:
                 # A defect must not take all other workloads along, nor go unseen.
                 _log.exception("%s: the reconcile ended with a defect", key)
                 self._queue.add_rate_limited(key, time.monotonic())
-                for asked in askers:
-                    if not asked.done():
-                        asked.set_exception(error)
+                _answer(askers, error)
             finally:
-                for asked in askers:
-                    asked.cancel()
+                _answer(askers, EndedError("the reconciler has ended"))
                 self._queue.done(key, time.monotonic())
                 self._wake_workers()
+
+    def _answer_all(self, error: Exception) -> None:
+        for askers in self._askers.values():
+            _answer(askers, error)
+        self._askers.clear()
 
     async def _next(self, urgent: bool) -> Key | None:
         """The next key; none after the shutdown, when the queue is drained."""
@@ -264,3 +280,14 @@ class Reconciler:
         if executor.waits_for_watches(key):
             # Should what is expected never show, no event would tell.
             self._queue.add_after(key, EXPECTATIONS_EXPIRED, now)
+
+
+def _answer(askers: "list[asyncio.Future[Ending]]", answer: Ending | Exception) -> None:
+    """Tells those who still wait."""
+    for asked in askers:
+        if asked.done():
+            continue
+        if isinstance(answer, Exception):
+            asked.set_exception(answer)
+        else:
+            asked.set_result(answer)
