@@ -28,8 +28,6 @@ pub(crate) enum Defect {
     AllAtOnce,
     /// It tells the service of another budget than the DaemonSet has.
     IgnoresBudgets,
-    /// It tells the service nothing of what it has done and its caches do not show yet.
-    IgnoresExpectations,
     /// It gives revisions other names than the plan.
     NamesRevisionsItself,
     /// It goes on with the last plan that had creates when the service does not answer.
@@ -96,9 +94,6 @@ fn creates(plan: &v1::Plan) -> bool {
 
 fn spoil(defect: Defect, mut request: v1::PlanRequest) -> v1::PlanRequest {
     let snapshot = request.snapshot.get_or_insert_default();
-    if defect == Defect::IgnoresExpectations {
-        (snapshot.state, snapshot.own_writes) = (None, Vec::new());
-    }
     let kind = snapshot
         .workload
         .as_mut()

@@ -11,7 +11,7 @@ use nodewise_conformance::{Case, Run, all_cases};
 use executor::Defect;
 
 /// What is wrong, the case that must fail, and a part of why.
-const DEFECTS: [(Defect, &str, &str); 9] = [
+const DEFECTS: [(Defect, &str, &str); 8] = [
     (Defect::AllAtOnce, "slow-start-batches", "a batch of"),
     (
         Defect::NamesRevisionsItself,
@@ -22,11 +22,6 @@ const DEFECTS: [(Defect, &str, &str); 9] = [
         Defect::IgnoresBudgets,
         "roll-max-unavailable-number",
         "nodes were unavailable, 3 may be",
-    ),
-    (
-        Defect::IgnoresExpectations,
-        "late-watches",
-        "nodes were unavailable, 2 may be",
     ),
     (Defect::GoesOnAlone, "service-away", "written without a plan"),
     (Defect::AsksAllTheTime, "idle", "nothing had changed"),
