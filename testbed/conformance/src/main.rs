@@ -1,6 +1,6 @@
 //! `nodewise-conformance`: holds an executor to the contract.
 
-use std::{io::Write as _, path::PathBuf, process::ExitCode, time::Duration};
+use std::{collections::BTreeSet, io::Write as _, path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser;
@@ -110,21 +110,46 @@ fn write(file: Option<&PathBuf>, text: impl FnOnce() -> Result<String>) -> Resul
     std::fs::write(file, text()?).with_context(|| format!("writing {}", file.display()))
 }
 
-/// The cases whose ids begin so.
+/// The cases whose ids are so, or begin so when none is; all of them when none is wanted.
 fn chosen(wanted: &[String]) -> Result<Vec<Case>> {
     let mut cases = all_cases();
-    for prefix in wanted {
-        ensure!(
-            cases.iter().any(|case| case.id.starts_with(prefix)),
-            "there is no case {prefix:?}; --list lists them"
-        );
+    let mut ids = BTreeSet::new();
+    for text in wanted {
+        let exactly = cases.iter().any(|case| case.id == text);
+        let before = ids.len();
+        let meant = |id: &&str| id == text || !exactly && id.starts_with(text.as_str());
+        ids.extend(cases.iter().map(|case| case.id).filter(meant));
+        let known = ids.len() > before || ids.iter().any(meant);
+        ensure!(known, "there is no case {text:?}; --list lists them");
     }
-    cases.retain(|case| {
-        let exactly = wanted.iter().any(|id| id == case.id);
-        let begins = wanted.iter().any(|prefix| {
-            case.id.starts_with(prefix.as_str()) && !all_cases().iter().any(|other| other.id == prefix)
-        });
-        wanted.is_empty() || exactly || begins
-    });
+    cases.retain(|case| wanted.is_empty() || ids.contains(case.id));
     Ok(cases)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(wanted: &[&str]) -> Result<Vec<&'static str>> {
+        let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();
+        Ok(chosen(&wanted)?.iter().map(|case| case.id).collect())
+    }
+
+    #[test]
+    fn cases_are_chosen_by_their_ids_or_how_they_begin() -> Result<()> {
+        assert_eq!(ids(&[])?.len(), all_cases().len());
+        assert_eq!(
+            ids(&["sigterm", "idle", "idle"])?,
+            [
+                "idle",
+                "sigterm-at-rest",
+                "sigterm-at-work",
+                "sigterm-service-away"
+            ]
+        );
+        assert_eq!(ids(&["idle", "id"])?, ["idle"]);
+        let error = ids(&["idle", "nothing"]).expect_err("no case begins so");
+        assert!(error.to_string().contains("\"nothing\""), "{error}");
+        Ok(())
+    }
 }
