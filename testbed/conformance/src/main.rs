@@ -75,6 +75,7 @@ fn run(args: &Args) -> Result<bool> {
             binaries()?.executor.display()
         ),
     };
+    eprintln!("conformance: {} cases for: {executor}", cases.len());
     let run = Run {
         executor,
         lanes: args.lanes,

@@ -116,11 +116,6 @@ impl Rig {
         format!("http://{}", self.server.address())
     }
 
-    /// Adds nodes and waits until they are ready.
-    pub async fn add_nodes(&self, count: usize) -> Result<Vec<String>> {
-        self.cluster.plane().create_nodes(count).await
-    }
-
     /// The requests that the apiserver answered so far and that `wanted` wants.
     pub async fn audit(&self, wanted: impl Fn(&AuditEvent) -> bool) -> Result<Vec<AuditEvent>> {
         self.cluster.audited(Place::BEGINNING, wanted).await

@@ -14,33 +14,37 @@ use crate::{
 pub(super) const CASES: &[Case] = &[
     solo!(
         "fault-reset-before",
-        "Connections that are reset before the service hears the call.",
+        "A rollout while connections are reset before the service hears a call: it converges within its budget, no pod is made twice; while all are, nothing is written.",
         reset_before
     ),
     solo!(
         "fault-reset-after",
-        "Connections that are reset after the service has answered: the answer is lost.",
+        "The same while connections are reset after the service has answered, and the answer is lost.",
         reset_after
     ),
-    solo!("fault-delay", "Answers that come late.", delay),
+    solo!(
+        "fault-delay",
+        "A rollout while answers come late: it converges within its budget, and no pod is made twice.",
+        delay
+    ),
     solo!(
         "fault-twice",
-        "Calls that the service hears twice; answers on a stream that come twice.",
+        "The same while the service hears calls twice, and answers on a stream come twice.",
         twice
     ),
     solo!(
         "fault-unavailable",
-        "Calls that are answered with UNAVAILABLE.",
+        "A rollout while calls are answered with UNAVAILABLE: as above, and while all are, nothing is written.",
         unavailable
     ),
     solo!(
         "fault-exhausted",
-        "Calls that are answered with RESOURCE_EXHAUSTED and RetryInfo.",
+        "The same while calls are answered with RESOURCE_EXHAUSTED and RetryInfo.",
         exhausted
     ),
     solo!(
         "fault-forgetful-replica",
-        "A replica that has forgotten all buckets at each call.",
+        "A rollout by a replica that has forgotten all buckets at each call: it converges within its budget.",
         forgetful_replica
     ),
 ];

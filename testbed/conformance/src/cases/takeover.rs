@@ -172,6 +172,7 @@ async fn expect_idle_executor(
     let mut last_round = false;
     while !last_round {
         last_round = came.elapsed() > before.longest_min_ready();
+        scene.label_a_node().await?;
         for name in names {
             let mark = scene.proxy().mark();
             scene.touch(before, name).await?;
@@ -198,6 +199,7 @@ async fn expect_idle_upstream(
         scene.expect_same(before, names).await?;
         scene.expect_no_writes(before, UPSTREAM_USER).await?;
         last_round = came.elapsed() > before.longest_min_ready();
+        scene.label_a_node().await?;
         for name in names {
             let syncs = upstream.syncs(namespace, name);
             scene.touch(before, name).await?;
