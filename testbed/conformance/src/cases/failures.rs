@@ -157,7 +157,7 @@ fn first_create(plan: &Plan) -> Option<String> {
     })
 }
 
-// D-71: a quota that is for the DaemonSet's pods only, which ask for no resources, gives the stranger time to come.
+// A quota that is for the DaemonSet's pods only, which ask for no resources, gives the stranger time to come.
 async fn pod_name_taken(scene: &Scene) -> Result<()> {
     scene.add_nodes(1).await?;
     let quotas = limit(

@@ -88,7 +88,7 @@ async fn create_one_pod_per_node(scene: &Scene) -> Result<()> {
 /// The clock of the audit log may be read a little after the answer has gone out.
 const AFTER_THE_ANSWER: SignedDuration = SignedDuration::from_millis(2);
 
-// S-63, D-76: how large the batches are is the planner's to say; that they are kept, the executor's.
+// S-63, D-77, D-78: how large the batches are is the planner's to say; that they are kept, the executor's.
 async fn slow_start_batches(scene: &Scene) -> Result<()> {
     scene.start_agent(31).await?;
     let creates = scene.audited(Place::BEGINNING, is_create_of("pods")).await?;

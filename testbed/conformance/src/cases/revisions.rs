@@ -75,7 +75,7 @@ async fn take_revision_name(scene: &Scene) -> Result<ControllerRevision> {
     Ok(api.create(&PostParams::default(), &stranger).await?)
 }
 
-// D-57, D-58: the name is that of the template and the collision count, and not of the uid.
+// D-61, D-62: the name is that of the template and the collision count, and not of the uid.
 async fn revision_name_collision(scene: &Scene) -> Result<()> {
     let stranger = take_revision_name(scene).await?;
     scene.create(daemon_set("agent").build()).await?;

@@ -144,7 +144,7 @@ async fn on_delete(scene: &Scene) -> Result<()> {
 
 const MIN_READY: Duration = Duration::from_secs(3);
 
-// D-44, D-90
+// D-92
 async fn min_ready_seconds(scene: &Scene) -> Result<()> {
     let agent =
         daemon_set("agent")
