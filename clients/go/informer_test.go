@@ -1,0 +1,178 @@
+package nodewise
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"nodewise.dev/clients/go/convert"
+	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in time: %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// watched is a shared informer of pods over a watch that the test drives.
+type watched struct {
+	cache.SharedIndexInformer
+	events *watch.FakeWatcher
+}
+
+func watchPods(t *testing.T, first ...corev1.Pod) *watched {
+	t.Helper()
+	events := watch.NewFakeWithChanSize(100, false)
+	listWatch := &cache.ListWatch{
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			return &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "10"}, Items: first}, nil
+		},
+		WatchFuncWithContext: func(_ context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			if options.SendInitialEvents != nil {
+				for i := range first {
+					events.Add(&first[i])
+				}
+				end := &corev1.Pod{}
+				end.ResourceVersion, end.Annotations = "10", map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+				events.Action(watch.Bookmark, end)
+			}
+			return events, nil
+		},
+	}
+	informer := cache.NewSharedIndexInformer(listWatch, &corev1.Pod{}, 0, nil)
+	if err := informer.SetTransform(convert.SlimPod); err != nil {
+		t.Fatal(err)
+	}
+	go informer.RunWithContext(t.Context())
+	return &watched{informer, events}
+}
+
+func podAt(name, version, owner string) corev1.Pod {
+	yes := true
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: name, UID: types.UID("uid-" + name), ResourceVersion: version, Labels: map[string]string{"app": "agent"},
+	}}
+	if owner != "" {
+		pod.OwnerReferences = []metav1.OwnerReference{{Kind: owner, Name: "agent", UID: "d1", Controller: &yes}}
+	}
+	return pod
+}
+
+func (r *rig) reached() string {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	return r.state.store.Reached(cluster.Pods)
+}
+
+// Pods of an informer that somebody else runs wake workloads and meet expectations like those of a watch of our own.
+func TestPodsMayComeFromAnInformer(t *testing.T) {
+	r := newRig(t, &scripted{plan: noop})
+	r.apply("agent:1")
+	informer := watchPods(t, podAt("first", "7", "DaemonSet"), podAt("foreign", "8", "ReplicaSet"))
+	go r.informed(pods, informer, func(_ cluster.Resource, err error) { t.Error(err) })(t.Context())
+	known := func(name string) func() bool {
+		return func() bool {
+			r.state.mu.Lock()
+			defer r.state.mu.Unlock()
+			return r.state.store.ControlsPod("ns", "d1", name)
+		}
+	}
+	eventually(t, "the first list", known("first"))
+	eventually(t, "its version", func() bool { return r.reached() == "10" })
+	r.state.mu.Lock()
+	r.state.holdings.Replace(key, "d1", creating("second").GetState(), &nodewisev1.ReconcileState{}, r.state.sighted("ns", "d1"))
+	r.state.mu.Unlock()
+	r.queue.take()
+	second := podAt("second", "11", "DaemonSet")
+	informer.events.Add(&second)
+	eventually(t, "the second pod", known("second"))
+	if creates, _ := r.state.holdings.Outstanding(key); creates != 0 || !r.queue.take() {
+		t.Errorf("%d creates are expected", creates)
+	}
+	informer.events.Delete(&second)
+	eventually(t, "it is gone", func() bool { return !known("second")() })
+}
+
+// Whoever waits for a version that no event tells is woken when the informer's own store has it, and all of it is here.
+func TestAnInformersVersionOpensTheGate(t *testing.T) {
+	r := newRig(t, &scripted{plan: noop})
+	r.apply("agent:1")
+	informer := watchPods(t, podAt("first", "7", "DaemonSet"))
+	go r.informed(pods, informer, func(_ cluster.Resource, err error) { t.Error(err) })(t.Context())
+	eventually(t, "the first list", func() bool { return r.reached() == "10" })
+	r.state.mu.Lock()
+	r.state.gate.Record(key, "d1", cluster.Pods, "20")
+	r.state.mu.Unlock()
+	r.queue.take()
+	if err := r.Reconcile(t.Context(), key); err != nil || r.queue.take() {
+		t.Fatalf("it does not wait: %v", err)
+	}
+	bookmark := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "21"}}
+	informer.events.Action(watch.Bookmark, bookmark)
+	eventually(t, "it is woken", r.queue.take)
+	if r.reached() != "21" {
+		t.Errorf("reached %s", r.reached())
+	}
+}
+
+// What has not arrived here yet is not taken for reached.
+func TestAnInformerThatIsAheadIsWaitedFor(t *testing.T) {
+	r := newRig(t, &scripted{plan: noop})
+	feed := r.feed(pods)
+	store := map[string]corev1.Pod{}
+	has := func() bool {
+		r.state.mu.Lock()
+		defer r.state.mu.Unlock()
+		objects := map[types.NamespacedName]any{}
+		for name, pod := range store {
+			objects[types.NamespacedName{Namespace: "ns", Name: name}] = &pod
+		}
+		return feed.hasAll(r.state.store, objects)
+	}
+	for i, step := range []struct {
+		object corev1.Pod
+		hears  bool
+		want   bool
+	}{
+		{podAt("a", "11", "DaemonSet"), false, false},
+		{podAt("a", "11", "DaemonSet"), true, true},
+		{podAt("a", "12", "DaemonSet"), false, false},
+		{podAt("a", "12", "DaemonSet"), true, true},
+		{podAt("b", "13", "ReplicaSet"), false, true},
+		{podAt("c", "14", ""), false, false},
+		{podAt("c", "14", ""), true, true},
+	} {
+		store[step.object.Name] = step.object
+		if step.hears {
+			feed.hear(&step.object, feed.putReadable)
+		}
+		if got := has(); got != step.want {
+			t.Errorf("step %s: has all: %t", strconv.Itoa(i), got)
+		}
+	}
+	gone := store["c"]
+	delete(store, "c")
+	if has() {
+		t.Error("it has not heard that one is gone")
+	}
+	gone.ResourceVersion = "1"
+	feed.hear(cache.DeletedFinalStateUnknown{Key: "ns/c", Obj: &gone}, feed.remove)
+	if !has() {
+		t.Error("it has heard that one is gone")
+	}
+}
