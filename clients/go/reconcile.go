@@ -41,6 +41,9 @@ type ending struct {
 	gone bool
 }
 
+// isAtOnce tells whether another plan is to follow at once.
+func (e ending) isAtOnce() bool { return e.after != nil && *e.after == 0 }
+
 // failure is a reconcile that failed and comes back by back-off.
 type failure struct {
 	// after is when to come back besides.
@@ -119,9 +122,10 @@ func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (e
 	for range maxPlans {
 		workload, err := r.admit(key, &live)
 		if workload == nil || err != nil {
+			r.next.forget(key)
 			return ending{gone: workload == nil && err == nil}, err
 		}
-		planned, err := r.plan(ctx, workload, live)
+		planned, err := r.nextPlan(ctx, workload, live)
 		if err != nil {
 			return ending{}, err
 		}
@@ -129,7 +133,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (e
 		if planned.plan.GetVerdict() == nodewisev1.Verdict_VERDICT_STALE {
 			return ending{}, &failure{reason: errors.New("the plan is stale: the caches are older than our own writes")}
 		}
-		applied := r.apply(ctx, planned)
+		applied, next := r.applyAndLookAhead(ctx, planned)
 		colliding := r.readable(ctx, applied.Colliding)
 		outdated := !applied.Failed && applied.IsOutdated()
 		r.heed(applied)
@@ -141,6 +145,9 @@ func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (e
 		}
 		ended, err := r.report(ctx, planned, applied)
 		if err != nil && !isReported(err) || len(colliding) == 0 && !outdated {
+			if next != nil && err == nil && ended.isAtOnce() {
+				r.next.keep(key, *next)
+			}
 			return ended, err
 		}
 		live = append(live, colliding...)
@@ -205,6 +212,17 @@ func (r *Reconciler) admit(key types.NamespacedName, live *[]*cluster.Revision) 
 	}
 	*live = append(*live, s.takeLive(key, workload.UID)...)
 	return workload, nil
+}
+
+// nextPlan is the plan that was asked for ahead, or else a new one.
+func (r *Reconciler) nextPlan(
+	ctx context.Context, workload *cluster.DaemonSet, live []*cluster.Revision,
+) (*planned, error) {
+	next := r.next.take(workload)
+	if next != nil && len(live) == 0 {
+		return next, nil
+	}
+	return r.plan(ctx, workload, live)
 }
 
 func (r *Reconciler) plan(

@@ -46,6 +46,7 @@ type Reconciler struct {
 	waker   *waker
 	state   *state
 	writer  write.Writer
+	next    nextPlans
 	started atomic.Bool
 	// owe is told of workloads whose turn has come to nothing: if it was before that of others, so is the next.
 	owe func(types.NamespacedName)
@@ -74,6 +75,7 @@ func New(cluster *rest.Config, planner Planner, options ...Option) (*Reconciler,
 		planner: planner,
 		waker:   waker,
 		state:   newState(config.buckets, config.options, waker),
+		next:    nextPlans{plans: map[types.NamespacedName]nextPlan{}},
 		owe:     func(types.NamespacedName) {},
 	}, nil
 }

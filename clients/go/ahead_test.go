@@ -1,0 +1,80 @@
+package nodewise
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"nodewise.dev/clients/go/internal/write"
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// bursts is a planner whose first plans create a pod each and go on at once.
+func bursts(count int) *scripted {
+	planner := &scripted{}
+	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		if len(planner.asked) > count {
+			return noop(request)
+		}
+		plan := creating(fmt.Sprint("p", len(planner.asked)))
+		plan.RequeueAfter = durationpb.New(0)
+		return plan, nil
+	}
+	planner.report = func(report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
+		return &nodewisev1.ReportResponse{State: report.GetState(), RequeueAfter: report.GetRequeueAfter()}, nil
+	}
+	return planner
+}
+
+// The plan that follows at once is asked for while the one before it is applied, and knows what that one creates.
+func TestTheNextPlanIsAskedForAhead(t *testing.T) {
+	planner := bursts(2)
+	r := newRig(t, planner)
+	r.apply("agent:1")
+	r.cluster.unseen = true
+	for want := 2; want <= 3; want++ {
+		if err := r.Reconcile(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+		if len(planner.asked) != want || r.cluster.count("create pods") != want-1 {
+			t.Fatalf("asked %d times, wrote %v", len(planner.asked), r.cluster.writes)
+		}
+	}
+	creates := planner.asked[1].GetSnapshot().GetState().GetExpectations().GetCreates()
+	if len(creates) != 1 || creates[0].GetPodName() != "p1" {
+		t.Errorf("it was asked with %v outstanding", creates)
+	}
+}
+
+// A plan that was asked for ahead is not applied when the one before it failed, or the workload is another one by now.
+func TestAPlanAheadIsNotAppliedWhenThingsAreOtherwise(t *testing.T) {
+	for name, otherwise := range map[string]func(*rig){
+		"a create failed": func(r *rig) {
+			r.cluster.refuse = func(string, write.Key) error {
+				return &write.Error{Status: http.StatusForbidden, Message: "a quota"}
+			}
+		},
+		"the workload has changed": func(*rig) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			planner := bursts(3)
+			r := newRig(t, planner)
+			r.apply("agent:1")
+			otherwise(r)
+			if err := r.Reconcile(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+			r.apply("agent:2")
+			r.cluster.refuse = nil
+			if err := r.Reconcile(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+			// The first one, the one ahead, a new one, and the one ahead of that.
+			if len(planner.asked) != 4 {
+				t.Errorf("asked %d times", len(planner.asked))
+			}
+		})
+	}
+}
