@@ -130,8 +130,10 @@ func WithRateLimiter(limiter workqueue.TypedRateLimiter[types.NamespacedName]) O
 // WithPodInformer takes pods from an informer that the program has already, which may have any transform that keeps what
 // [nodewise.dev/clients/go/convert.SlimPod] does. Of such an informer's first list more is asked than most give: it must be a
 // most-recent read, see [nodewise.dev/clients/go/served.MostRecent]; if it is not, a controller that is started again may for a
-// moment see less than it had written before. If it is not set, the Reconciler watches pods itself, and keeps only
-// projections of those that concern it.
+// moment see less than it had written before. An informer also tells its handlers of a pod a little later than a watch of the
+// Reconciler's own would: of an orphan that was made just before its DaemonSet it may hear too late, so that a pod more is
+// made, and taken away again. If it is not set, the Reconciler watches pods itself, and keeps only projections of those that
+// concern it.
 func WithPodInformer(informer cache.SharedIndexInformer) Option {
 	return func(c *config) { c.pods = informer }
 }

@@ -1,0 +1,56 @@
+package nodewise
+
+import (
+	"context"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/planclient"
+)
+
+// scripted is a planner that answers as it is told.
+type scripted struct {
+	plan    func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error)
+	report  func(report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error)
+	asked   []*nodewisev1.PlanRequest
+	reports []*nodewisev1.ReportRequest
+}
+
+func (s *scripted) Plan(_ context.Context, _ string, build planclient.BuildRequest) (*planclient.Answer, error) {
+	request, err := build(func(planclient.Digest) bool { return false })
+	if err != nil {
+		return nil, err
+	}
+	s.asked = append(s.asked, request)
+	plan, err := s.plan(request)
+	if err != nil {
+		return nil, err
+	}
+	if plan.Workload == nil {
+		plan.Workload = &nodewisev1.WorkloadReference{Kind: "DaemonSet", Namespace: key.Namespace, Name: key.Name, Uid: "d1"}
+	}
+	return &planclient.Answer{Plan: plan}, nil
+}
+
+func (s *scripted) Report(_ context.Context, report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
+	s.reports = append(s.reports, proto.CloneOf(report))
+	if s.report != nil {
+		return s.report(report)
+	}
+	return &nodewisev1.ReportResponse{State: report.GetState(), Requeue: nodewisev1.Requeue_REQUEUE_NONE}, nil
+}
+
+// planOf is a plan of these actions, in one phase and one batch.
+func planOf(kind nodewisev1.PhaseKind, actions ...*nodewisev1.Action) *nodewisev1.Plan {
+	for i, action := range actions {
+		action.Id = uint32(i + 1)
+	}
+	batch := &nodewisev1.Batch{Actions: slices.Clone(actions)}
+	return &nodewisev1.Plan{
+		Verdict: nodewisev1.Verdict_VERDICT_APPLY,
+		PlanId:  "p",
+		Phases:  []*nodewisev1.Phase{{Kind: kind, Batches: []*nodewisev1.Batch{batch}, AbortsOnFailure: true}},
+	}
+}
