@@ -6,7 +6,11 @@ cd "$(dirname "$0")"
 root=$(cd ../.. && pwd)
 bin=$root/target/python/check/bin
 
-(cd "$root" && "${CARGO:-cargo}" build --locked --quiet -p nodewise-server -p nodewise-testbed --bins)
+(
+	cd "$root"
+	"${CARGO:-cargo}" build --locked --quiet -p nodewise-server -p nodewise-testbed --bins
+	"${CARGO:-cargo}" run --locked --quiet -p nodewise-testbed -- build
+)
 if ! cmp -s requirements.txt "$bin/../requirements.txt"; then
 	"${PYTHON:-python3}" -m venv --clear "$bin/.."
 	"$bin/pip" install --quiet --disable-pip-version-check -r requirements.txt

@@ -87,6 +87,8 @@ class PlanClient:
     ) -> None:
         await waiting.ended([*self._tasks, *self._health.values(), *self._closing])
         await asyncio.gather(*(replica.close() for replica in self._replicas.members))
+        self._health.clear()
+        self._replicas = Replicas(self._connect)
 
     def health(self) -> str | None:
         """Why the service cannot be reached, if so, or that it was not tried yet."""

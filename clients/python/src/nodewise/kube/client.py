@@ -34,6 +34,7 @@ class KubeClient:
         self._session: aiohttp.ClientSession | None = None
         self._credentials: dict[str, str] = {}
         self._renewed = float("-inf")
+        self._renewing = asyncio.Lock()
 
     @classmethod
     def from_environment(cls, *, context: str | None = None, user_agent: str = "nodewise-python") -> "KubeClient":
@@ -125,12 +126,13 @@ class KubeClient:
             yield answer
 
     async def _authorization(self) -> dict[str, str]:
-        if time.monotonic() - self._renewed > _CREDENTIALS_FOR:
-            # May run a plugin or read a file.
-            settings = await asyncio.to_thread(self._configuration.auth_settings)
-            headers = [setting for setting in settings.values() if setting["in"] == "header"]
-            self._credentials = {setting["key"]: setting["value"] for setting in headers if setting["value"]}
-            self._renewed = time.monotonic()
+        async with self._renewing:
+            if time.monotonic() - self._renewed > _CREDENTIALS_FOR:
+                # May run a plugin or read a file.
+                settings = await asyncio.to_thread(self._configuration.auth_settings)
+                headers = [setting for setting in settings.values() if setting["in"] == "header"]
+                self._credentials = {setting["key"]: setting["value"] for setting in headers if setting["value"]}
+                self._renewed = time.monotonic()
         return self._credentials
 
 
