@@ -1,0 +1,85 @@
+package nodewise
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"k8s.io/client-go/rest"
+
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// One snapshot has what belongs to the workload and the orphans, the workload as it was served, and nothing of others.
+func TestPlansOnce(t *testing.T) {
+	const daemonSet = `{"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{"namespace":"ns","name":"agent","uid":"d1"},"spec":{"later":1.50}}`
+	owned := func(name, uid string) string {
+		return fmt.Sprintf(`{"metadata":{"namespace":"ns","name":%q,"uid":"uid-%s","ownerReferences":
+			[{"kind":"DaemonSet","uid":%q,"controller":%t}]}}`, name, name, uid, uid != "")
+	}
+	three := owned("mine", "d1") + "," + owned("other", "d2") + "," + owned("orphan", "")
+	list := func(kind, version, items string) string {
+		return fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{},"items":[%s]}`, kind, version, items)
+	}
+	answers := map[string]string{
+		"/apis/apps/v1/namespaces/ns/daemonsets/agent":    daemonSet,
+		"/apis/apps/v1/namespaces/ns/controllerrevisions": list("ControllerRevisionList", "apps/v1", three),
+		"/api/v1/namespaces/ns/pods":                      list("PodList", "v1", three),
+		"/api/v1/nodes":                                   list("NodeList", "v1", `{"metadata":{"name":"n1"}}`),
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method != http.MethodGet || answers[r.URL.Path] == "" {
+			t.Errorf("asked for %s %s", r.Method, r.URL.Path)
+		}
+		_, _ = fmt.Fprint(w, answers[r.URL.Path])
+	}))
+	t.Cleanup(server.Close)
+	planner := &scripted{plan: noop}
+	now := time.Unix(7, 0)
+	plan, err := PlanOnce(t.Context(), &rest.Config{Host: server.URL}, planner, "ns", "agent", WithClock(func() time.Time { return now }))
+	if err != nil || plan.GetVerdict() != nodewisev1.Verdict_VERDICT_NOOP {
+		t.Fatalf("got %v, %v", plan, err)
+	}
+	snapshot := planner.asked[0].GetSnapshot()
+	pods, nodes := &nodewisev1.PodBucket{}, &nodewisev1.NodeBucket{}
+	for data, into := range map[string]proto.Message{
+		string(snapshot.GetPodBuckets()[0].GetData()): pods, string(snapshot.GetNodeBuckets()[0].GetData()): nodes,
+	} {
+		if err := proto.Unmarshal([]byte(data), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var names []string
+	for _, pod := range pods.GetPods() {
+		names = append(names, pod.GetName())
+	}
+	revisions := fmt.Sprint(snapshot.GetRevisions())
+	switch {
+	case string(snapshot.GetWorkload().GetDaemonSet().GetObject()) != daemonSet, !snapshot.GetCachesSynced():
+		t.Errorf("sent %s", snapshot.GetWorkload().GetDaemonSet().GetObject())
+	case !slices.Equal(names, []string{"mine", "orphan"}), len(nodes.GetNodes()) != 1:
+		t.Errorf("sent the pods %v and %d nodes", names, len(nodes.GetNodes()))
+	case len(snapshot.GetRevisions()) != 2, strings.Contains(revisions, "other"), !snapshot.GetNow().AsTime().Equal(now):
+		t.Errorf("sent %s at %s", revisions, snapshot.GetNow().AsTime())
+	}
+}
+
+func TestPlansOnceSayWhatIsMissing(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no such thing","reason":"NotFound","code":404}`)
+	}))
+	t.Cleanup(server.Close)
+	_, err := PlanOnce(t.Context(), &rest.Config{Host: server.URL}, &scripted{plan: noop}, "ns", "agent")
+	if err == nil || !strings.Contains(err.Error(), "DaemonSet ns/agent") || !strings.Contains(err.Error(), "no such thing") {
+		t.Errorf("got %v", err)
+	}
+}
