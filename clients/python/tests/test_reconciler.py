@@ -101,6 +101,8 @@ async def test_a_stop_does_not_wait_for_ever(
         await asyncio.sleep(0)
     with pytest.raises(EndedError):
         await asked
+    with pytest.raises(EndedError):
+        await reconciler.reconcile("ns", "foo")
     assert "did not end in time" in caplog.text
 
 

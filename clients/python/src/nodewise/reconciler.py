@@ -72,8 +72,8 @@ class BrokenError(EndedError):
 class Reconciler:
     """Owns DaemonSets: watches a cluster, asks a planning service what is to be done, does it and reports.
 
-    As an async context manager it works until the block is left; `run` does that for a whole program. Memory starts
-    empty each time.
+    As an async context manager it works until the block is left; `run` does that for a whole program. It is used
+    once: its memory starts empty.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Reconciler:
         self._executor: Executor | None = None
         self._stack = AsyncExitStack()
         self._guard: asyncio.Task[None] | None = None
-        self._broken: BrokenError | None = None
+        self._ended: EndedError | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
         """Works until `stop` is set, then hands out nothing that is not queued yet, lets the workers finish and
@@ -111,8 +111,8 @@ class Reconciler:
             stopped = asyncio.create_task(stop.wait())
             try:
                 await asyncio.wait([stopped, self._guard], return_when=asyncio.FIRST_COMPLETED)
-                if self._broken is not None:
-                    raise self._broken
+                if self._ended is not None:
+                    raise self._ended
             finally:
                 stopped.cancel()
 
@@ -121,10 +121,10 @@ class Reconciler:
         retries, is cared for.
 
         Safe to call from any handler, of kopf for example, and while the workload is in work already: it is then looked
-        at once more.
+        at once more. Raises `EndedError` when the reconciler ends meanwhile, or has.
         """
-        if self._broken is not None:
-            raise self._broken
+        if self._ended is not None:
+            raise self._ended
         key = Key(namespace, name)
         asked: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self._askers.setdefault(key, []).append(asked)
@@ -135,8 +135,8 @@ class Reconciler:
     def health(self) -> list[str]:
         """Why it does not work, if so: watches that cannot be followed. The plan client tells its own health."""
         failing = self._watches.health() if self._watches else {}
-        broken = [] if self._broken is None else [str(self._broken)]
-        return broken + [f"{resource.value}: {reason}" for resource, reason in failing.items()]
+        ended = [] if self._ended is None else [str(self._ended)]
+        return ended + [f"{resource.value}: {reason}" for resource, reason in failing.items()]
 
     async def __aenter__(self) -> "Reconciler":
         recorder = await self._stack.enter_async_context(EventRecorder(self._kube))
@@ -178,20 +178,21 @@ class Reconciler:
                     _log.warning("%d workers did not end in time and are cut off", len(late))
         finally:
             await waiting.ended(self._workers)
-            self._answer_all(EndedError("the reconciler has ended"))
+            self._ended = self._ended or EndedError("the reconciler has ended")
+            self._answer_all(self._ended)
             await self._stack.aclose()
 
     async def _watch_over(self, tasks: "list[asyncio.Task[None]]") -> None:
         """Ends all work when a watch or a worker ends, which none should."""
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         defects = [task.exception() for task in done if not task.cancelled()]
-        self._broken = BrokenError(f"a watch or a worker has ended unexpectedly: {defects}")
-        self._broken.__cause__ = next(filter(None, defects), None)
-        _log.critical("%s; nothing is done any more", self._broken, exc_info=self._broken.__cause__)
+        self._ended = BrokenError(f"a watch or a worker has ended unexpectedly: {defects}")
+        self._ended.__cause__ = next(filter(None, defects), None)
+        _log.critical("%s; nothing is done any more", self._ended, exc_info=self._ended.__cause__)
         self._queue.shut_down()
         for worker in self._workers:
             worker.cancel()
-        self._answer_all(self._broken)
+        self._answer_all(self._ended)
 
     def _take_in(self, event: Event) -> None:
         """Takes in what a watch showed."""
