@@ -63,13 +63,14 @@ conformance:
 	$(SECTION) 'an executor held to the contract (EXECUTOR="command ..."; by default this one; CASES="..." for some; three minutes)'
 	$(CARGO) run --locked --quiet -p nodewise-conformance -- $(CASES)
 
+# The environment of the Python example is that of `make python`.
 executors:
 	$(SECTION) 'the example controllers in Rust, Go and Python held to the contract (ten minutes)'
 	$(CARGO) build --locked --quiet -p nodewise-executor --examples
 	$(MAKE) conformance EXECUTOR=$(TARGET)/debug/examples/controller CASES='create roll-max adopt kill-after-create sigterm'
 	cd clients/go && go build -o $(abspath $(TARGET))/go-controller ./examples/controller
 	$(MAKE) conformance EXECUTOR=$(TARGET)/go-controller
-	$(MAKE) conformance EXECUTOR='target/python/check/bin/python clients/python/examples/controller.py'
+	$(MAKE) conformance EXECUTOR='env PYTHONPATH=clients/python/src target/python/check/bin/python clients/python/examples/controller.py'
 
 bench:
 	$(SECTION) 'both sides measured, docs/benchmarks.md written (a quarter of an hour; nothing else should run meanwhile)'

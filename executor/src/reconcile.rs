@@ -171,9 +171,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             }
             let asked = Instant::now();
             let (mut applied, next) = if goes_on_by_itself(&planned.plan) && self.actuator.writes() {
-                tokio::join!(self.apply(&planned), async {
-                    self.plan(&workload, &[]).await.ok()
-                })
+                tokio::join!(self.apply(&planned), self.plan_next(&workload))
             } else {
                 (self.apply(&planned).await, None)
             };
@@ -317,6 +315,14 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         Ok(Planned { plan, workload, sent })
     }
 
+    /// The plan that follows one that is being applied, if it comes soon and creates and does nothing else: what else there may be
+    /// to do rests on pods, and these may have changed by then.
+    async fn plan_next(&self, workload: &Arc<DaemonSet>) -> Option<Planned> {
+        let plan = tokio::time::timeout(MAX_AGE_OF_NEXT, self.plan(workload, &[]));
+        let next = plan.await.ok()?.ok()?;
+        only_creates(&next.plan).then_some(next)
+    }
+
     /// Holds what the plan says, before its first write.
     fn hold(&self, planned: &Planned) {
         let (key, uid) = (&planned.workload.key, &planned.workload.uid);
@@ -447,11 +453,12 @@ fn goes_on_by_itself(plan: &v1::Plan) -> bool {
     let at_once = plan
         .requeue_after
         .is_some_and(|after| (after.seconds, after.nanos) == (0, 0));
-    let [phase] = &plan.phases[..] else {
-        return false;
-    };
     // With several batches the slow start has not come to its end, and what these lead to decides about the next.
-    at_once && phase.kind() == v1::PhaseKind::Creates && phase.batches.len() == 1
+    at_once && only_creates(plan) && plan.phases[0].batches.len() == 1
+}
+
+fn only_creates(plan: &v1::Plan) -> bool {
+    matches!(&plan.phases[..], [phase] if phase.kind() == v1::PhaseKind::Creates)
 }
 
 /// Nothing depends on what succeeded without a subject. A plan may adopt every pod of a large cluster, and a report of as

@@ -92,7 +92,7 @@ async def test_a_replica_that_loses_buckets_all_the_time_gets_all_of_them(server
             # Whatever is sent, it claims to lack the first one, and none that it was not told of.
             missing = v1.MissingBuckets(node_bucket_indices=[0, 999])
             await fails(CODE.FAILED_PRECONDITION, "b", missing)(server, sent, context)
-        return v1.PlanResponse()
+        return v1.PlanResponse(plan=v1.Plan())
 
     async with PlanClient(server.url, config=QUICK) as client:
         await client.plan_request(request("a"))

@@ -134,10 +134,22 @@ async def test_without_slow_start_across_plans_every_create_is_awaited() -> None
     assert isinstance(await rig.reconcile(), Waiting)
 
 
-async def test_a_plan_that_filled_the_burst_is_followed_at_once() -> None:
-    rig = Rig(plan(phase(CREATES, batch(create("a"), create("b")))), options=v1.PlanOptions(burst=2))
+async def test_only_the_answer_to_a_report_lets_a_plan_be_followed_at_once() -> None:
+    full = plan(phase(CREATES, batch(create("a"))), requeue_after=Duration())
+    rig = Rig(full)
+    rig.service.reports = [v1.ReportResponse(requeue=v1.REQUEUE_AFTER, requeue_after=Duration())]
     assert await rig.reconcile() == Settled(0.0)
-    rig = Rig(plan(phase(CREATES, batch(create("a"), create("b")))), options=v1.PlanOptions(burst=3))
+    rig = Rig(full)
+    rig.service.reports = [v1.ReportResponse(requeue=v1.REQUEUE_NONE)]
+    assert await rig.reconcile() == Settled()
+    for error in (UnreachableError("away"), RefusedError("no")):
+        rig = Rig(full)
+        rig.service.reports = [error]
+        ending = await rig.reconcile()
+        assert isinstance(ending, Failed)
+        assert ending.after is None
+    rig = Rig(full)
+    rig.actuator.writes = False
     assert await rig.reconcile() == Settled()
 
 

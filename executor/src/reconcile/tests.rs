@@ -267,6 +267,18 @@ async fn a_plan_that_does_anything_else_is_done_first() {
     assert_eq!(two_in_a_row(later).asked_in_two(|_| ()).await, (1, 2));
 }
 
+// What else is to be done rests on pods that may have changed by then.
+#[tokio::test]
+async fn the_next_plan_is_not_taken_when_it_does_anything_else() {
+    let (plan, response) = full_burst(&[("a", "n1")]);
+    let deleting = with_actions(v1::PhaseKind::Deletes, Vec::new());
+    let service = ScriptedService::default()
+        .then_plan(plan)
+        .then_plan(deleting)
+        .then_answer_report(Ok(response));
+    assert_eq!(with(service).asked_in_two(|_| ()).await, (2, 3));
+}
+
 // What an observer does not do need not be gone on with: it would ask for ever.
 #[tokio::test]
 async fn an_observer_does_not_go_on_at_once() {

@@ -33,12 +33,14 @@ fn rust_files(directory: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The lines of a file that belong to tests: all of a file under `tests/` or named `tests.rs`, else what follows
-/// `#[cfg(test)]`. Module documentation does not count, or one sentence could claim a whole chapter.
+/// The lines of a file that belong to tests: all of a file under `tests/`, named `tests.rs` or among the conformance kit's
+/// `cases/`, else what follows `#[cfg(test)]`. Module documentation does not count, or one sentence could claim a whole chapter.
 fn test_lines<'a>(path: &Path, text: &'a str) -> Vec<&'a str> {
-    let all_tests = path
-        .components()
-        .any(|part| part.as_os_str() == "tests" || part.as_os_str() == "tests.rs");
+    let all_tests = path.components().any(|part| {
+        ["tests", "tests.rs", "cases"]
+            .into_iter()
+            .any(|name| part.as_os_str() == name)
+    });
     let lines = text.lines().filter(|line| !line.trim_start().starts_with("//!"));
     if all_tests {
         lines.collect()

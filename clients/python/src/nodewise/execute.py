@@ -19,7 +19,7 @@ from .convert import ConversionError
 from .gate import Behind
 from .kinds import Key, ObjectKey, Resource
 from .objects import DaemonSet, Revision
-from .options import burst, is_enabled
+from .options import is_enabled
 from .state import State
 
 _log = logging.getLogger(__name__)
@@ -233,13 +233,6 @@ class Executor:
                     _log.debug("reading %s: %s", key, error)
         return created
 
-    def _filled_the_burst(self, applied: Applied) -> bool:
-        """Whether a plan created as many pods as one may: the burst may have left some out, and no watch need show
-        anything before they are created.
-        """
-        named = sum(write.is_expected_by_name for write in applied.writes)
-        return self._goes_ahead and named >= burst(self._options)
-
     async def _report(self, planned: _Planned, applied: Applied) -> Ending:
         """Tells the service what became of the plan, and learns when to come back. Without actions there is nothing to
         tell.
@@ -250,7 +243,7 @@ class Executor:
         reason = _failure(plan, applied)
         after = times.seconds(plan.requeue_after) if plan.HasField("requeue_after") else None
         if not applied.outcomes or not self._actuator.writes:
-            return _ending(after, reason)
+            return _ending(_later(after), reason)
         report = v1.ReportRequest(
             workload=plan.workload,
             plan_id=plan.plan_id,
@@ -264,17 +257,17 @@ class Executor:
             response = await self._service.report(report)
         except RefusedError as error:
             # It would be refused again with the next plan, and the plan with it.
-            raise _EndedError(_ending(after, reason or str(error))) from error
+            raise _EndedError(_ending(_later(after), reason or str(error))) from error
         except UnreachableError as error:
             # Ask again soon: what the report would settle must not be waited for.
             self.state.keep_report(key, report)
-            return _ending(after, reason or f"the report rides on the next plan: {error}")
+            return _ending(_later(after), reason or f"the report rides on the next plan: {error}")
         if response.HasField("state"):
             self.state.holdings.settle(key, uid, response.state)
         after = times.seconds(response.requeue_after) if response.HasField("requeue_after") else None
         if response.requeue == v1.REQUEUE_BACKOFF:
             return Failed(reason or response.message, after)
-        return Settled(0.0 if self._filled_the_burst(applied) else after)
+        return Settled(after)
 
 
 def is_telling(outcome: v1.Outcome) -> bool:
@@ -286,6 +279,13 @@ def is_telling(outcome: v1.Outcome) -> bool:
 
 def _ending(after: float | None, failure: str | None) -> Ending:
     return Settled(after) if failure is None else Failed(failure, after)
+
+
+def _later(after: float | None) -> float | None:
+    """A plan is not followed at once by another one when it is not known what became of it, or nothing did: only the
+    answer to its report says that it is.
+    """
+    return after or None
 
 
 def _failure(plan: v1.Plan, applied: Applied) -> str | None:

@@ -167,6 +167,9 @@ class PlanClient:
             request = build(known.__contains__)
             with tracing.span("plan", client=True, server__address=replica.address):
                 answer = await _call(replica, replica.stub.Plan, request, until - time.monotonic())
+                if not isinstance(answer, Failed) and not answer.HasField("plan"):
+                    # Another server may be at the address by now.
+                    answer = Failed(grpc.StatusCode.INTERNAL, "an answer without a plan")
                 if not isinstance(answer, Failed):
                     verdict = v1.Verdict.Name(answer.plan.verdict)
                     tracing.describe(nodewise__plan__verdict=verdict, nodewise__request__bytes=request.ByteSize())
