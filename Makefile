@@ -10,6 +10,9 @@ MUTANTS_ENV = TMPDIR=$(CURDIR)/target/mutants/trees PROPTEST_CASES=16 PROPTEST_R
 # What a comparison with upstream has to reach, and how few clusters may be equal by a rule only.
 EQUAL = --coverage-at-least 90 --uncovered testbed/compare/uncovered.yaml --by-rule-at-most 0.5
 
+# Each part takes all cores by itself.
+.NOTPARALLEL:
+
 .PHONY: demo test format lint proto unit go python upstream fuzz-upstream e2e conformance executors bench fuzz mutants
 
 demo:
