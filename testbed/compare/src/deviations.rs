@@ -55,10 +55,11 @@ pub fn may_change(deviation: Deviation) -> &'static [Field] {
             &[Field::Status, Field::Requeue, Field::Error]
         }
         Deviation::LowerOnNamespaceTerminating | Deviation::DeletionsByUid => &[Field::Expectations],
-        // Of state that no case has: the ramp begins at 1, and what was expected decides whether more is created. After as many
-        // creates as the burst the executor comes back at once.
+        // The ramp begins where it was, and what was expected decides whether more is created. After as many creates as the burst
+        // the executor comes back at once, and while such plans follow each other the status may wait.
         Deviation::SlowStartAcrossPlans => &[
             Field::PodCreates,
+            Field::Status,
             Field::Events,
             Field::Expectations,
             Field::Requeue,
