@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt as _};
+use nodewise_client::PlanService;
 use nodewise_proto::v1;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval_at};
@@ -18,7 +19,6 @@ use crate::metrics::Metrics;
 use crate::queue::{RateLimits, Serves, Taken, Urgency, WorkQueue};
 use crate::reconcile::{Clock, Ending, NextPlans, Reconciler};
 use crate::state::{Shared, State};
-use nodewise_client::PlanService;
 
 /// The shortest time between two looks at everything.
 const RESYNC: Duration = Duration::from_hours(12);

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use nodewise_client::{Answer, Digest, PlanService, ServiceError};
 use nodewise_proto::v1;
 use tokio::time::Instant;
 use tracing::{Instrument as _, field::Empty};
@@ -20,7 +21,6 @@ use crate::metrics::Metrics;
 use crate::project;
 use crate::snapshot;
 use crate::state::{Shared, is_enabled};
-use nodewise_client::{Answer, Digest, PlanService, ServiceError};
 
 /// Plans that one reconcile may ask for in a row because what one rested on was not so: a revision's name was taken, an
 /// orphan was gone.
@@ -116,6 +116,11 @@ impl NextPlans {
         (same && asked.elapsed() <= MAX_AGE_OF_NEXT).then_some(next)
     }
 
+    /// The workload is there no more.
+    fn forget(&self, key: &Key) {
+        self.lock().remove(key);
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, (Planned, Instant)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -156,7 +161,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         let mut live = Vec::new();
         for _ in 0..MAX_PLANS {
             let Some(workload) = self.admit(key, &mut live)? else {
-                self.next.lock().remove(key);
+                self.next.forget(key);
                 return Ok(Ending::Settled { after: None });
             };
             let planned = match self.next.take(&workload).filter(|_| live.is_empty()) {
@@ -450,9 +455,7 @@ fn later(after: Option<Duration>) -> Option<Duration> {
 /// Whether the plan that follows at once can be asked for before this one is done: pods are created, all of which the state holds by
 /// name, and nothing else is done.
 fn goes_on_by_itself(plan: &v1::Plan) -> bool {
-    let at_once = plan
-        .requeue_after
-        .is_some_and(|after| (after.seconds, after.nanos) == (0, 0));
+    let at_once = plan.requeue_after == Some(nodewise_proto::Duration::default());
     // With several batches the slow start has not come to its end, and what these lead to decides about the next.
     at_once && only_creates(plan) && plan.phases[0].batches.len() == 1
 }

@@ -1,11 +1,11 @@
 //! From what is known to the request: one workload's snapshot.
 
+use nodewise_client::Digest;
 use nodewise_proto::{Timestamp, v1};
 
 use crate::buckets;
 use crate::event::{DaemonSet, Revision};
 use crate::store::Store;
-use nodewise_client::Digest;
 
 /// Takes the snapshot of a workload. Buckets of which `known` says that the receiver has them go by their digest alone.
 ///

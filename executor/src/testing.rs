@@ -6,12 +6,12 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use nodewise_client::{Answer, BuildRequest, PlanService, ServiceError};
 use nodewise_proto::{Timestamp, v1};
 use serde_json::{Value, json};
 
 use crate::actuator::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written};
 use crate::event::{ClusterEvent, DaemonSet, Delta, Key, Node, Pod, Resource, Revision};
-use nodewise_client::{Answer, BuildRequest, PlanService, ServiceError};
 
 type Script<T> = Mutex<VecDeque<Result<T, ServiceError>>>;
 pub(crate) type Hook = Box<dyn FnMut() + Send>;

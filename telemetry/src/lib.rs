@@ -4,6 +4,7 @@
 //! of the work: spans are queued and exported by a thread of their own, and are lost when the collector cannot take them.
 //! [`grpc`] carries a trace from a caller to a server.
 
+mod causes;
 pub mod grpc;
 pub mod http;
 mod logs;
@@ -11,6 +12,7 @@ mod traces;
 
 use tracing_subscriber::{filter::ParseError, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
+pub use causes::with_causes;
 pub use logs::LogFormat;
 pub use traces::Traces;
 

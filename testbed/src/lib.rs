@@ -14,6 +14,7 @@
 mod control_plane;
 mod ports;
 mod process;
+mod raw;
 mod tools;
 mod wait;
 mod workdir;
@@ -26,6 +27,7 @@ pub use control_plane::nodes::{
     PodBehaviour, fake_node,
 };
 pub use process::Process;
+pub use raw::RawCodec;
 pub use tools::Tool;
 pub use wait::eventually;
 pub use workdir::Workdir;

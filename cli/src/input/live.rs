@@ -7,6 +7,7 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 use nodewise_executor::answer;
+use nodewise_telemetry::with_causes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -149,14 +150,5 @@ fn one_line(error: &(dyn std::error::Error + 'static)) -> String {
     if let Some(kube::Error::Api(status)) = error.downcast_ref() {
         return status.message.clone();
     }
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let next = error.to_string();
-        if !text.contains(&next) {
-            text = format!("{text}: {next}");
-        }
-        cause = error.source();
-    }
-    text.replace('\n', " ")
+    with_causes(error.to_string(), error).replace('\n', " ")
 }

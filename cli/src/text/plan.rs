@@ -108,7 +108,7 @@ fn rollout(rollout: &v1::Rollout) -> String {
 }
 
 fn when(delay: &nodewise_proto::Duration) -> String {
-    if (delay.seconds, delay.nanos) == (0, 0) {
+    if *delay == nodewise_proto::Duration::default() {
         "at once".to_owned()
     } else {
         format!("in {}", duration(delay))

@@ -49,11 +49,12 @@ async fn look_after_one(replicas: &Replicas, replica: Arc<Replica>) {
     let care = async {
         let mut pause = PROBE_PAUSE;
         loop {
+            let failures = replica.failures();
             match probe(&replica).await {
                 Ok((serves, watch)) => {
-                    tell(replicas, &replica, serves);
+                    tell(replicas, &replica, failures, serves);
                     let began = Instant::now();
-                    follow(replicas, &replica, watch).await;
+                    follow(replicas, &replica, failures, watch).await;
                     if began.elapsed() > MAX_PROBE_PAUSE {
                         pause = PROBE_PAUSE;
                     }
@@ -88,15 +89,20 @@ async fn probe(replica: &Replica) -> Result<(bool, Streaming<HealthCheckResponse
     }
 }
 
-/// Follows a replica's health until a call fails or the watch ends.
-async fn follow(replicas: &Replicas, replica: &Replica, mut watch: Streaming<HealthCheckResponse>) {
+/// Follows a replica's health, since so many calls had failed, until one more does or the watch ends.
+async fn follow(
+    replicas: &Replicas,
+    replica: &Replica,
+    failures: u64,
+    mut watch: Streaming<HealthCheckResponse>,
+) {
     loop {
         let told = tokio::select! {
             () = replica.call_failed() => return,
             told = watch.message() => told,
         };
         match told {
-            Ok(Some(health)) => tell(replicas, replica, serves(health)),
+            Ok(Some(health)) => tell(replicas, replica, failures, serves(health)),
             // So ends one that drains.
             Ok(None) => return replicas.unwell(replica, &no_more(replica)),
             Err(status) => return replicas.unwell(replica, &failure(replica, &status)),
@@ -108,9 +114,9 @@ fn no_more(replica: &Replica) -> String {
     format!("{}: its health is told no more", replica.url())
 }
 
-fn tell(replicas: &Replicas, replica: &Replica, serves: bool) {
+fn tell(replicas: &Replicas, replica: &Replica, failures: u64, serves: bool) {
     if serves {
-        replicas.serves(replica);
+        replicas.serves(replica, failures);
     } else {
         replicas.drains(replica);
     }

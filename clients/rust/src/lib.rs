@@ -9,7 +9,7 @@ use std::time::Duration;
 use kube::Client;
 use nodewise_proto::v1;
 use nodewise_proto::v1::reconcile_service_server::SERVICE_NAME;
-use nodewise_telemetry::grpc::ClientCall;
+use nodewise_telemetry::{grpc::ClientCall, with_causes};
 use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
@@ -21,7 +21,6 @@ use tonic::Status;
 #[path = "../../../executor/src/testing/api.rs"]
 mod api;
 mod ask;
-mod causes;
 mod discovery;
 mod fault;
 mod health;
@@ -37,7 +36,6 @@ pub use observer::{Evicted, Fate, Hedge, Method, Observer, ReplicaCounts};
 pub use service::{Answer, BuildRequest, Digest, PlanService, ServiceError};
 
 use ask::{Asking, Builder, timed};
-use causes::with_causes;
 use discovery::{Discovery, Lookup};
 use fault::{Opinions, note_failure};
 use replica::Replica;

@@ -1,7 +1,6 @@
 //! What a client tells about its calls, for metrics. No name of a replica is among it: they come and go, and the log names those
 //! that fail.
 
-use std::any::Any;
 use std::fmt::Debug;
 use std::time::Duration;
 
@@ -100,7 +99,7 @@ pub struct ReplicaCounts {
 }
 
 /// Somebody who is told what happens. What is not asked for is not told to anybody.
-pub trait Observer: Any + Debug + Send + Sync {
+pub trait Observer: Debug + Send + Sync {
     /// A replica answered a request of so many bytes with a plan.
     fn plan_answered(&self, _took: Duration, _request_bytes: usize, _plan: &v1::Plan) {}
 

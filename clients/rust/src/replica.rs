@@ -42,6 +42,8 @@ pub(super) struct Replica {
 struct State {
     known: Known,
     standing: Standing,
+    /// How many calls to it failed that could have gone well.
+    failures: u64,
     /// How often it was evicted for a failed call since it last answered one.
     evictions: u32,
     /// How often another was quicker since it last answered a call or was evicted for that.
@@ -177,6 +179,7 @@ impl Replica {
         if state.standing == Standing::Draining {
             return false;
         }
+        state.failures += 1;
         let evicts = state.evict(reason);
         if evicts {
             state.evictions = state.evictions.saturating_add(1);
@@ -202,9 +205,17 @@ impl Replica {
         enough
     }
 
-    /// A probe was answered.
-    pub(super) fn serves(&self) {
-        self.state().standing = Standing::Ready;
+    /// How many calls to it have failed so far, for [`Replica::serves`].
+    pub(super) fn failures(&self) -> u64 {
+        self.state().failures
+    }
+
+    /// It said that it serves, to a probe that was sent when so many calls had failed. One that failed since knows better.
+    pub(super) fn serves(&self, failures: u64) {
+        let mut state = self.state();
+        if state.failures == failures {
+            state.standing = Standing::Ready;
+        }
     }
 
     /// It said that it serves no longer. Whether it could be asked until now.
@@ -291,7 +302,7 @@ mod tests {
             );
             assert_eq!(replica.standing(), Standing::Evicted("no answer".into()));
             rests.push(replica.rest().as_secs_f64());
-            replica.serves();
+            replica.serves(replica.failures());
         }
         assert_eq!(rests, [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]);
         replica.answered();
@@ -334,7 +345,16 @@ mod tests {
         replica.answered();
         assert!(!replica.failed("refused"));
         assert_eq!(replica.standing(), Standing::Draining);
-        replica.serves();
+        replica.serves(replica.failures());
         assert_eq!(replica.standing(), Standing::Ready);
+    }
+
+    #[tokio::test]
+    async fn the_answer_to_a_probe_does_not_undo_what_a_later_call_has_shown() {
+        let replica = replica();
+        let sent = replica.failures();
+        assert!(replica.failed("no answer"));
+        replica.serves(sent);
+        assert_eq!(replica.standing(), Standing::Evicted("no answer".into()));
     }
 }

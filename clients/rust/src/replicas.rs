@@ -140,8 +140,9 @@ impl Replicas {
         self.note();
     }
 
-    pub(super) fn serves(&self, replica: &Replica) {
-        replica.serves();
+    /// It said so to a probe that was sent when so many calls had failed.
+    pub(super) fn serves(&self, replica: &Replica, failures: u64) {
+        replica.serves(failures);
         self.note();
     }
 

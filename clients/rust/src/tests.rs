@@ -1,7 +1,7 @@
 //! The client against scripted replicas over real gRPC on loopback.
 
-use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
@@ -225,13 +225,38 @@ fn quick() -> ClientConfig {
     }
 }
 
-fn client(urls: &[String], config: ClientConfig) -> PlanClient {
-    PlanClient::new(urls, config, Arc::new(Recorder::default())).expect("good URLs")
+/// A client, and what it tells.
+struct Watched {
+    client: Arc<PlanClient>,
+    recorder: Arc<Recorder>,
 }
 
-fn client_of(replicas: &[&Serving], config: ClientConfig) -> Arc<PlanClient> {
+impl Watched {
+    fn new(made: impl FnOnce(Arc<dyn Observer>) -> Result<PlanClient, ClientError>) -> Self {
+        let recorder = Arc::new(Recorder::default());
+        let client = made(recorder.clone()).expect("good targets");
+        Self {
+            client: Arc::new(client),
+            recorder,
+        }
+    }
+}
+
+impl Deref for Watched {
+    type Target = Arc<PlanClient>;
+
+    fn deref(&self) -> &Arc<PlanClient> {
+        &self.client
+    }
+}
+
+fn client(urls: &[String], config: ClientConfig) -> Watched {
+    Watched::new(|observer| PlanClient::new(urls, config, observer))
+}
+
+fn client_of(replicas: &[&Serving], config: ClientConfig) -> Watched {
     let urls: Vec<_> = replicas.iter().map(|replica| replica.url.clone()).collect();
-    Arc::new(client(&urls, config))
+    client(&urls, config)
 }
 
 /// Looks after the replicas until it is dropped.
@@ -277,6 +302,10 @@ async fn until(what: &str, mut is: impl FnMut() -> bool) {
 struct Recorder(Mutex<BTreeMap<String, usize>>);
 
 impl Recorder {
+    fn told(&self) -> BTreeMap<String, usize> {
+        self.0.lock().expect("no panic").clone()
+    }
+
     fn count(&self, what: &str, name: &str) {
         *self
             .0
@@ -317,21 +346,15 @@ impl Observer for Recorder {
 }
 
 /// How often a client told this.
-fn count(client: &PlanClient, what: &str) -> usize {
-    told(client).get(what).copied().unwrap_or(0)
+fn count(client: &Watched, what: &str) -> usize {
+    client.recorder.told().get(what).copied().unwrap_or(0)
 }
 
 /// How often a client told what begins like this.
-fn counts(client: &PlanClient, what: &str) -> usize {
-    let told = told(client);
+fn counts(client: &Watched, what: &str) -> usize {
+    let told = client.recorder.told();
     let those = told.iter().filter(|(name, _)| name.starts_with(what));
     those.map(|(_, count)| count).sum()
-}
-
-fn told(client: &PlanClient) -> BTreeMap<String, usize> {
-    let observer: &dyn Any = &*client.observer;
-    let recorder = observer.downcast_ref::<Recorder>().expect("the tests' own");
-    recorder.0.lock().expect("no panic").clone()
 }
 
 fn bucket(content: &'static str, known: &dyn Fn(&Digest) -> bool) -> v1::Bucket {

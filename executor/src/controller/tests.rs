@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use nodewise_client::ServiceError;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -10,7 +11,6 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use super::*;
 use crate::event::{Delta, Resource};
 use crate::testing::*;
-use nodewise_client::ServiceError;
 
 mod fairness;
 

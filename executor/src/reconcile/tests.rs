@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use nodewise_client::BuildRequest;
 use nodewise_proto::Timestamp;
 use serde_json::{Value, json};
 
@@ -10,7 +11,6 @@ use crate::actuator::Refusal;
 use crate::event::{ClusterEvent, Delta, Resource};
 use crate::state::State;
 use crate::testing::*;
-use nodewise_client::BuildRequest;
 
 struct Fixture {
     state: Shared,

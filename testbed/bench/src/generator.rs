@@ -4,16 +4,16 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
-use bytes::{Buf as _, BufMut as _, Bytes};
+use bytes::Bytes;
 use futures::future::try_join_all;
 use nodewise_client::Digest;
 use nodewise_proto::v1;
+use nodewise_testbed::RawCodec;
 use prost::Message as _;
 use tonic::client::Grpc;
-use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::Channel;
-use tonic::{Request, Status};
+use tonic::Request;
 
 use crate::objects::{Caches, Cluster, digests};
 
@@ -148,47 +148,9 @@ impl Client {
         grpc.ready().await?;
         let path = PathAndQuery::from_static("/nodewise.v1.ReconcileService/Plan");
         Ok(grpc
-            .unary(Request::new(request), path, AsItIs)
+            .unary(Request::new(request), path, RawCodec)
             .await?
             .into_inner())
-    }
-}
-
-/// Messages that are bytes already.
-#[derive(Clone, Copy, Debug)]
-struct AsItIs;
-
-impl Codec for AsItIs {
-    type Encode = Bytes;
-    type Decode = Bytes;
-    type Encoder = Self;
-    type Decoder = Self;
-
-    fn encoder(&mut self) -> Self {
-        Self
-    }
-
-    fn decoder(&mut self) -> Self {
-        Self
-    }
-}
-
-impl Encoder for AsItIs {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn encode(&mut self, message: Bytes, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        buffer.put(message);
-        Ok(())
-    }
-}
-
-impl Decoder for AsItIs {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        Ok(Some(buffer.copy_to_bytes(buffer.remaining())))
     }
 }
 

@@ -45,6 +45,13 @@ impl Seen {
         Ok(())
     }
 
+    /// Fails unless a rollout kept to its budget, with so many pods ever made and never two on a node.
+    pub fn expect_rollout(&self, unavailable: usize, created: usize) -> Result<()> {
+        self.expect_unavailable_at_most(unavailable)?;
+        self.expect_no_doubles()?;
+        self.expect_created(created)
+    }
+
     /// Fails unless so many pods were ever made.
     pub fn expect_created(&self, count: usize) -> Result<()> {
         let made = self.created.len();

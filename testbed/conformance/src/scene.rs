@@ -22,6 +22,7 @@ use nodewise_testbed::{AuditEvent, eventually};
 
 use crate::{
     audit::Place,
+    budget::BudgetWatch,
     cluster::{Cluster, EXECUTOR_USER},
     daemon_set::{DaemonSetBuilder, daemon_set},
     executor::{Executor, Running},
@@ -110,6 +111,26 @@ impl Scene {
     pub(crate) async fn start_as(&self, nodes: usize, agent: DaemonSetBuilder) -> Result<DaemonSet> {
         self.add_nodes(nodes).await?;
         self.roll_out("agent", agent.build()).await
+    }
+
+    /// The same on so many nodes, so many of which may be unavailable from then on: that is watched.
+    pub(crate) async fn start_watched(&self, nodes: usize, unavailable: usize) -> Result<BudgetWatch> {
+        let watch = self.watch("agent");
+        let agent = daemon_set("agent").max_unavailable(unavailable);
+        self.start_as(nodes, agent).await?;
+        self.settled("agent").await?;
+        watch.arm();
+        Ok(watch)
+    }
+
+    /// Waits until so many pods were ever made.
+    pub(crate) async fn made(&self, watch: &BudgetWatch, wanted: usize) -> Result<()> {
+        self.eventually(format!("{wanted} pods ever made"), async || {
+            let made = watch.seen().created.len();
+            ensure!(made >= wanted, "{made} so far");
+            Ok(())
+        })
+        .await
     }
 
     /// The place in the audit log after all that was answered before this call.

@@ -8,9 +8,9 @@ use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt as _, watcher as watch};
 use kube::{Api, Client, ResourceExt as _};
+use nodewise_telemetry::with_causes;
 
 use super::Found;
-use crate::causes::with_causes;
 use crate::target::{ServiceName, ServicePort};
 
 /// The label that says which Service a slice is part of.

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn evictions(client: &PlanClient) -> usize {
+fn evictions(client: &Watched) -> usize {
     counts(client, "evicted ")
 }
 

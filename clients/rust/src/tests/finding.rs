@@ -30,10 +30,9 @@ fn set(records: &Records, replicas: &[&Serving]) {
         .insert("planner.example".to_owned(), addresses.collect());
 }
 
-fn by_name(lookup: Lookup, config: ClientConfig) -> Arc<PlanClient> {
+fn by_name(lookup: Lookup, config: ClientConfig) -> Watched {
     let target = "dns:///planner.example:7443".parse().expect("a target");
-    let client = PlanClient::looking_up(vec![target], None, lookup, config, Arc::new(Recorder::default()));
-    Arc::new(client.expect("a client"))
+    Watched::new(|observer| PlanClient::looking_up(vec![target], None, lookup, config, observer))
 }
 
 #[tokio::test]
@@ -130,8 +129,7 @@ async fn targets_add_up() {
         "dns:///planner.example:7443".parse().expect("a target"),
         two.target(),
     ];
-    let client = PlanClient::looking_up(targets, None, lookup, quick(), Arc::new(Recorder::default()));
-    let client = Arc::new(client.expect("a client"));
+    let client = Watched::new(|observer| PlanClient::looking_up(targets, None, lookup, quick(), observer));
     let before = client.replicas.members();
     assert_eq!(before.len(), 2);
     let _tended = tended(&client);

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
+use nodewise_client::{Answer, BuildRequest};
 use prost::Message as _;
 use serde_json::json;
 
 use super::*;
 use crate::event::{DaemonSet, Node, Pod, Revision};
-use nodewise_client::{Answer, BuildRequest};
 
 const NODES: usize = 5_000;
 const AGENTS: usize = 20;

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use crate::{
     api_proxy::ApiProxy,
     case::{Case, solo},
-    daemon_set::{daemon_set, image_patch},
+    daemon_set::image_patch,
     scene::Solo,
 };
 
@@ -30,17 +30,10 @@ const NODES: usize = 8;
 async fn roll_by_way_of(solo: &mut Solo, api: &ApiProxy) -> Result<()> {
     let servers = [solo.proxy().url()];
     solo.start_with(Some(api.kubeconfig()), &servers)?;
-    let watch = solo.watch("agent");
-    solo.start_as(NODES, daemon_set("agent").max_unavailable(2))
-        .await?;
-    solo.settled("agent").await?;
-    watch.arm();
+    let watch = solo.start_watched(NODES, 2).await?;
     solo.patch("agent", image_patch(2)).await?;
     solo.settled("agent").await?;
-    let seen = watch.seen();
-    seen.expect_unavailable_at_most(2)?;
-    seen.expect_no_doubles()?;
-    seen.expect_created(2 * NODES)?;
+    watch.seen().expect_rollout(2, 2 * NODES)?;
     solo.expect_running()
 }
 

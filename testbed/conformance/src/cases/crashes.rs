@@ -1,6 +1,6 @@
 //! The executor is killed in the middle of much, and nothing is made twice.
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 
 use crate::{
     budget::BudgetWatch,
@@ -25,12 +25,7 @@ pub(super) const CASES: &[Case] = &[
 /// Kills and restarts the executor each time when so many pods were ever made.
 async fn kill_and_restart_at(solo: &mut Solo, watch: &BudgetWatch, counts: [usize; 3]) -> Result<()> {
     for wanted in counts {
-        solo.eventually(format!("{wanted} pods ever made"), async || {
-            let count = watch.seen().created.len();
-            ensure!(count >= wanted, "{count} so far");
-            Ok(())
-        })
-        .await?;
+        solo.made(watch, wanted).await?;
         solo.kill()?;
         solo.start()?;
     }
@@ -53,16 +48,9 @@ async fn killed_while_creating(solo: &mut Solo) -> Result<()> {
 async fn killed_while_rolling(solo: &mut Solo) -> Result<()> {
     let nodes = 12;
     solo.start()?;
-    let watch = solo.watch("agent");
-    solo.start_as(nodes, daemon_set("agent").max_unavailable(2))
-        .await?;
-    solo.settled("agent").await?;
-    watch.arm();
+    let watch = solo.start_watched(nodes, 2).await?;
     solo.patch("agent", image_patch(2)).await?;
     kill_and_restart_at(solo, &watch, [nodes + 2, nodes + 5, nodes + 8]).await?;
     solo.settled("agent").await?;
-    let seen = watch.seen();
-    seen.expect_unavailable_at_most(2)?;
-    seen.expect_no_doubles()?;
-    seen.expect_created(2 * nodes)
+    watch.seen().expect_rollout(2, 2 * nodes)
 }

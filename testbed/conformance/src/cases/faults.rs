@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 
 use crate::{
     case::{Case, solo},
-    daemon_set::{daemon_set, image_patch},
+    daemon_set::image_patch,
     proxy::Fault,
     scene::Solo,
 };
@@ -58,11 +58,7 @@ const EVERY: u64 = 3;
 async fn roll_through(solo: &mut Solo, fault: Fault, loses_calls: bool) -> Result<()> {
     solo.proxy().fault(fault, EVERY);
     solo.start()?;
-    let watch = solo.watch("agent");
-    solo.start_as(NODES, daemon_set("agent").max_unavailable(2))
-        .await?;
-    solo.settled("agent").await?;
-    watch.arm();
+    let watch = solo.start_watched(NODES, 2).await?;
     if loses_calls {
         silence(solo, fault).await?;
         solo.proxy().fault(fault, EVERY);
@@ -70,10 +66,7 @@ async fn roll_through(solo: &mut Solo, fault: Fault, loses_calls: bool) -> Resul
         solo.patch("agent", image_patch(2)).await?;
     }
     solo.settled("agent").await?;
-    let seen = watch.seen();
-    seen.expect_unavailable_at_most(2)?;
-    seen.expect_no_doubles()?;
-    seen.expect_created(2 * NODES)?;
+    watch.seen().expect_rollout(2, 2 * NODES)?;
     solo.expect_running()
 }
 
@@ -121,15 +114,8 @@ async fn exhausted(solo: &mut Solo) -> Result<()> {
 async fn forgetful_replica(solo: &mut Solo) -> Result<()> {
     solo.replace_server(&["--bucket-cache-size=0"]).await?;
     solo.start()?;
-    let watch = solo.watch("agent");
-    solo.start_as(NODES, daemon_set("agent").max_unavailable(2))
-        .await?;
-    solo.settled("agent").await?;
-    watch.arm();
+    let watch = solo.start_watched(NODES, 2).await?;
     solo.patch("agent", image_patch(2)).await?;
     solo.settled("agent").await?;
-    let seen = watch.seen();
-    seen.expect_unavailable_at_most(2)?;
-    seen.expect_no_doubles()?;
-    seen.expect_created(2 * NODES)
+    watch.seen().expect_rollout(2, 2 * NODES)
 }

@@ -129,10 +129,7 @@ async fn start_rolled_out(solo: &mut Solo, agent: DaemonSetBuilder) -> Result<(B
 /// Waits for the end, at which so many pods were ever made.
 async fn ends_well(solo: &Solo, watch: &BudgetWatch, made: usize) -> Result<()> {
     solo.settled("agent").await?;
-    let seen = watch.seen();
-    seen.expect_no_doubles()?;
-    seen.expect_unavailable_at_most(2)?;
-    seen.expect_created(made)?;
+    watch.seen().expect_rollout(2, made)?;
     solo.expect_running()
 }
 

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 
 use crate::{
     case::{Case, solo},
-    daemon_set::{daemon_set, image_patch},
+    daemon_set::image_patch,
     scene::Solo,
 };
 
@@ -35,27 +35,16 @@ async fn sigterm_at_rest(solo: &mut Solo) -> Result<()> {
 
 async fn sigterm_at_work(solo: &mut Solo) -> Result<()> {
     solo.start()?;
-    let watch = solo.watch("agent");
-    solo.start_as(8, daemon_set("agent").max_unavailable(1)).await?;
-    solo.settled("agent").await?;
-    watch.arm();
+    let watch = solo.start_watched(8, 1).await?;
     solo.patch("agent", image_patch(2)).await?;
-    solo.eventually("the rollout to have begun", async || {
-        let made = watch.seen().created.len();
-        ensure!(made >= 10, "{made} pods");
-        Ok(())
-    })
-    .await?;
+    solo.made(&watch, 10).await?;
     solo.stop().await?;
     let place = solo.place().await?;
     solo.start()?;
     solo.settled("agent").await?;
     let writes = solo.writes_since(place).await?;
     ensure!(!writes.is_empty(), "the first one had finished before it ended");
-    let seen = watch.seen();
-    seen.expect_unavailable_at_most(1)?;
-    seen.expect_no_doubles()?;
-    seen.expect_created(16)
+    watch.seen().expect_rollout(1, 16)
 }
 
 async fn sigterm_service_away(solo: &mut Solo) -> Result<()> {

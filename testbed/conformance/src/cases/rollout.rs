@@ -82,10 +82,7 @@ const fn needed(budget: usize) -> usize {
 }
 
 async fn roll_unavailable(scene: &Scene, agent: DaemonSetBuilder) -> Result<()> {
-    let seen = roll(scene, agent, 3).await?;
-    seen.expect_unavailable_at_most(3)?;
-    seen.expect_no_doubles()?;
-    seen.expect_created(needed(3))
+    roll(scene, agent, 3).await?.expect_rollout(3, needed(3))
 }
 
 // D-40, D-41, D-42, S-69, S-102

@@ -113,26 +113,14 @@ const PROGRESS: usize = 3;
 
 async fn service_restarts(solo: &mut Solo) -> Result<()> {
     solo.start()?;
-    let watch = solo.watch("agent");
-    solo.start_as(10, daemon_set("agent").max_unavailable(2)).await?;
-    solo.settled("agent").await?;
-    watch.arm();
+    let watch = solo.start_watched(10, 2).await?;
     solo.patch("agent", image_patch(2)).await?;
     for restart in 1..=3 {
-        let wanted = 10 + restart * PROGRESS - 1;
-        solo.eventually(format!("{wanted} pods ever made"), async || {
-            let made = watch.seen().created.len();
-            ensure!(made >= wanted, "{made}");
-            Ok(())
-        })
-        .await?;
+        solo.made(&watch, 10 + restart * PROGRESS - 1).await?;
         solo.restart_server().await?;
     }
     solo.settled("agent").await?;
-    let seen = watch.seen();
-    seen.expect_unavailable_at_most(2)?;
-    seen.expect_no_doubles()?;
-    seen.expect_created(20)
+    watch.seen().expect_rollout(2, 20)
 }
 
 async fn replica_dies(solo: &mut Solo) -> Result<()> {

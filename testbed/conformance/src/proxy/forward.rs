@@ -15,6 +15,7 @@ use futures::{
 use http::uri::PathAndQuery;
 use hyper::body::Incoming;
 use nodewise_proto::v1::{self, plan_stream_response::Result as PlanResult};
+use nodewise_testbed::RawCodec;
 use prost::Message as _;
 use tokio_util::sync::CancellationToken;
 use tonic::{
@@ -25,7 +26,6 @@ use tower::service_fn;
 
 use super::{
     Fault, Shared,
-    codec::Raw,
     log::{self, Method, Question},
 };
 
@@ -55,7 +55,7 @@ pub(super) async fn forward(
     };
     let call = OneCall { shared, reset, path };
     // Whatever the method is, a stream of messages each way is what it looks like on the wire.
-    let mut wire = tonic::server::Grpc::new(Raw)
+    let mut wire = tonic::server::Grpc::new(RawCodec)
         .accept_compressed(CompressionEncoding::Gzip)
         .max_decoding_message_size(LIMIT)
         .max_encoding_message_size(LIMIT);
@@ -139,7 +139,7 @@ impl OneCall {
             .await
             .map_err(|error| Status::unavailable(format!("no server behind the proxy: {error}")))?;
         let request = Request::from_parts(metadata, Extensions::default(), messages);
-        let answers = client.streaming(request, self.path.clone(), Raw).await?;
+        let answers = client.streaming(request, self.path.clone(), RawCodec).await?;
         Ok(answers.map(|answers| Box::pin(answers) as Answers))
     }
 

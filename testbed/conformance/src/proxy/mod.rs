@@ -4,7 +4,6 @@
 //! crate does not know; it decodes a copy for its log. One [`Fault`] at a time may be on, for all calls of
 //! `ReconcileService` or for each n-th of them. Other services (health, reflection) pass, unless the way is cut.
 
-mod codec;
 mod connection;
 mod fault;
 mod forward;
