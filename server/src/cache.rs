@@ -16,7 +16,7 @@ use nodewise_planner::{
 };
 use quick_cache::{Lifecycle, OptionsBuilder, Weighter, sync};
 
-use crate::{parse::Orphans, size::ByteSize};
+use crate::{parse::Claims, size::ByteSize};
 
 /// The bucket of which a decoded bucket is known to be a valid one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +32,8 @@ pub(crate) struct Place {
 pub(crate) struct Decoded<T> {
     /// What it holds; each is valid in itself.
     pub(crate) items: List<T>,
-    /// Pods without an owner among them.
-    pub(crate) orphans: Orphans,
+    /// What the answer may name the workload for among them.
+    pub(crate) claims: Claims,
     /// Where every item was seen to belong. The same bytes may come again for another place: an empty bucket does.
     pub(crate) place: Place,
 }
@@ -351,7 +351,7 @@ mod tests {
         };
         Decoded {
             items: List::new((0..nodes).map(node).collect()),
-            orphans: Orphans::default(),
+            claims: Claims::default(),
             place: Place { count: 1, index: 0 },
         }
     }

@@ -47,6 +47,31 @@ fn orphans_of(length: usize, phase: v1::PodPhase, node: Option<&str>, bytes: usi
     holding_in(&named(length), Some(nodes), Some(items(bytes / PODS, orphan)))
 }
 
+/// Many small pods that the workload owns and does not select, so that each is released with a patch that has its uid.
+fn released_by(length: usize, bytes: usize) -> Vec<u8> {
+    let mut cluster = named(length);
+    cluster.daemon_set["spec"]["selector"]["matchExpressions"][0]["operator"] = json!("Exists");
+    let text = "n".repeat(length);
+    let metadata = v1::SharedMetadata {
+        labels: Vec::new(),
+        controller: Some(v1::ControllerReference {
+            kind: "DaemonSet".to_owned(),
+            name: text.clone(),
+            uid: text,
+        }),
+    };
+    let pod = |name: String| v1::Pod {
+        shared_metadata: 1,
+        ..tiny_pod(name)
+    };
+    let pods = items(bytes / PODS, pod);
+    holding_in(
+        &cluster,
+        None,
+        Some([field(2, &metadata.encode_to_vec()), pods].concat()),
+    )
+}
+
 /// Small pods that share all the labels there may be, in turns two lists of them, and a selector that looks at all of these.
 fn pods_of(selector: Value, bytes: usize) -> Vec<u8> {
     let mut cluster = Cluster::empty(0);
@@ -74,8 +99,10 @@ fn pods_of(selector: Value, bytes: usize) -> Vec<u8> {
     holding_in(&cluster, None, Some([labels("v"), labels("w"), pods].concat()))
 }
 
-/// Small pods, each with a list of labels that no other one has.
-fn pods_of_many_kinds(bytes: usize) -> Vec<u8> {
+/// Small pods, each with a list of labels that no other one has, and a selector that looks at these.
+fn pods_of_many_kinds(selector: Value, bytes: usize) -> Vec<u8> {
+    let mut cluster = Cluster::empty(0);
+    cluster.daemon_set["spec"]["selector"] = selector;
     let count = bytes / 32;
     let metadata = words().take(count).map(|value| v1::SharedMetadata {
         labels: vec![v1::Label {
@@ -94,7 +121,7 @@ fn pods_of_many_kinds(bytes: usize) -> Vec<u8> {
         };
         data.extend(field(1, &pod.encode_to_vec()));
     }
-    holding_in(&Cluster::empty(0), None, Some(data))
+    holding_in(&cluster, None, Some(data))
 }
 
 fn affinity(expressions: &Value) -> Value {
@@ -149,13 +176,22 @@ pub(super) const REQUESTS: &[(&str, Make)] = &[
         let expression = json!({"key": "a", "operator": "NotIn", "values": values});
         pods_of(json!({"matchExpressions": [expression]}), bytes)
     }),
-    ("kinds-x-pods", pods_of_many_kinds),
+    ("kinds-x-pods", |bytes| {
+        pods_of_many_kinds(json!({"matchLabels": {"k": "a"}}), bytes)
+    }),
+    ("values-x-kinds-x-pods", |bytes| {
+        let values: Vec<_> = words().take(16_000).collect();
+        let expression = json!({"key": "k", "operator": "NotIn", "values": values});
+        pods_of_many_kinds(json!({"matchExpressions": [expression]}), bytes)
+    }),
     ("name-beyond-all-x-orphans", |bytes| {
         orphans_of(100_000, v1::PodPhase::Running, None, bytes)
     }),
     ("long-name-x-orphans", |bytes| {
         orphans_of(253, v1::PodPhase::Running, None, bytes)
     }),
+    ("long-uid-x-released", |bytes| released_by(253, bytes)),
+    ("name-x-released", |bytes| released_by(40, bytes)),
     ("name-x-orphans", |bytes| {
         orphans_of(40, v1::PodPhase::Running, None, bytes)
     }),

@@ -1,5 +1,7 @@
 //! Label selectors (chapter 3, D-22).
 
+use std::collections::BTreeSet;
+
 use crate::snapshot::{Labels, Selector, SelectorOperator, SelectorRequirement};
 
 /// Whether all requirements hold. A selector without requirements matches everything.
@@ -22,7 +24,7 @@ pub(crate) fn is_empty(selector: &Selector, by_meaning: bool) -> bool {
 }
 
 fn holds(requirement: &SelectorRequirement, value: Option<&str>) -> bool {
-    let listed = |values: &[String]| value.is_some_and(|value| values.iter().any(|listed| listed == value));
+    let listed = |values: &BTreeSet<String>| value.is_some_and(|value| values.contains(value));
     match &requirement.operator {
         SelectorOperator::In(values) => listed(values),
         SelectorOperator::NotIn(values) => !listed(values),
@@ -38,10 +40,14 @@ mod tests {
     use super::*;
     use crate::fixtures::{labels, pairs, strings};
 
+    fn set(values: &[String]) -> BTreeSet<String> {
+        values.iter().cloned().collect()
+    }
+
     fn requirement(key: &str, operator: &str, values: &[&str]) -> SelectorRequirement {
         let operator = match operator {
-            "In" => SelectorOperator::In(strings(values)),
-            "NotIn" => SelectorOperator::NotIn(strings(values)),
+            "In" => SelectorOperator::In(set(&strings(values))),
+            "NotIn" => SelectorOperator::NotIn(set(&strings(values))),
             "Exists" => SelectorOperator::Exists,
             _ => SelectorOperator::DoesNotExist,
         };
@@ -155,13 +161,13 @@ mod tests {
                 let requirement = SelectorRequirement { key: key.clone(), operator };
                 matches(&Selector { match_labels: None, match_expressions: Some(vec![requirement]) }, &labels)
             };
-            prop_assert_ne!(alone(SelectorOperator::In(values.clone())), alone(SelectorOperator::NotIn(values.clone())));
+            prop_assert_ne!(alone(SelectorOperator::In(set(&values))), alone(SelectorOperator::NotIn(set(&values))));
             prop_assert_ne!(alone(SelectorOperator::Exists), alone(SelectorOperator::DoesNotExist));
             let equality = Selector {
                 match_labels: Some(vec![(key.clone(), values[0].clone())]),
                 match_expressions: None,
             };
-            prop_assert_eq!(matches(&equality, &labels), alone(SelectorOperator::In(values[..1].to_vec())));
+            prop_assert_eq!(matches(&equality, &labels), alone(SelectorOperator::In(set(&values[..1]))));
         }
     }
 }

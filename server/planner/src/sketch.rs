@@ -95,6 +95,7 @@ impl Sketch {
             judge,
             alike: Alike::default(),
             detail,
+            patience,
             sketch: Self {
                 desired: 0,
                 quiet: Quiet::default(),
@@ -107,14 +108,14 @@ impl Sketch {
             },
         };
         // Pods without a target are claimed, and that is all (D-25).
-        walk.claim_those_on(None);
+        walk.claim_those_on(None)?;
         walk.sketch.pods.clear();
         for (index, (node, fit)) in bucket.nodes.iter().zip(fits).enumerate() {
             patience.tick(index)?;
-            walk.missing_nodes_before(Some(&node.name), patience)?;
-            walk.node(index, &node.name, *fit);
+            walk.missing_nodes_before(Some(&node.name))?;
+            walk.node(index, &node.name, *fit)?;
         }
-        walk.missing_nodes_before(None, patience)?;
+        walk.missing_nodes_before(None)?;
         Some(walk.sketch)
     }
 
@@ -148,6 +149,7 @@ struct Walk<'a> {
     /// Whose pods are, and what their labels say of their template.
     alike: Alike<(Claim, Age)>,
     detail: Detail,
+    patience: Patience<'a>,
     sketch: Sketch,
 }
 
@@ -158,9 +160,10 @@ impl<'a> Walk<'a> {
     }
 
     /// Claims the pods that come next and have this target; notes the workload's.
-    fn claim_those_on(&mut self, target: Option<&str>) {
+    fn claim_those_on(&mut self, target: Option<&str>) -> Option<()> {
         while let Some(pod) = self.pods.get(self.next).filter(|pod| pod.target.node() == target) {
             let index = self.next;
+            self.patience.tick(index)?;
             self.next += 1;
             let (ds, judge) = (self.ds, self.judge);
             let find = || (pods::claim(ds, pod), judge.age_by_labels(pod));
@@ -182,17 +185,17 @@ impl<'a> Walk<'a> {
                 self.sketch.pods.push(Seen { index, age });
             }
         }
+        Some(())
     }
 
     /// Notes the places for which there are pods but no node, up to a name.
-    fn missing_nodes_before(&mut self, end: Option<&str>, patience: Patience<'_>) -> Option<()> {
+    fn missing_nodes_before(&mut self, end: Option<&str>) -> Option<()> {
         while let Some(name) = self.target() {
             if end.is_some_and(|end| name >= end) {
                 break;
             }
-            patience.tick(self.next)?;
             let start = self.sketch.pods.len();
-            self.claim_those_on(Some(name));
+            self.claim_those_on(Some(name))?;
             if self.sketch.pods.len() > start {
                 self.note(None, Fit::NEITHER, start);
             }
@@ -200,13 +203,14 @@ impl<'a> Walk<'a> {
         Some(())
     }
 
-    fn node(&mut self, index: usize, name: &str, fit: Fit) {
+    fn node(&mut self, index: usize, name: &str, fit: Fit) -> Option<()> {
         self.sketch.desired += usize::from(fit.run);
         let start = self.sketch.pods.len();
-        self.claim_those_on(Some(name));
+        self.claim_those_on(Some(name))?;
         if self.detail == Detail::Everything || !self.keep_quiet(fit, start) {
             self.note(Some(index), fit, start);
         }
+        Some(())
     }
 
     fn note(&mut self, node: Option<usize>, fit: Fit, start: usize) {

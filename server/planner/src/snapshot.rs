@@ -216,9 +216,9 @@ pub struct SelectorRequirement {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum SelectorOperator {
     /// The label's value is one of these.
-    In(Vec<String>),
+    In(BTreeSet<String>),
     /// The label is missing or its value is none of these.
-    NotIn(Vec<String>),
+    NotIn(BTreeSet<String>),
     /// The label is there.
     Exists,
     /// The label is missing.

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use super::{
     Context, Path,
     items::Item,
-    repeats::Orphans,
+    repeats::Claims,
     wire::{self, Elements},
 };
 use crate::{
@@ -24,8 +24,8 @@ const BYTES_PER_LOOK: usize = 1 << 20;
 pub(super) struct Buckets<T> {
     /// What they hold, in order of their index.
     pub(super) lists: Vec<List<T>>,
-    /// Pods without an owner in them.
-    pub(super) orphans: Orphans,
+    /// What the answer may name the workload for in them.
+    pub(super) claims: Claims,
     /// Indices and digests of those that are not in the cache.
     pub(super) missing: Vec<(u32, Digest)>,
 }
@@ -47,7 +47,7 @@ pub(super) fn all<T: Item>(
 ) -> Result<Buckets<T>, Refusal> {
     let mut parsed = Buckets {
         lists: Vec::with_capacity(messages.len()),
-        orphans: Orphans::default(),
+        claims: Claims::default(),
         missing: Vec::new(),
     };
     if messages.len() != bucket_count as usize {
@@ -69,7 +69,7 @@ pub(super) fn all<T: Item>(
                 room = room
                     .checked_sub(bucket.items.len())
                     .ok_or_else(|| too_many(&at, T::LIST))?;
-                parsed.orphans += bucket.orphans;
+                parsed.claims += bucket.claims;
                 parsed.lists.push(bucket.items);
             }
             Found::Missing(digest) => parsed.missing.push((index, digest)),
@@ -223,7 +223,7 @@ fn decode<T: Item>(
     right &= T::are_unique(&items, &at_list, context)?;
     // A bucket with a problem is not kept: the next call that brings it must hear of the problem too.
     Ok((right && context.problems.is_empty()).then(|| Decoded {
-        orphans: T::orphans(&items),
+        claims: T::claims(&items),
         items: match digest {
             Some(digest) => List::known_by(items, digest),
             None => List::new(items),

@@ -10,7 +10,7 @@ use nodewise_proto::v1;
 use super::{
     Context,
     problems::{Path, Problems},
-    repeats::Orphans,
+    repeats::Claims,
     shared::{Metadata, Shared},
     time,
 };
@@ -40,9 +40,9 @@ pub(super) trait Item: Cacheable + Listed + Clone {
     /// The name whose hash says which bucket the item belongs to.
     fn bucket_name(&self) -> &str;
 
-    /// Those of the items that are pods without an owner.
-    fn orphans(_: &[Self]) -> Orphans {
-        Orphans::default()
+    /// What the answer may name the workload for among the items.
+    fn claims(_: &[Self]) -> Claims {
+        Claims::default()
     }
 
     /// Whether no two items of a bucket share what they must not, as far as that can be told from one bucket alone; `at` is the
@@ -162,8 +162,8 @@ impl Item for Pod {
         self.target.node().unwrap_or_default()
     }
 
-    fn orphans(items: &[Self]) -> Orphans {
-        Orphans::of(items)
+    fn claims(items: &[Self]) -> Claims {
+        Claims::of(items)
     }
 
     /// Pods of one name may be in two buckets, so all are looked at together, later.

@@ -24,7 +24,7 @@ use crate::{
     refusal::{Refusal, Violation},
 };
 pub(crate) use problems::{Path, Problems};
-pub(crate) use repeats::Orphans;
+pub(crate) use repeats::Claims;
 
 /// Entries of small messages read between two looks at the deadline.
 const ENTRIES_PER_LOOK: usize = 4_096;

@@ -21,21 +21,46 @@ const LEAST: usize = 96 << 10;
 /// DaemonSet of another name, say less.
 const TIMES: usize = 4;
 
-/// Pods without an owner: how many there are, and the bytes of theirs that count.
+/// Pods for each of which the answer may name the workload.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Orphans {
+pub(crate) struct Claims {
+    /// Those without an owner: each may be adopted.
+    orphans: Said,
+    /// Those with one, which they share with others: each may be released.
+    controlled: Said,
+}
+
+impl Claims {
+    /// Those of a bucket.
+    pub(crate) fn of(pods: &[Pod]) -> Self {
+        let those = |orphans: bool| {
+            let those = pods.iter().filter(|pod| pod.controller.is_none() == orphans);
+            Said::by(those.map(says))
+        };
+        Self {
+            orphans: those(true),
+            controlled: those(false),
+        }
+    }
+}
+
+impl AddAssign for Claims {
+    fn add_assign(&mut self, other: Self) {
+        self.orphans += other.orphans;
+        self.controlled += other.controlled;
+    }
+}
+
+/// What pods say themselves: how many there are, and the bytes of theirs that count.
+#[derive(Debug, Clone, Copy, Default)]
+struct Said {
     count: usize,
     bytes: usize,
 }
 
-impl Orphans {
-    /// Those of a bucket.
-    pub(crate) fn of(pods: &[Pod]) -> Self {
-        Self::counted(pods.iter().filter(|pod| pod.controller.is_none()).map(says))
-    }
-
-    fn counted(orphans: impl Iterator<Item = usize>) -> Self {
-        orphans.fold(Self::default(), |Self { count, bytes }, one| Self {
+impl Said {
+    fn by(pods: impl Iterator<Item = usize>) -> Self {
+        pods.fold(Self::default(), |Self { count, bytes }, one| Self {
             count: count + 1,
             bytes: bytes + one,
         })
@@ -47,29 +72,37 @@ impl Orphans {
     }
 }
 
-impl AddAssign for Orphans {
+impl AddAssign for Said {
     fn add_assign(&mut self, other: Self) {
         self.count += other.count;
         self.bytes += other.bytes;
     }
 }
 
-/// Refuses orphans with next to nothing in them, each of which would be adopted with a patch that names the workload, when
-/// that name is long. Pods that have an owner name it themselves.
-pub(super) fn check(workload: &DaemonSet, orphans: Orphans, at: &Path<'_>) -> Result<(), Refusal> {
-    let identity = workload.name.len() + workload.namespace.len() + workload.uid.len();
-    if !orphans.too_many(identity) {
-        return Ok(());
+/// Refuses pods with next to nothing in them, when what names the workload is long: each orphan would be adopted with a patch
+/// that has its name, namespace and uid, and each pod that it owned released with one that has its uid.
+pub(super) fn check(workload: &DaemonSet, claims: Claims, at: &Path<'_>) -> Result<(), Refusal> {
+    let uid = workload.uid.len();
+    let identity = workload.name.len() + workload.namespace.len() + uid;
+    let too_large = |repeated: String, count: usize, whose: &str| {
+        Refusal::TooLarge(Violation {
+            field: at.to_string(),
+            description: format!(
+                "with pods that say so little, {repeated} too long: the answer may repeat that for each of {count} pods \
+                 {whose}, more than those are themselves"
+            ),
+        })
+    };
+    let Claims { orphans, controlled } = claims;
+    if orphans.too_many(identity) {
+        let repeated = format!("metadata.name, metadata.namespace and metadata.uid of {identity} bytes are");
+        return Err(too_large(repeated, orphans.count, "without an owner"));
     }
-    let count = orphans.count;
-    let description = format!(
-        "with pods that say so little, metadata.name, metadata.namespace and metadata.uid of {identity} bytes are too long: the \
-         answer may repeat them for each of {count} pods without an owner, more than those are themselves"
-    );
-    Err(Refusal::TooLarge(Violation {
-        field: at.to_string(),
-        description,
-    }))
+    if controlled.too_many(uid) {
+        let repeated = format!("metadata.uid of {uid} bytes is");
+        return Err(too_large(repeated, controlled.count, "with an owner"));
+    }
+    Ok(())
 }
 
 /// The bytes of a pod that count.
@@ -95,7 +128,7 @@ mod tests {
     }
 
     fn too_many(identity: usize, orphans: impl Iterator<Item = usize>) -> bool {
-        Orphans::counted(orphans).too_many(identity)
+        Said::by(orphans).too_many(identity)
     }
 
     #[test]

@@ -69,8 +69,8 @@ fn requirement(requirement: LabelSelectorRequirement) -> Result<SelectorRequirem
         label_value(value).map_err(|error| format!("values[{index}]: `{value}` {error}"))?;
     }
     let operator = match (operator.as_str(), values.is_empty()) {
-        ("In", false) => SelectorOperator::In(values),
-        ("NotIn", false) => SelectorOperator::NotIn(values),
+        ("In", false) => SelectorOperator::In(values.into_iter().collect()),
+        ("NotIn", false) => SelectorOperator::NotIn(values.into_iter().collect()),
         ("Exists", true) => SelectorOperator::Exists,
         ("DoesNotExist", true) => SelectorOperator::DoesNotExist,
         ("In" | "NotIn", true) => return Err(format!("values: operator {operator} needs at least one")),
@@ -177,8 +177,8 @@ mod tests {
         assert_eq!(
             operators,
             [
-                SelectorOperator::In(vec!["v".into(), String::new()]),
-                SelectorOperator::NotIn(vec!["v".into()]),
+                SelectorOperator::In(["v".into(), String::new()].into()),
+                SelectorOperator::NotIn(["v".into()].into()),
                 SelectorOperator::Exists,
                 SelectorOperator::DoesNotExist
             ]

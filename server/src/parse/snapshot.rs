@@ -63,7 +63,7 @@ pub(crate) fn snapshot(
     let (Some(now), Some(daemon_set)) = (now, daemon_set) else {
         unreachable!("whatever is absent was noted as a problem");
     };
-    repeats::check(&daemon_set, pods.orphans, &at.field("workload"))?;
+    repeats::check(&daemon_set, pods.claims, &at.field("workload"))?;
     let lists = nodes.lists.into_iter().zip(pods.lists);
     let buckets: Vec<_> = lists.map(|(nodes, pods)| Bucket { nodes, pods }).collect();
     let mut memory = recall(&daemon_set.uid);

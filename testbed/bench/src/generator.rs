@@ -10,10 +10,10 @@ use nodewise_client::Digest;
 use nodewise_proto::v1;
 use nodewise_testbed::RawCodec;
 use prost::Message as _;
+use tonic::Request;
 use tonic::client::Grpc;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::Channel;
-use tonic::Request;
 
 use crate::objects::{Caches, Cluster, digests};
 
