@@ -119,6 +119,7 @@ where
         clock: Arc::clone(&config.clock),
         metrics: metrics.clone(),
         next: NextPlans::default(),
+        give_up: CancellationToken::new(),
     });
     let mut workers = JoinSet::new();
     let mut started = false;
@@ -145,12 +146,14 @@ where
         }
     }
     queue.shut_down();
+    let give_up = reconciler.give_up.clone();
     drain(
         &mut workers,
         &mut events,
         &state,
         &queue,
         &metrics,
+        &give_up,
         config.drain_timeout,
     )
     .await
@@ -168,17 +171,19 @@ fn take_in(state: &Shared, queue: &WorkQueue<Key>, event: ClusterEvent, metrics:
     }
 }
 
-/// Lets the workers finish. Events are still taken in, so that nobody who waits for a cache waits in vain.
+/// Lets the workers finish. Events are still taken in, so that nobody who waits for a cache waits in vain; the service is
+/// waited for half of the time, and the other half is for writes.
 async fn drain<E: Stream<Item = ClusterEvent> + Unpin>(
     workers: &mut JoinSet<()>,
     events: &mut E,
     state: &Shared,
     queue: &WorkQueue<Key>,
     metrics: &Metrics,
+    give_up: &CancellationToken,
     timeout: Duration,
 ) -> Result<(), ControllerError> {
-    let deadline = tokio::time::sleep(timeout);
-    tokio::pin!(deadline);
+    let (half, deadline) = (tokio::time::sleep(timeout / 2), tokio::time::sleep(timeout));
+    tokio::pin!(half, deadline);
     let mut watching = true;
     while !workers.is_empty() {
         tokio::select! {
@@ -189,6 +194,7 @@ async fn drain<E: Stream<Item = ClusterEvent> + Unpin>(
                 workers.shutdown().await;
                 return Err(ControllerError::NotDrained(left, timeout));
             }
+            () = &mut half, if !give_up.is_cancelled() => give_up.cancel(),
             event = events.next(), if watching => match event {
                 Some(event) => take_in(state, queue, event, metrics),
                 None => watching = false,

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use nodewise_client::{Answer, Digest, PlanService, ServiceError};
 use nodewise_proto::v1;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, field::Empty};
 
 use crate::actuator::{Actuator, ObjectKey};
@@ -31,6 +32,9 @@ pub const DEFAULT_BURST: u32 = 250;
 
 /// How old a plan may be that was asked for while the one before it was applied.
 const MAX_AGE_OF_NEXT: Duration = Duration::from_secs(1);
+
+/// How long whoever has written waits for the answer to a report when the service is otherwise waited for no more.
+const REPORT_GRACE: Duration = Duration::from_secs(2);
 
 /// The clock that snapshots are taken by.
 pub type Clock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
@@ -97,6 +101,8 @@ pub struct Reconciler<A, P> {
     pub metrics: Metrics,
     /// Plans that are there before their turn.
     pub next: NextPlans,
+    /// Cancelled when the service is waited for no more.
+    pub give_up: CancellationToken,
 }
 
 /// Plans that were asked for while the ones before them were applied: what comes next is known when these are done.
@@ -302,22 +308,38 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 undelivered_reports: state.undelivered(key, uid),
             }
         };
-        let Answer { plan, request } =
-            self.service
-                .plan(uid, &mut build)
-                .await
-                .map_err(|error| match error {
-                    ServiceError::Unreachable(_) => Ending::Unreachable {
-                        reason: error.to_string(),
-                    },
-                    ServiceError::Refused(_) => {
-                        // Perhaps for the sake of an old report, and those are dispensable.
-                        self.state.lock().reports_delivered(key);
-                        Ending::failed(error.to_string())
-                    }
-                })?;
+        let answer = self
+            .unless_given_up(Duration::ZERO, self.service.plan(uid, &mut build))
+            .await;
+        let Answer { plan, request } = answer.map_err(|error| match error {
+            ServiceError::Unreachable(_) => Ending::Unreachable {
+                reason: error.to_string(),
+            },
+            ServiceError::Refused(_) => {
+                // Perhaps for the sake of an old report, and those are dispensable.
+                self.state.lock().reports_delivered(key);
+                Ending::failed(error.to_string())
+            }
+        })?;
         let (workload, sent) = origins.swap_remove(request);
         Ok(Planned { plan, workload, sent })
+    }
+
+    /// Waits for the service, and when it is given up for so long at most.
+    async fn unless_given_up<T>(
+        &self,
+        grace: Duration,
+        call: impl Future<Output = Result<T, ServiceError>>,
+    ) -> Result<T, ServiceError> {
+        let given_up = async {
+            self.give_up.cancelled().await;
+            tokio::time::sleep(grace).await;
+        };
+        tokio::select! {
+            biased;
+            () = given_up => Err(ServiceError::Unreachable("the controller stops".to_owned())),
+            answer = call => answer,
+        }
     }
 
     /// The plan that follows one that is being applied, if it comes soon and creates and does nothing else: what else there may be
@@ -411,7 +433,8 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             requeue_after: plan.requeue_after,
             plan_error: plan.error.clone(),
         };
-        match self.service.report(report.clone()).await {
+        let told = self.service.report(report.clone());
+        match self.unless_given_up(REPORT_GRACE, told).await {
             Ok(response) => {
                 let after = response.requeue_after.and_then(|after| after.try_into().ok());
                 let requeue = response.requeue();

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use nodewise_client::{Answer, BuildRequest, PlanService, ServiceError};
+use nodewise_client::{Answer, BuildRequest, Method, PlanService, ServiceError};
 use nodewise_proto::{Timestamp, v1};
 use serde_json::{Value, json};
 
@@ -27,6 +27,8 @@ pub(crate) struct ScriptedService {
     reports: Script<v1::ReportResponse>,
     pub(crate) requests: Mutex<Vec<v1::PlanRequest>>,
     pub(crate) reported: Mutex<Vec<v1::ReportRequest>>,
+    /// What is never answered.
+    hangs: Option<Method>,
     /// Called while a plan is under way.
     meanwhile: Mutex<Option<Hook>>,
 }
@@ -40,6 +42,13 @@ impl ScriptedService {
     pub(crate) fn then_fail(self, error: ServiceError) -> Self {
         lock(&self.plans).push_back(Err(error));
         self
+    }
+
+    pub(crate) fn that_hangs(self, method: Method) -> Self {
+        Self {
+            hangs: Some(method),
+            ..self
+        }
     }
 
     pub(crate) fn then_answer_report(self, answer: Result<v1::ReportResponse, ServiceError>) -> Self {
@@ -72,12 +81,18 @@ impl PlanService for ScriptedService {
             hook();
             *lock(&self.meanwhile) = Some(hook);
         }
+        if self.hangs == Some(Method::Plan) {
+            return std::future::pending().await;
+        }
         let plan = lock(&self.plans).pop_front().unwrap_or_else(|| Ok(noop()))?;
         Ok(Answer { plan, request: 0 })
     }
 
     async fn report(&self, report: v1::ReportRequest) -> Result<v1::ReportResponse, ServiceError> {
         lock(&self.reported).push(report);
+        if self.hangs == Some(Method::Report) {
+            return std::future::pending().await;
+        }
         let default = || {
             Ok(v1::ReportResponse {
                 requeue: v1::Requeue::None.into(),

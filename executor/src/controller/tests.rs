@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nodewise_client::ServiceError;
+use nodewise_client::{Method, ServiceError};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -245,6 +245,22 @@ async fn stopping_lets_work_in_hand_finish() {
     let service = Arc::clone(&running.service);
     running.end().await.expect("a clean end");
     assert_eq!(service.reported.lock().expect("no panic").len(), 1);
+}
+
+// Who waits for the service has nothing under way that must not be cut off.
+#[tokio::test(start_paused = true)]
+async fn stopping_does_not_wait_for_a_service_that_hangs() {
+    for hangs in [Method::Plan, Method::Report] {
+        let service = ScriptedService::default().that_hangs(hangs);
+        let service = service.then_plan(creating(&[("a", "n1")]));
+        let running = start(service, ScriptedActuator::default(), Config::default());
+        running.send(first_lists());
+        running.until_asked(1).await;
+        running.pass(SECOND).await;
+        let start = Instant::now();
+        running.end().await.expect("a clean end");
+        assert!(start.elapsed() < Config::default().drain_timeout, "{hangs:?}");
+    }
 }
 
 // T-6: whoever does not finish within the bound is cut off, and that is said.

@@ -78,7 +78,8 @@ mod tests {
         orphan.controller = None;
         let mut of_another = one.clone();
         of_another.controller = Some(controller(&ds).into());
-        let labelled = pod(&ds, "c", "n1", "h");
+        let mut labelled = pod(&ds, "c", "n1", "h");
+        labelled.controller.clone_from(&one.controller);
         let mut alike = Alike::default();
         let mut looks = 0;
         for _ in 0..2 {

@@ -17,6 +17,7 @@ use nodewise_executor::state::{Shared, State};
 use nodewise_proto::{Duration, v1};
 use nodewise_server::{ByteSize, Engine, Limits, never};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::api::FakeApi;
 use crate::case::{self, Case};
@@ -153,6 +154,7 @@ impl Nodewise {
             clock: Arc::new(move || now),
             metrics: Metrics::new(),
             next: NextPlans::default(),
+            give_up: CancellationToken::new(),
         };
         let mut ending = self.runtime.block_on(reconciler.reconcile(&key));
         // An orphan was gone, so another plan is due once the watch shows what was adopted besides.

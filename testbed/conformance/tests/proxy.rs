@@ -341,6 +341,18 @@ async fn what_happens_to_a_question_on_a_stream() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_call_that_hangs_is_not_heard_and_holds_up_no_other() -> Result<()> {
+    let setup = Setup::start().await?;
+    setup.proxy.fault(Fault::Hang, 1);
+    let hanging = tokio::time::timeout(Duration::from_millis(200), setup.plan()).await;
+    ensure!(hanging.is_err(), "{hanging:?}");
+    assert_eq!(setup.heard(), 0);
+    setup.proxy.heal();
+    setup.plan().await?;
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_way_that_is_cut_lets_nothing_pass_until_it_is_mended() -> Result<()> {
     let setup = Setup::start().await?;
     setup.plan().await?;

@@ -5,6 +5,7 @@ use anyhow::{Result, ensure};
 use crate::{
     case::{Case, solo},
     daemon_set::image_patch,
+    proxy::Fault,
     scene::Solo,
 };
 
@@ -23,6 +24,11 @@ pub(super) const CASES: &[Case] = &[
         "sigterm-service-away",
         "After SIGTERM while no replica can be reached it ends within 30 s, with status 0.",
         sigterm_service_away
+    ),
+    solo!(
+        "sigterm-service-hangs",
+        "After SIGTERM while it waits for a replica that does not answer it ends within 30 s, with status 0.",
+        sigterm_service_hangs
     ),
 ];
 
@@ -56,6 +62,21 @@ async fn sigterm_service_away(solo: &mut Solo) -> Result<()> {
     solo.eventually("the executor to try to reach the service", async || {
         let tries = solo.proxy().refused() - refused;
         ensure!(tries >= 1, "{tries} tries");
+        Ok(())
+    })
+    .await?;
+    solo.stop().await
+}
+
+async fn sigterm_service_hangs(solo: &mut Solo) -> Result<()> {
+    solo.start()?;
+    solo.start_agent(2).await?;
+    solo.at_rest().await?;
+    let calls = solo.proxy().mark();
+    solo.proxy().fault(Fault::Hang, 1);
+    solo.patch("agent", image_patch(2)).await?;
+    solo.eventually("the executor to wait for a plan", async || {
+        ensure!(!solo.plan_calls(calls, "agent").is_empty(), "it has not asked");
         Ok(())
     })
     .await?;

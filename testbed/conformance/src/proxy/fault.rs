@@ -16,6 +16,8 @@ pub enum Fault {
     Delay(Duration),
     /// The service hears the call twice, and the second answer is the one that arrives; on a stream, the answer arrives twice.
     Twice,
+    /// The service hears nothing, and there is no answer.
+    Hang,
     /// A proxy answers that nobody is there; the service hears nothing.
     Unavailable,
     /// A proxy answers that the service is saturated, and when to come back; the service hears nothing.

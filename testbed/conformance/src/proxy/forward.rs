@@ -91,6 +91,10 @@ impl OneCall {
             note(Err(Code::Unknown));
             return self.lose().await;
         }
+        if fault == Some(Fault::Hang) {
+            note(Err(Code::DeadlineExceeded));
+            return std::future::pending().await;
+        }
         if let Some(status) = fault.and_then(Fault::instead) {
             note(Err(status.code()));
             return Err(status);
@@ -186,6 +190,10 @@ impl Passing {
         if fault == Some(Fault::ResetBefore) {
             log.push(question.ended(Code::Unknown, None));
             call.reset.cancel();
+            return None;
+        }
+        if fault == Some(Fault::Hang) {
+            log.push(question.ended(Code::DeadlineExceeded, None));
             return None;
         }
         if let Some(status) = fault.and_then(Fault::instead) {
