@@ -11,9 +11,13 @@ use anyhow::{Result, ensure};
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
-    Api, Client,
+    Api, Client, ResourceExt as _,
+    api::ListParams,
     runtime::{WatchStreamExt as _, watcher},
 };
+use nodewise_testbed::eventually;
+
+use crate::space::DEADLINE;
 
 /// What was seen so far.
 #[derive(Debug, Clone, Default)]
@@ -73,6 +77,8 @@ struct State {
 /// A running watch; ends when dropped.
 #[derive(Debug)]
 pub struct BudgetWatch {
+    pods: Api<Pod>,
+    labels: String,
     state: Arc<Mutex<State>>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -83,10 +89,11 @@ impl BudgetWatch {
     pub fn start(client: Client, namespace: &str, name: &str) -> Self {
         let state = Arc::new(Mutex::new(State::default()));
         let pods: Api<Pod> = Api::namespaced(client, namespace);
-        let config = watcher::Config::default().labels(&format!("app={name}"));
-        let shared = Arc::clone(&state);
+        let labels = format!("app={name}");
+        let config = watcher::Config::default().labels(&labels);
+        let (shared, watched) = (Arc::clone(&state), pods.clone());
         let task = tokio::spawn(async move {
-            let mut events = watcher(pods, config).default_backoff().boxed();
+            let mut events = watcher(watched, config).default_backoff().boxed();
             while let Some(event) = events.next().await {
                 if let Ok(event) = event {
                     shared
@@ -96,7 +103,12 @@ impl BudgetWatch {
                 }
             }
         });
-        Self { state, task }
+        Self {
+            pods,
+            labels,
+            state,
+            task,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -104,17 +116,47 @@ impl BudgetWatch {
     }
 
     /// From now on every node that has a ready pod at this moment counts as unavailable while it has none.
-    pub fn arm(&self) {
+    ///
+    /// # Errors
+    /// As [`BudgetWatch::seen`].
+    pub async fn arm(&self) -> Result<()> {
+        self.catch_up().await?;
         let mut state = self.lock();
         state.armed = state.nodes_with(is_ready);
         state.seen.most_unavailable = 0;
         state.seen.most_surging = 0;
+        Ok(())
     }
 
     /// What was seen so far.
     #[must_use]
-    pub fn seen(&self) -> Seen {
+    pub fn seen_so_far(&self) -> Seen {
         self.lock().seen.clone()
+    }
+
+    /// What was seen up to now, when nothing is missing that has happened before.
+    ///
+    /// # Errors
+    /// The pods cannot be listed, or the watch does not come to show them.
+    pub async fn seen(&self) -> Result<Seen> {
+        self.catch_up().await?;
+        Ok(self.seen_so_far())
+    }
+
+    async fn catch_up(&self) -> Result<()> {
+        let labelled = ListParams::default().labels(&self.labels);
+        let listed = self.pods.list(&labelled).await?;
+        eventually(
+            DEADLINE,
+            "the watch to show the pods that there are",
+            async || {
+                let state = self.lock();
+                let late = listed.iter().filter(|pod| !state.shows(pod)).count();
+                ensure!(late == 0, "{late} pods are shown as they were, or not at all");
+                Ok(())
+            },
+        )
+        .await
     }
 }
 
@@ -148,6 +190,19 @@ impl State {
         }
         if !self.listing {
             self.measure();
+        }
+    }
+
+    /// Whether a pod is known as it is, or later than that.
+    fn shows(&self, pod: &Pod) -> bool {
+        let version = |pod: &Pod| {
+            pod.resource_version()
+                .and_then(|version| version.parse::<u64>().ok())
+        };
+        let uid = pod.uid().unwrap_or_default();
+        match self.pods.get(&uid) {
+            Some(known) => version(known) >= version(pod),
+            None => self.seen.deleted.contains_key(&uid),
         }
     }
 

@@ -4,7 +4,10 @@ use std::{collections::BTreeSet, io::Write as _, path::PathBuf, process::ExitCod
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser;
-use nodewise_conformance::{Case, Run, all_cases, binaries, report};
+use nodewise_conformance::{
+    Case, Run, all_cases, binaries,
+    report::{self, Verdict},
+};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Runs an executor, in any language, through the cases of the contract on a real control plane; see
@@ -20,6 +23,11 @@ struct Args {
     /// Cases to run: ids, or beginnings of ids [default: all]
     #[arg(value_name = "CASE")]
     cases: Vec<String>,
+
+    /// Cases to leave out, as ids or beginnings of ids: those about what the executor does without (docs/writing-an-executor.md
+    /// says what it may)
+    #[arg(long, value_name = "CASE")]
+    without: Vec<String>,
 
     /// List the cases and run none
     #[arg(long)]
@@ -59,7 +67,11 @@ fn main() -> ExitCode {
 
 /// Whether all went well.
 fn run(args: &Args) -> Result<bool> {
-    let cases = chosen(&args.cases)?;
+    let (left_out, cases): (Vec<_>, Vec<_>) = {
+        let without = meant(&args.without)?;
+        let cases = chosen(&args.cases)?;
+        cases.into_iter().partition(|case| without.contains(case.id))
+    };
     if args.list {
         write(args.markdown.as_ref(), || Ok(report::markdown_list(&cases)))?;
         let mut out = std::io::stdout().lock();
@@ -83,12 +95,12 @@ fn run(args: &Args) -> Result<bool> {
         logs: args.logs.clone(),
     };
     let runtime = tokio::runtime::Runtime::new().context("starting the async runtime")?;
-    let outcomes = runtime.block_on(async {
+    let mut outcomes = runtime.block_on(async {
         // Whatever was started goes with the run, so it is given up in order.
         let (mut interrupt, mut terminate) =
             (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let told = |outcome: &report::Outcome| {
-            eprintln!("{}  {:>5.1} s  {}", outcome.word(), outcome.seconds, outcome.id);
+            eprintln!("{:8}  {:>5.1} s  {}", outcome.word(), outcome.seconds, outcome.id);
         };
         tokio::select! {
             outcomes = run.run(&cases, told) => outcomes,
@@ -96,12 +108,13 @@ fn run(args: &Args) -> Result<bool> {
             _ = terminate.recv() => bail!("terminated"),
         }
     })?;
+    outcomes.extend(left_out.iter().map(report::Outcome::left_out));
     println!("\n{}", report::table(&outcomes));
     write(args.json.as_ref(), || {
         Ok(serde_json::to_string_pretty(&outcomes)?)
     })?;
     write(args.markdown.as_ref(), || Ok(report::markdown(&outcomes)))?;
-    Ok(outcomes.iter().all(report::Outcome::passed))
+    Ok(outcomes.iter().all(|outcome| outcome.verdict != Verdict::Failed))
 }
 
 fn write(file: Option<&PathBuf>, text: impl FnOnce() -> Result<String>) -> Result<()> {
@@ -111,9 +124,17 @@ fn write(file: Option<&PathBuf>, text: impl FnOnce() -> Result<String>) -> Resul
     std::fs::write(file, text()?).with_context(|| format!("writing {}", file.display()))
 }
 
-/// The cases whose ids are so, or begin so when none is; all of them when none is wanted.
+/// The cases that are meant; all of them when none is wanted.
 fn chosen(wanted: &[String]) -> Result<Vec<Case>> {
+    let ids = meant(wanted)?;
     let mut cases = all_cases();
+    cases.retain(|case| wanted.is_empty() || ids.contains(case.id));
+    Ok(cases)
+}
+
+/// The ids that are so, or begin so when none is.
+fn meant(wanted: &[String]) -> Result<BTreeSet<&'static str>> {
+    let cases = all_cases();
     let mut ids = BTreeSet::new();
     for text in wanted {
         let exactly = cases.iter().any(|case| case.id == text);
@@ -123,8 +144,7 @@ fn chosen(wanted: &[String]) -> Result<Vec<Case>> {
         let known = ids.len() > before || ids.iter().any(meant);
         ensure!(known, "there is no case {text:?}; --list lists them");
     }
-    cases.retain(|case| wanted.is_empty() || ids.contains(case.id));
-    Ok(cases)
+    Ok(ids)
 }
 
 #[cfg(test)]
@@ -145,7 +165,8 @@ mod tests {
                 "idle",
                 "sigterm-at-rest",
                 "sigterm-at-work",
-                "sigterm-service-away"
+                "sigterm-service-away",
+                "sigterm-service-hangs"
             ]
         );
         assert_eq!(ids(&["idle", "id"])?, ["idle"]);

@@ -13,10 +13,24 @@ pub struct Outcome {
     pub id: &'static str,
     /// What it checks.
     pub checks: &'static str,
+    /// How it ended.
+    pub verdict: Verdict,
     /// Why it failed, if it did.
     pub failure: Option<String>,
     /// How long it took.
     pub seconds: f64,
+}
+
+/// How a case ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It went well.
+    Passed,
+    /// It did not.
+    Failed,
+    /// It was not run, since the executor does without what it is about.
+    LeftOut,
 }
 
 impl Outcome {
@@ -24,21 +38,36 @@ impl Outcome {
         Self {
             id: case.id,
             checks: case.checks,
+            verdict: if result.is_ok() {
+                Verdict::Passed
+            } else {
+                Verdict::Failed
+            },
             failure: result.err().map(|error| format!("{error:#}")),
             seconds: (took.as_secs_f64() * 10.0).round() / 10.0,
         }
     }
 
-    /// Whether it went well.
+    /// That of a case that is not run.
     #[must_use]
-    pub fn passed(&self) -> bool {
-        self.failure.is_none()
+    pub fn left_out(case: &Case) -> Self {
+        Self {
+            id: case.id,
+            checks: case.checks,
+            verdict: Verdict::LeftOut,
+            failure: None,
+            seconds: 0.0,
+        }
     }
 
     /// The word for it.
     #[must_use]
     pub fn word(&self) -> &'static str {
-        if self.passed() { "passed" } else { "FAILED" }
+        match self.verdict {
+            Verdict::Passed => "passed",
+            Verdict::Failed => "FAILED",
+            Verdict::LeftOut => "left out",
+        }
     }
 }
 
@@ -50,15 +79,25 @@ pub fn table(outcomes: &[Outcome]) -> String {
     for outcome in outcomes {
         let (id, word, seconds, checks) = (outcome.id, outcome.word(), outcome.seconds, outcome.checks);
         // Writing to a string does not fail.
-        let _ = writeln!(text, "{word}  {seconds:>5.1} s  {id:width$}  {checks}");
+        let _ = writeln!(text, "{word:8}  {seconds:>5.1} s  {id:width$}  {checks}");
     }
     for outcome in outcomes {
         if let Some(why) = &outcome.failure {
             let _ = writeln!(text, "\n{}: {why}", outcome.id);
         }
     }
-    let passed = outcomes.iter().filter(|outcome| outcome.passed()).count();
-    let _ = write!(text, "\n{passed} of {} cases passed.", outcomes.len());
+    let count = |verdict| {
+        outcomes
+            .iter()
+            .filter(|outcome| outcome.verdict == verdict)
+            .count()
+    };
+    let (passed, left_out) = (count(Verdict::Passed), count(Verdict::LeftOut));
+    let _ = write!(text, "\n{passed} of {} cases passed", outcomes.len());
+    if left_out > 0 {
+        let _ = write!(text, ", {left_out} left out");
+    }
+    text.push('.');
     text
 }
 
@@ -105,10 +144,20 @@ mod tests {
         let outcome = |id, failure: Option<&str>| Outcome {
             id,
             checks: "That a|b holds.",
+            verdict: if failure.is_some() {
+                Verdict::Failed
+            } else {
+                Verdict::Passed
+            },
             failure: failure.map(str::to_owned),
             seconds: 1.25,
         };
         vec![
+            Outcome {
+                seconds: 0.0,
+                verdict: Verdict::LeftOut,
+                ..outcome("third", None)
+            },
             outcome("one", None),
             outcome("another", Some("two pods\non a node | of mine")),
         ]
@@ -118,10 +167,11 @@ mod tests {
     fn the_table_tells_all_and_why() {
         assert_eq!(
             table(&outcomes()),
-            "passed    1.2 s  one      That a|b holds.\n\
-             FAILED    1.2 s  another  That a|b holds.\n\
+            "left out    0.0 s  third    That a|b holds.\n\
+             passed      1.2 s  one      That a|b holds.\n\
+             FAILED      1.2 s  another  That a|b holds.\n\
              \nanother: two pods\non a node | of mine\n\
-             \n1 of 2 cases passed."
+             \n1 of 3 cases passed, 1 left out."
         );
     }
 
@@ -130,6 +180,7 @@ mod tests {
         assert_eq!(
             markdown(&outcomes()),
             "| case | checks | result | seconds |\n|---|---|---|--:|\n\
+             | `third` | That a\\|b holds. | left out | 0.0 |\n\
              | `one` | That a\\|b holds. | passed | 1.2 |\n\
              | `another` | That a\\|b holds. | FAILED: two pods | 1.2 |\n"
         );

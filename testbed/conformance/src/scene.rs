@@ -2,6 +2,7 @@
 //! disturbs others, the executor and the servers too.
 
 use std::{
+    collections::BTreeMap,
     ops::Deref,
     path::{Path, PathBuf},
     sync::Arc,
@@ -9,6 +10,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
+use jiff::Timestamp;
 use k8s_openapi::api::{
     apps::v1::DaemonSet,
     core::v1::{Namespace, Node, Pod},
@@ -119,14 +121,14 @@ impl Scene {
         let agent = daemon_set("agent").max_unavailable(unavailable);
         self.start_as(nodes, agent).await?;
         self.settled("agent").await?;
-        watch.arm();
+        watch.arm().await?;
         Ok(watch)
     }
 
     /// Waits until so many pods were ever made.
     pub(crate) async fn made(&self, watch: &BudgetWatch, wanted: usize) -> Result<()> {
         self.eventually(format!("{wanted} pods ever made"), async || {
-            let made = watch.seen().created.len();
+            let made = watch.seen_so_far().created.len();
             ensure!(made >= wanted, "{made} so far");
             Ok(())
         })
@@ -159,6 +161,19 @@ impl Scene {
     /// All writes about this namespace that the executor asked for since then.
     pub(crate) async fn writes_since(&self, since: Place) -> Result<Vec<AuditEvent>> {
         self.audited(since, is_executors_write).await
+    }
+
+    /// When the executor asked for each pod to be deleted that it has, in order.
+    pub(crate) async fn deletes_of_pods(&self) -> Result<Vec<Timestamp>> {
+        let mut first = BTreeMap::new();
+        for event in self.writes().await? {
+            if event.verb == "delete" && event.resource == "pods" && (200..300).contains(&event.code) {
+                first.entry(event.name).or_insert(event.received);
+            }
+        }
+        let mut times: Vec<_> = first.into_values().collect();
+        times.sort_unstable();
+        Ok(times)
     }
 
     /// Waits for the first answer about this namespace since then, to a write of the executor that `wanted` wants; returns a

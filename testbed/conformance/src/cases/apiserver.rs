@@ -1,6 +1,6 @@
 //! An apiserver that makes it hard to know what is: see [`ApiProxy`].
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use anyhow::{Result, ensure};
 
@@ -33,14 +33,28 @@ async fn roll_by_way_of(solo: &mut Solo, api: &ApiProxy) -> Result<()> {
     let watch = solo.start_watched(NODES, 2).await?;
     solo.patch("agent", image_patch(2)).await?;
     solo.settled("agent").await?;
-    watch.seen().expect_rollout(2, 2 * NODES)?;
+    watch.seen().await?.expect_rollout(2, 2 * NODES)?;
     solo.expect_running()
+}
+
+/// Fails if the executor asked for a pod to be made or deleted that it had asked for before.
+async fn expect_nothing_again(solo: &Solo) -> Result<()> {
+    let mut done = BTreeSet::new();
+    for write in solo.writes().await? {
+        let of_pods = write.resource == "pods" && write.subresource.is_empty();
+        if of_pods && matches!(&*write.verb, "create" | "delete") {
+            let again = format!("{} of {} was asked for again", write.verb, write.name);
+            ensure!(done.insert((write.verb, write.name)), "{again}");
+        }
+    }
+    Ok(())
 }
 
 // D-109 to D-112
 async fn late_watches(solo: &mut Solo) -> Result<()> {
     let late = ApiProxy::late(solo.cluster(), Duration::from_millis(700)).await?;
-    roll_by_way_of(solo, &late).await
+    roll_by_way_of(solo, &late).await?;
+    expect_nothing_again(solo).await
 }
 
 async fn write_answers_lost(solo: &mut Solo) -> Result<()> {

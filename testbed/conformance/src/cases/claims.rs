@@ -72,7 +72,7 @@ async fn adopt_orphan(scene: &Scene) -> Result<()> {
         })
         .await?;
     scene.expect_one_pod_per_node("agent").await?;
-    watch.seen().expect_created(2)
+    watch.seen().await?.expect_created(2)
 }
 
 /// Takes the label away by which `agent` knows its pods.

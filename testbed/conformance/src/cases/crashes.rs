@@ -40,7 +40,7 @@ async fn killed_while_creating(solo: &mut Solo) -> Result<()> {
     solo.create(daemon_set("agent").build()).await?;
     kill_and_restart_at(solo, &watch, [5, 25, 50]).await?;
     solo.settled("agent").await?;
-    let seen = watch.seen();
+    let seen = watch.seen().await?;
     seen.expect_no_doubles()?;
     seen.expect_created(nodes)
 }
@@ -52,5 +52,5 @@ async fn killed_while_rolling(solo: &mut Solo) -> Result<()> {
     solo.patch("agent", image_patch(2)).await?;
     kill_and_restart_at(solo, &watch, [nodes + 2, nodes + 5, nodes + 8]).await?;
     solo.settled("agent").await?;
-    watch.seen().expect_rollout(2, 2 * nodes)
+    watch.seen().await?.expect_rollout(2, 2 * nodes)
 }

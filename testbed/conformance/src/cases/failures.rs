@@ -42,32 +42,31 @@ pub(super) const CASES: &[Case] = &[
 
 // S-48, S-50, S-51, D-95, D-97, D-100
 async fn failed_pod_back_off(scene: &Scene) -> Result<()> {
-    let watch = scene.watch("agent");
     scene.start_agent(2).await?;
     let node = scene.node_names().await?.remove(0);
-    let mut deleted = Vec::new();
     for round in 1..=3 {
         let pods = scene.live_pods("agent").await?;
         let pod = pods
             .iter()
             .find(|pod| node_of(pod) == node)
             .context("the node has a pod")?;
-        let uid = pod.uid().context("a uid")?;
+        let uid = pod.uid();
         scene.fail_pod(&pod.name_any()).await?;
-        let at = scene
+        scene
             .eventually(format!("replacement {round} on {node}"), async || {
-                let seen = watch.seen();
-                let at = seen.deleted.get(&uid).context("the failed pod is still there")?;
-                scene.expect_one_pod_per_node("agent").await?;
-                Ok(*at)
+                let pods = scene.live_pods("agent").await?;
+                let there = pods.iter().any(|pod| pod.uid() == uid);
+                ensure!(!there, "the failed pod is still there");
+                scene.expect_one_pod_per_node("agent").await
             })
             .await?;
-        deleted.push(at);
     }
-    // The first goes at once; each next one waits for 1 and 2 s since the one before. The watch may show a delete a little
-    // late, so a gap may look a little shorter than it was.
+    let deleted = scene.deletes_of_pods().await?;
+    ensure!(deleted.len() == 3, "{} pods were deleted", deleted.len());
+    // The first goes at once; each next one waits for 1 and 2 s since the one before. A request may come in a little late, so the
+    // gap after it may look a little shorter than it was.
     for (gap, least) in deleted.windows(2).zip([1.0, 2.0]) {
-        let seconds = (gap[1] - gap[0]).as_secs_f64();
+        let seconds = gap[1].duration_since(gap[0]).as_secs_f64();
         ensure!(
             seconds > least - 0.3,
             "a delay of {least} s was cut to {seconds} s"

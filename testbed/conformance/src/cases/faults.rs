@@ -66,7 +66,7 @@ async fn roll_through(solo: &mut Solo, fault: Fault, loses_calls: bool) -> Resul
         solo.patch("agent", image_patch(2)).await?;
     }
     solo.settled("agent").await?;
-    watch.seen().expect_rollout(2, 2 * NODES)?;
+    watch.seen().await?.expect_rollout(2, 2 * NODES)?;
     solo.expect_running()
 }
 
@@ -117,5 +117,5 @@ async fn forgetful_replica(solo: &mut Solo) -> Result<()> {
     let watch = solo.start_watched(NODES, 2).await?;
     solo.patch("agent", image_patch(2)).await?;
     solo.settled("agent").await?;
-    watch.seen().expect_rollout(2, 2 * NODES)
+    watch.seen().await?.expect_rollout(2, 2 * NODES)
 }

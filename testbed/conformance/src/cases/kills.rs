@@ -122,14 +122,14 @@ async fn start_rolled_out(solo: &mut Solo, agent: DaemonSetBuilder) -> Result<(B
     solo.create(agent.build()).await?;
     solo.settled("agent").await?;
     solo.at_rest().await?;
-    watch.arm();
+    watch.arm().await?;
     Ok((watch, solo.place().await?))
 }
 
 /// Waits for the end, at which so many pods were ever made.
 async fn ends_well(solo: &Solo, watch: &BudgetWatch, made: usize) -> Result<()> {
     solo.settled("agent").await?;
-    watch.seen().expect_rollout(2, made)?;
+    watch.seen().await?.expect_rollout(2, made)?;
     solo.expect_running()
 }
 
@@ -153,9 +153,12 @@ async fn after_create_revision(solo: &mut Solo) -> Result<()> {
 
 async fn after_create_pod(solo: &mut Solo) -> Result<()> {
     let (watch, place) = start(solo).await?;
+    // So many that some are left for the second time, though the first signal may come late.
+    let more = 60;
+    solo.add_nodes(more).await?;
     solo.create(agent().build()).await?;
     kill_after(solo, place, Write::new("a new pod", &["create"], "pods"), 2).await?;
-    ends_well(solo, &watch, NODES).await
+    ends_well(solo, &watch, NODES + more).await
 }
 
 async fn after_adopt_pod(solo: &mut Solo) -> Result<()> {
@@ -180,7 +183,7 @@ async fn after_adopt_pod(solo: &mut Solo) -> Result<()> {
         Ok(())
     })
     .await?;
-    let seen = watch.seen();
+    let seen = watch.seen().await?;
     seen.expect_no_doubles()?;
     seen.expect_created(NODES)
 }
@@ -236,8 +239,8 @@ async fn after_delete_revision(solo: &mut Solo) -> Result<()> {
     kill_after(solo, place, write, 1).await?;
     solo.at_rest().await?;
     expect_revisions(solo, &[1, 3]).await?;
-    watch.seen().expect_no_doubles()?;
-    watch.seen().expect_created(NODES)
+    watch.seen().await?.expect_no_doubles()?;
+    watch.seen().await?.expect_created(NODES)
 }
 
 async fn after_update_status(solo: &mut Solo) -> Result<()> {

@@ -59,7 +59,7 @@ async fn create_one_pod_per_node(scene: &Scene) -> Result<()> {
         "{status:?}"
     );
     scene.expect_one_pod_per_node("agent").await?;
-    let seen = watch.seen();
+    let seen = watch.seen().await?;
     ensure!(
         seen.created.len() == nodes,
         "{} pods were made",

@@ -50,7 +50,7 @@ async fn sigterm_at_work(solo: &mut Solo) -> Result<()> {
     solo.settled("agent").await?;
     let writes = solo.writes_since(place).await?;
     ensure!(!writes.is_empty(), "the first one had finished before it ended");
-    watch.seen().expect_rollout(1, 16)
+    watch.seen().await?.expect_rollout(1, 16)
 }
 
 async fn sigterm_service_away(solo: &mut Solo) -> Result<()> {

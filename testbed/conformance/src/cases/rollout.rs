@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use jiff::SignedDuration;
 use serde_json::json;
 
 use crate::{
@@ -58,7 +59,7 @@ async fn roll(scene: &Scene, agent: DaemonSetBuilder, budget: usize) -> Result<S
     let watch = scene.watch("agent");
     scene.start_as(NODES, agent).await?;
     scene.settled("agent").await?;
-    watch.arm();
+    watch.arm().await?;
     scene.patch("agent", scene.never_ready_patch(2)).await?;
     scene
         .eventually("the budget to be used", async || {
@@ -73,7 +74,7 @@ async fn roll(scene: &Scene, agent: DaemonSetBuilder, budget: usize) -> Result<S
     ensure!(third == NODES, "{third} pods have the third version");
     let revisions = scene.revisions("agent").await?;
     ensure!(revisions == [1, 2, 3], "its revisions are {revisions:?}");
-    Ok(watch.seen())
+    watch.seen().await
 }
 
 /// How many pods [`roll`] needs: those of version 2 are in vain.
@@ -151,21 +152,20 @@ async fn min_ready_seconds(scene: &Scene) -> Result<()> {
     scene.start_as(3, agent).await?;
     scene.patch("agent", image_patch(2)).await?;
     scene.settled("agent").await?;
-    let mut deleted: Vec<_> = watch.seen().deleted.into_values().collect();
-    deleted.sort();
+    let deleted = scene.deletes_of_pods().await?;
     ensure!(deleted.len() == 3, "{} pods were deleted", deleted.len());
     // The kubelet writes whole seconds, so up to one of them is over when a pod becomes ready.
     let least = MIN_READY
         .checked_sub(Duration::from_millis(1_100))
         .unwrap_or_default();
     for pair in deleted.windows(2) {
-        let gap = pair[1] - pair[0];
+        let gap = pair[1].duration_since(pair[0]);
         ensure!(
-            gap > least,
+            gap > SignedDuration::try_from(least)?,
             "the next node went {gap:?} after the one before it, in spite of {MIN_READY:?}"
         );
     }
-    watch.seen().expect_no_doubles()
+    watch.seen().await?.expect_no_doubles()
 }
 
 // S-82, D-54

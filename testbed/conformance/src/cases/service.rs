@@ -120,7 +120,7 @@ async fn service_restarts(solo: &mut Solo) -> Result<()> {
         solo.restart_server().await?;
     }
     solo.settled("agent").await?;
-    watch.seen().expect_rollout(2, 20)
+    watch.seen().await?.expect_rollout(2, 20)
 }
 
 async fn replica_dies(solo: &mut Solo) -> Result<()> {
@@ -161,12 +161,12 @@ async fn replica_dies(solo: &mut Solo) -> Result<()> {
     let watches: Vec<_> = names.iter().map(|name| solo.watch(name)).collect();
     for (name, watch) in names.iter().zip(&watches) {
         solo.eventually(format!("all of {name} to be seen"), async || {
-            let made = watch.seen().created.len();
+            let made = watch.seen_so_far().created.len();
             ensure!(made == 3, "{made}");
             Ok(())
         })
         .await?;
-        watch.arm();
+        watch.arm().await?;
         solo.patch(name, image_patch(2)).await?;
         if name.ends_with('4') {
             servers[busiest].process().kill9()?;
@@ -175,7 +175,7 @@ async fn replica_dies(solo: &mut Solo) -> Result<()> {
     }
     for (name, watch) in names.iter().zip(&watches) {
         solo.settled(name).await?;
-        let seen = watch.seen();
+        let seen = watch.seen().await?;
         seen.expect_unavailable_at_most(1)?;
         seen.expect_no_doubles()?;
         seen.expect_created(6)?;

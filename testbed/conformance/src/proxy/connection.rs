@@ -1,6 +1,10 @@
 //! Connections of executors: each can be reset, alone or with all others.
 
-use std::{convert::Infallible, sync::Arc, sync::atomic::Ordering};
+use std::{
+    convert::Infallible,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use hyper::{body::Incoming, server::conn::http2, service::service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -14,11 +18,15 @@ use super::{Shared, forward::forward};
 
 /// Flow-control windows that take a whole snapshot at once.
 const WINDOW: u32 = 16 << 20;
+/// Before a connection is taken again after one could not be.
+const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
+            // Too many files are open, and one has to be closed first.
+            tokio::time::sleep(PAUSE).await;
             continue;
         };
         while connections.try_join_next().is_some() {}

@@ -36,6 +36,8 @@ pub(crate) enum Defect {
     LosesUnknownFields,
     /// It asks again every few seconds.
     AsksAllTheTime,
+    /// It does not hold what the service tells it to, and asks again soon.
+    HoldsNothing,
     /// It sends all buckets each time.
     SendsEverything,
     /// It does not end on SIGTERM.
@@ -137,6 +139,7 @@ fn apply_wrongly(defect: Defect, plan: &mut v1::Plan) {
                 }
             }
         }
+        Defect::HoldsNothing => plan.state = None,
         _ => {}
     }
 }
@@ -168,8 +171,10 @@ pub(crate) async fn run(defect: Defect) -> Result<()> {
         last: Mutex::default(),
     };
     let mut config = controller::Config::default();
-    if defect == Defect::AsksAllTheTime {
-        config.resync = Duration::from_millis(2_500);
+    match defect {
+        Defect::AsksAllTheTime => config.resync = Duration::from_millis(2_500),
+        Defect::HoldsNothing => config.resync = Duration::from_millis(100),
+        _ => {}
     }
     let mut watches = Watches::start(&client, None, &Checks::default(), &metrics);
     let (actuator, service) = (Arc::new(actuator), Arc::new(service));

@@ -67,7 +67,7 @@ async fn a_standby_takes_over() -> Result<()> {
     ensure!(waited < Duration::from_secs(25), "it took {waited:?}");
     rig.rolled_out("agent").await?;
     rig.expect_one_pod_per_node("agent").await?;
-    assert_eq!(watch.seen().most_live.0, 1);
+    assert_eq!(watch.seen().await?.most_live.0, 1);
 
     // And by SIGTERM it is handed over at once.
     let (successor, began) = (rig.spawn_executor("successor").await?, Instant::now());
