@@ -1,13 +1,10 @@
 //! Seeds: the clusters that the server's tests plan for, in every state that plans bring about, and the files that the
 //! command's tests read.
 
-use nodewise_proto::v1;
-use nodewise_server::never;
 use prost::Message as _;
 use serde_json::Value;
 
-use crate::cluster::{Cluster, engine};
-use crate::requests::{inline, mixed, report_of, requests};
+use crate::requests::{reports, requests};
 
 /// The seeds of a target, by name.
 #[must_use]
@@ -18,32 +15,13 @@ pub fn of(target: &str) -> Vec<(String, Vec<u8>)> {
             .into_iter()
             .map(|(name, request)| named((name, request.encode_to_vec())))
             .collect(),
-        "report" => reports().into_iter().map(named).collect(),
+        "report" => reports()
+            .into_iter()
+            .map(|(name, report)| named((name, report.encode_to_vec())))
+            .collect(),
         "file" => texts(),
         _ => Vec::new(),
     }
-}
-
-fn reports() -> Vec<(&'static str, Vec<u8>)> {
-    let plan_of = |request| {
-        engine()
-            .plan(request, &never)
-            .expect("a plan")
-            .plan
-            .expect("a plan")
-    };
-    let (new, mixed) = (plan_of(inline(&Cluster::empty(3))), plan_of(inline(&mixed())));
-    let report = |plan, result| report_of(plan, result).encode_to_vec();
-    vec![
-        ("absent", Vec::new()),
-        ("succeeded", report(&new, v1::Result::Succeeded)),
-        ("exists", report(&new, v1::Result::AlreadyExists)),
-        ("taken", report(&new, v1::Result::NameTaken)),
-        ("not-found", report(&mixed, v1::Result::NotFound)),
-        ("terminating", report(&new, v1::Result::NamespaceTerminating)),
-        ("failed", report(&mixed, v1::Result::Failed)),
-        ("skipped", report(&mixed, v1::Result::Skipped)),
-    ]
 }
 
 fn texts() -> Vec<(String, Vec<u8>)> {

@@ -1,4 +1,4 @@
-//! The vectors of `proto/testdata/plans`: questions as JSON, and what the service answers, for clients in every language.
+//! The vectors of `proto/testdata/plans` and `reports`: questions as JSON, and what the service answers, for clients in every language.
 //!
 //! `NODEWISE_REGENERATE=1 cargo test -p nodewise-server --test vectors` writes them anew.
 
@@ -8,17 +8,11 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use nodewise_proto::v1;
 use nodewise_server::{Refusal, never};
+use serde::Serialize;
 use serde_json::{Value, json};
-use support::{engine, requests};
+use support::{engine, reports, requests};
 use tonic::Status;
 use tonic_types::StatusExt as _;
-
-fn answer(request: v1::PlanRequest) -> (&'static str, Value) {
-    match engine().plan(request, &never) {
-        Ok(response) => ("response", serde_json::to_value(response).expect("JSON")),
-        Err(refusal) => ("refusal", told(refusal)),
-    }
-}
 
 /// What a client learns of a refusal.
 fn told(refusal: Refusal) -> Value {
@@ -34,18 +28,33 @@ fn told(refusal: Refusal) -> Value {
     json!({ "code": i32::from(status.code()), "fields": fields })
 }
 
-#[test]
-fn the_service_answers_as_the_vectors_say() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../proto/testdata/plans");
+fn vector<Q: Serialize, A: Serialize>(
+    name: &str,
+    request: Q,
+    answer: impl FnOnce(Q) -> Result<A, Refusal>,
+) -> Value {
+    let question = json(&request);
+    let (key, answer) = match answer(request) {
+        Ok(response) => ("response", json(&response)),
+        Err(refusal) => ("refusal", told(refusal)),
+    };
+    json!({ "name": name, "request": question, key: answer })
+}
+
+fn json(message: &impl Serialize) -> Value {
+    serde_json::to_value(message).expect("JSON")
+}
+
+/// Holds that a folder has these vectors and no others, or makes it so.
+fn hold(folder: &str, vectors: impl IntoIterator<Item = (&'static str, Value)>) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../proto/testdata/{folder}"));
     let regenerate = std::env::var_os("NODEWISE_REGENERATE").is_some();
     let mut names = BTreeSet::new();
-    for (name, request) in requests() {
+    for (name, vector) in vectors {
         let path = folder.join(format!("{name}.json"));
         names.insert(path.clone());
-        let question = serde_json::to_value(&request).expect("JSON");
-        let (key, answer) = answer(request);
-        let vector = json!({ "name": name, "request": question, key: answer });
         if regenerate {
+            fs::create_dir_all(&folder).expect("a folder");
             fs::write(&path, serde_json::to_string_pretty(&vector).expect("JSON") + "\n").expect("a file");
         }
         let text = fs::read_to_string(&path).expect("a vector of each request");
@@ -63,6 +72,24 @@ fn the_service_answers_as_the_vectors_say() {
         names,
         "vectors that nobody asks for"
     );
+}
+
+#[test]
+fn plans_are_as_the_vectors_say() {
+    let plan = |request| engine().plan(request, &never);
+    let vectors = requests()
+        .into_iter()
+        .map(|(name, request)| (name, vector(name, request, plan)));
+    hold("plans", vectors);
+}
+
+#[test]
+fn reports_are_answered_as_the_vectors_say() {
+    let report = |report| engine().report(report, &never);
+    let vectors = reports()
+        .into_iter()
+        .map(|(name, request)| (name, vector(name, request, report)));
+    hold("reports", vectors);
 }
 
 /// The JSON form says all that the binary form says.

@@ -74,6 +74,15 @@ pub fn carried(mut request: v1::PlanRequest) -> v1::PlanRequest {
     request
 }
 
+/// With so many pods in a plan at most, so that another follows at once.
+pub fn burst(mut request: v1::PlanRequest, burst: u32) -> v1::PlanRequest {
+    request.options = Some(v1::PlanOptions {
+        burst: Some(burst),
+        ..Default::default()
+    });
+    request
+}
+
 pub fn strict(mut request: v1::PlanRequest) -> v1::PlanRequest {
     request.options = Some(v1::PlanOptions {
         profile: v1::Profile::UpstreamStrict.into(),
@@ -117,6 +126,7 @@ pub fn requests() -> Vec<(&'static str, v1::PlanRequest)> {
     vec![
         ("absent", v1::PlanRequest::default()),
         ("new", inline(&Cluster::empty(3))),
+        ("new-burst", burst(inline(&Cluster::empty(3)), 1)),
         ("new-carried", carried(inline(&Cluster::empty(3)))),
         ("settled", inline(&Cluster::settled(4))),
         ("buckets", Cluster::settled(6).request(4, Form::InlineWithDigest)),
@@ -164,4 +174,29 @@ pub fn report_of(plan: &v1::Plan, result: v1::Result) -> v1::ReportRequest {
         plan_error: plan.error.clone(),
         ..Default::default()
     }
+}
+
+/// Reports after plans for these clusters, by name.
+pub fn reports() -> Vec<(&'static str, v1::ReportRequest)> {
+    let plan_of = |request| {
+        engine()
+            .plan(request, &never)
+            .expect("a plan")
+            .plan
+            .expect("a plan")
+    };
+    let (new, mixed) = (plan_of(inline(&Cluster::empty(3))), plan_of(inline(&mixed())));
+    let burst = plan_of(burst(inline(&Cluster::empty(3)), 1));
+    vec![
+        ("absent", v1::ReportRequest::default()),
+        ("succeeded", report_of(&new, v1::Result::Succeeded)),
+        ("burst-succeeded", report_of(&burst, v1::Result::Succeeded)),
+        ("burst-failed", report_of(&burst, v1::Result::Failed)),
+        ("exists", report_of(&new, v1::Result::AlreadyExists)),
+        ("taken", report_of(&new, v1::Result::NameTaken)),
+        ("not-found", report_of(&mixed, v1::Result::NotFound)),
+        ("terminating", report_of(&new, v1::Result::NamespaceTerminating)),
+        ("failed", report_of(&mixed, v1::Result::Failed)),
+        ("skipped", report_of(&mixed, v1::Result::Skipped)),
+    ]
 }
