@@ -2,7 +2,6 @@
 //! disturbs others, the executor and the servers too.
 
 use std::{
-    collections::BTreeMap,
     ops::Deref,
     path::{Path, PathBuf},
     sync::Arc,
@@ -163,15 +162,13 @@ impl Scene {
         self.audited(since, is_executors_write).await
     }
 
-    /// When the executor asked for each pod to be deleted that it has, in order.
+    /// When the executor had pods deleted, in order.
     pub(crate) async fn deletes_of_pods(&self) -> Result<Vec<Timestamp>> {
-        let mut first = BTreeMap::new();
-        for event in self.writes().await? {
-            if event.verb == "delete" && event.resource == "pods" && (200..300).contains(&event.code) {
-                first.entry(event.name).or_insert(event.received);
-            }
-        }
-        let mut times: Vec<_> = first.into_values().collect();
+        let writes = self.writes().await?.into_iter();
+        let deletes = writes.filter(|event| {
+            event.verb == "delete" && event.resource == "pods" && (200..300).contains(&event.code)
+        });
+        let mut times: Vec<_> = deletes.map(|event| event.received).collect();
         times.sort_unstable();
         Ok(times)
     }
