@@ -41,7 +41,7 @@ def test_the_oldest_dependencies_do() -> None:
     locked = (CLIENT / "requirements.txt").read_text()
     runner = re.findall(r"^(?:pytest|pytest-asyncio|pytest-timeout)==.*$", locked, re.MULTILINE)
     python = environment("oldest", *pins, *runner)
-    tests = ["test_vectors", "test_client", "test_kube", "test_apply", "test_execute"]
+    tests = ["test_vectors", "test_client", "test_health", "test_kube", "test_apply", "test_execute"]
     command: list[str | pathlib.Path] = [
         python,
         "-W",

@@ -34,12 +34,18 @@ async def look_after(replicas: Replicas, replica: Replica) -> None:
         await _follow(replicas, replica)
         if time.monotonic() - began > MAX_PROBE_PAUSE:
             pause = PROBE_PAUSE
-        await asyncio.sleep(max(pause * random.uniform(0.5, 1.0), replica.rest))
+        rest = pause * random.uniform(0.5, 1.0)
+        while rest > 0:
+            await asyncio.sleep(rest)
+            # A call may have failed meanwhile, too.
+            rest = replica.rest
         pause = min(pause * 2, MAX_PROBE_PAUSE)
 
 
 async def _follow(replicas: Replicas, replica: Replica) -> None:
-    """Follows a replica's health until a call fails or the watch ends."""
+    """Follows a replica's health until a call fails or the watch ends. What is told counts only while no call has
+    failed since it began: an answer that was sent before a failure must not let the replica in again.
+    """
     replica.call_failed.clear()
     watch: Any = replica.health.Watch(health_pb2.HealthCheckRequest(service=SERVICE))
     failed = asyncio.create_task(replica.call_failed.wait())
@@ -49,7 +55,8 @@ async def _follow(replicas: Replicas, replica: Replica) -> None:
             told = asyncio.ensure_future(watch.read())
             try:
                 await asyncio.wait({told, failed}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-                if failed.done():
+                if replica.call_failed.is_set():
+                    # Whatever was told may be older than the failure.
                     return
                 if not told.done():
                     replicas.unwell(replica, f"{replica}: no answer within {PROBE_TIMEOUT} s")

@@ -2,6 +2,7 @@
 
 import asyncio
 import enum
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -99,8 +100,11 @@ class Replica:
         """Why it is asked last."""
         self.known = _Known()
         self.call_failed = asyncio.Event()
+        """Set by each failed call. Whoever follows its health clears it before."""
         self._evictions = 0
         """How often it was evicted for a failed call since it last answered one."""
+        self._evicted_at = 0.0
+        """When that was the last time."""
         self._failing: str | None = None
         """The uid of the workload whose call has failed, if none was answered since. It may be the workload."""
 
@@ -119,12 +123,13 @@ class Replica:
 
     def failed(self, reason: str) -> bool:
         """A call failed. Whether that evicts it just now."""
+        self.call_failed.set()
         if self.standing is Standing.DRAINING:
             return False
         evicts = self.evict(reason)
         if evicts:
             self._evictions += 1
-            self.call_failed.set()
+            self._evicted_at = time.monotonic()
         return evicts
 
     def fails_another(self, uid: str) -> bool:
@@ -150,5 +155,8 @@ class Replica:
 
     @property
     def rest(self) -> float:
-        """How long it is to be left alone because of failed calls, in seconds."""
-        return min(EVICTION * 2.0 ** min(self._evictions - 1, 16), MAX_EVICTION) if self._evictions else 0.0
+        """How long it is still to be left alone because of failed calls, in seconds."""
+        if not self._evictions:
+            return 0.0
+        rest = min(EVICTION * 2.0 ** min(self._evictions - 1, 16), MAX_EVICTION)
+        return max(self._evicted_at + rest - time.monotonic(), 0.0)
