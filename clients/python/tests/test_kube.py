@@ -356,6 +356,36 @@ async def test_events_are_sent_and_counted(apiserver: tuple[Apiserver, KubeClien
     assert (gone[0], again[0]) == ("PATCH", "POST"), "events live for an hour or so"
 
 
+async def test_an_event_that_cannot_be_sent_holds_up_no_other(
+    apiserver: tuple[Apiserver, KubeClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, client = apiserver
+    real = client.call
+
+    async def call(method: str, path: str, **how: Any) -> bytes:
+        if b"odd" in how["body"]:
+            raise KeyError("a defect")
+        return await real(method, path, **how)
+
+    monkeypatch.setattr(client, "call", call)
+    async with EventRecorder(client) as recorder:
+        for message in ("odd", "refused with 404"):
+            recorder.record(WorkloadEvent(WORKLOAD, "Normal", "R", message))
+    assert len(server.requests) == 1
+
+
+async def test_credentials_that_cannot_be_had_are_no_answer(
+    apiserver: tuple[Apiserver, KubeClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> None:
+        raise RuntimeError("the plugin is not there")
+
+    client = apiserver[1]
+    monkeypatch.setattr(client._configuration, "auth_settings", broken)
+    with pytest.raises(ActuatorError, match="the plugin is not there"):
+        await client.call("GET", "/x")
+
+
 async def test_whoever_emits_an_event_never_fails(apiserver: tuple[Apiserver, KubeClient]) -> None:
     server, client = apiserver
     recorder = EventRecorder(client)

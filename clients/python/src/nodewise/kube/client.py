@@ -128,8 +128,11 @@ class KubeClient:
     async def _authorization(self) -> dict[str, str]:
         async with self._renewing:
             if time.monotonic() - self._renewed > _CREDENTIALS_FOR:
-                # May run a plugin or read a file.
-                settings = await asyncio.to_thread(self._configuration.auth_settings)
+                # May run a plugin or read a file, which fails with whatever it likes.
+                try:
+                    settings = await asyncio.to_thread(self._configuration.auth_settings)
+                except Exception as error:
+                    raise ActuatorError(f"getting credentials: {type(error).__name__}: {error}") from error
                 headers = [setting for setting in settings.values() if setting["in"] == "header"]
                 self._credentials = {setting["key"]: setting["value"] for setting in headers if setting["value"]}
                 self._renewed = time.monotonic()

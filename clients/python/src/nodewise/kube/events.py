@@ -65,6 +65,9 @@ class EventRecorder:
             except ActuatorError as error:
                 of = event.workload
                 _log.debug("an event %s about %s/%s could not be sent: %s", event.reason, of.namespace, of.name, error)
+            except Exception:
+                # The next one may fare better.
+                _log.exception("sending an event ended with a defect")
             finally:
                 self._queue.task_done()
 
