@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nodewise import v1
-from nodewise.actuator import ActuatorError
+from nodewise.actuator import ActuatorError, WorkloadEvent, Written
 from nodewise.apply import Applied, OwnWrite, apply
 from nodewise.kinds import ObjectKey, Resource
 
@@ -68,6 +68,78 @@ async def test_actions_of_a_batch_run_concurrently_within_the_limit() -> None:
     applied = await apply(actuator, plan(phase(DELETES, batch(*deletes))), SERVED, concurrency=5)
     assert actuator.most == 5
     assert [outcome.action_id for outcome in applied.outcomes] == [delete.id for delete in deletes]
+
+
+# A defect, of the wrapped actuator of a user for example, in the middle of a batch.
+@pytest.mark.parametrize("error", [KeyError("a defect"), asyncio.CancelledError()], ids=["defect", "cancelled"])
+async def test_whatever_becomes_of_one_action_the_others_end_and_all_are_told(error: BaseException) -> None:
+    class Odd(FakeActuator):
+        async def create(self, resource: Resource, namespace: str, manifest: bytes) -> Written:
+            if b'"odd"' in manifest:
+                raise error
+            await asyncio.sleep(0.01)
+            return await super().create(resource, namespace, manifest)
+
+    actuator = Odd()
+    batches = [batch(create("before")), batch(create("a"), create("odd"), create("b")), batch(create("after"))]
+    applied = await run(actuator, phase(CREATES, *batches))
+    assert [name for _, name in actuator.calls] == ["before", "a", "b"]
+    assert results(applied) == ["SUCCEEDED", "SUCCEEDED", "FAILED", "SUCCEEDED", "SKIPPED"]
+    assert type(error).__name__ in applied.outcomes[2].message
+    assert applied.failed
+
+
+async def test_a_defect_in_the_confirmation_is_told_too(caplog: pytest.LogCaptureFixture) -> None:
+    actuator = FakeActuator()
+    actuator.script("read", "foo", KeyError("a defect"))
+    applied = await run(actuator, phase(CLAIMS, batch(delete("a")), batch(adopt("b"), confirm=True)))
+    assert results(applied) == ["SUCCEEDED", "FAILED"]
+    assert "a defect" in caplog.text
+
+
+async def test_nothing_goes_on_when_it_is_cancelled() -> None:
+    class Slow(FakeActuator):
+        running = 0
+        all_run = asyncio.Event()
+
+        async def delete(self, key: ObjectKey, uid: str | None) -> None:
+            self.running += 1
+            if self.running == 2:
+                self.all_run.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                # As a connection that is closed in an orderly way.
+                await asyncio.sleep(0.01 if key.name == "a" else 0)
+                self.running -= 1
+
+    actuator = Slow()
+    applying = asyncio.create_task(run(actuator, phase(DELETES, batch(delete("a"), delete("b")))))
+    await actuator.all_run.wait()
+    applying.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await applying
+    assert actuator.running == 0
+
+
+# W8: whatever it was that ended the call.
+async def test_after_a_defect_in_a_delete_the_pod_is_looked_at() -> None:
+    actuator = FakeActuator()
+    actuator.script("delete", "a", RuntimeError("a defect"))
+    actuator.script(
+        "read", "a", {"metadata": {"name": "a", "uid": "a-uid", "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    )
+    assert results(await one(actuator, delete("a"), DELETES)) == ["SUCCEEDED"]
+
+
+async def test_an_event_that_cannot_be_emitted_changes_no_outcome() -> None:
+    class Mute(FakeActuator):
+        def emit(self, event: WorkloadEvent) -> None:
+            raise RuntimeError("a defect")
+
+    event = action(emit_event=v1.EmitEvent(type="Warning", reason="R", message="m"))
+    applied = await run(Mute(), phase(EVENTS, batch(event)), phase(DELETES, batch(delete("a"))))
+    assert results(applied) == ["SUCCEEDED", "SUCCEEDED"]
 
 
 async def test_a_batch_with_a_failure_ends_its_phase() -> None:

@@ -249,6 +249,15 @@ async def test_revisions_created_by_a_plan_that_was_cut_short_are_read_live() ->
     assert [len(request.snapshot.revisions) for request in rig.service.requests] == [0, 1]
 
 
+async def test_a_defect_in_that_read_loses_no_report() -> None:
+    made = action(create_revision=v1.CreateRevision(name="r", manifest=b'{"metadata":{"name":"r"}}'))
+    rig = Rig(plan(phase(REVISIONS, batch(made)), phase(CLAIMS, batch(adopt("orphan")))), NOOP)
+    rig.actuator.script("patch", "orphan", refused(404))
+    rig.actuator.script("read", "r", KeyError("a defect"))
+    assert await rig.reconcile() == Settled()
+    assert len(rig.service.reported) == 1
+
+
 async def test_a_sealed_revision_is_marked_while_it_stays_as_it_is() -> None:
     update = action(update_revision=v1.UpdateRevision(revision=v1.ObjectReference(name="r", uid="x"), patch=b"{}"))
     rig = Rig(plan(phase(REVISIONS, batch(update))), NOOP, NOOP)

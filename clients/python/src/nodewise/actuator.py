@@ -84,6 +84,14 @@ class ActuatorError(Exception):
         self.http_status = http_status
         """The HTTP status of the answer; 0 when there was none."""
 
+    @classmethod
+    def of(cls, error: BaseException) -> "ActuatorError":
+        """What a call ended with. Anything else is a defect, and nobody knows how far the call had come."""
+        if isinstance(error, cls):
+            return error
+        _log.error("a call to the apiserver ended with a defect", exc_info=error)
+        return cls(f"{type(error).__name__}: {error}")
+
     @property
     def is_unclear(self) -> bool:
         """Whether the write may have been done all the same: there was no answer, or the apiserver gave up on it."""

@@ -228,9 +228,9 @@ class Executor:
                 key = ObjectKey(Resource.REVISIONS, plan.workload.namespace, action.create_revision.name)
                 try:
                     created.append(await self._actuator.read(key))
-                except ActuatorError as error:
+                except Exception as error:
                     # Without it the next plan finds the name taken, and the one after that has it.
-                    _log.debug("reading %s: %s", key, error)
+                    _log.debug("reading %s: %s", key, ActuatorError.of(error))
         return created
 
     async def _report(self, planned: _Planned, applied: Applied) -> Ending:

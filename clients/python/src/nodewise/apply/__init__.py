@@ -70,7 +70,8 @@ def _keep(kept: list[_T], new: _T | None) -> None:
 async def apply(actuator: Actuator, plan: v1.Plan, served: bytes, concurrency: int = DEFAULT_CONCURRENCY) -> Applied:
     """Applies `plan` for the workload whose cached JSON is `served`, with at most `concurrency` calls at once.
 
-    Returns when every call has been answered or has timed out. Plans with nothing to apply give an empty answer.
+    Returns when every call has been answered or has timed out; one that is cancelled, when every call has ended. Plans
+    with nothing to apply give an empty answer.
     """
     context = Context(actuator, plan, served)
     limit = asyncio.Semaphore(max(concurrency, 1))
@@ -100,8 +101,8 @@ async def _run_batch(context: Context, batch: v1.Batch, limit: asyncio.Semaphore
     if batch.confirm_workload:
         try:
             await context.confirm_workload()
-        except ActuatorError as error:
-            unconfirmed = error
+        except Exception as error:
+            unconfirmed = ActuatorError.of(error)
 
     async def run(action: v1.Action) -> Done:
         if unconfirmed is not None and is_adoption(action):
@@ -109,4 +110,9 @@ async def _run_batch(context: Context, batch: v1.Batch, limit: asyncio.Semaphore
         async with limit:
             return await context.run(action)
 
-    return list(await asyncio.gather(*map(run, batch.actions)))
+    # Whatever becomes of one, and also when all are cancelled, the others are waited for.
+    ran = await asyncio.gather(*map(run, batch.actions), return_exceptions=True)
+    return [
+        done if isinstance(done, Done) else Done.failed(action, ActuatorError.of(done))
+        for action, done in zip(batch.actions, ran, strict=True)
+    ]

@@ -1,6 +1,7 @@
 """One action: the call that it is, and what each refusal of that call means."""
 
 import enum
+import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ from ..kinds import ObjectKey, Resource
 from ..manifest import ManifestError, PodManifest, is_same_pod
 from . import patching, status
 from .reading import metadata_of, parse
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +165,11 @@ class Context:
                 return await self._patch(action, patch)
 
     def emit(self, event_type: str, reason: str, message: str) -> None:
-        """Emits an Event about the workload."""
-        self.actuator.emit(WorkloadEvent(self.workload, event_type, reason, message))
+        """Emits an Event about the workload. Whatever becomes of it, what it tells of was done."""
+        try:
+            self.actuator.emit(WorkloadEvent(self.workload, event_type, reason, message))
+        except Exception:
+            _log.exception("an event %s about %s could not be emitted", reason, self.workload.name)
 
     async def _update_status(self, action: v1.Action) -> Done:
         update = action.update_status
@@ -235,7 +241,8 @@ class Context:
         key, uid = self.key(resource, reference.name), reference.uid if with_uid else None
         try:
             await self.actuator.delete(key, uid)
-        except ActuatorError as error:
+        except Exception as raised:
+            error = ActuatorError.of(raised)
             if error.refusal is Refusal.NOT_FOUND:
                 return Done.refused(action, v1.RESULT_NOT_FOUND, error)
             if error.refusal is Refusal.CONFLICT or error.is_unclear:
