@@ -269,6 +269,94 @@ async def test_look_ups_that_fail_change_nothing() -> None:
     assert told == [["a:1", "b:1"], "dns:///h:1: the name has no address", "dns:///h:1: no such host", ["c:1"]]
 
 
+class Moves:
+    """A name whose addresses a test changes."""
+
+    def __init__(self, *addresses: str) -> None:
+        self.addresses = list(addresses)
+
+    async def __call__(self, host: str, port: int) -> list[str]:
+        return self.addresses
+
+
+def at(client: PlanClient, server: Server) -> Replica:
+    return next(replica for replica in client._replicas.members if replica.address == server.address)
+
+
+async def test_a_call_goes_on_though_its_replica_is_none_any_more(
+    servers: list[Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discovery, "SHORTEST", 0.01)
+    asked, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(server: Server, *_: object) -> v1.PlanResponse:
+        asked.set()
+        await goes_on.wait()
+        return v1.PlanResponse(plan=v1.Plan(plan_id=server.address))
+
+    servers[0].behave = slow
+    lookup = Moves(servers[0].address)
+    async with PlanClient("dns:///planner:1", config=QUICK, lookup=lookup) as client:
+        calling = asyncio.create_task(client.plan_request(request("a")))
+        await asyncio.wait_for(asked.wait(), 20)
+        replica = at(client, servers[0])
+        close = replica._channel.close
+        # However long the call takes: a channel that is closed cancels whoever waits.
+        monkeypatch.setattr(replica._channel, "close", lambda grace=None: close())
+        lookup.addresses = [servers[1].address]
+        client._replicas._doubt()
+        await eventually(lambda: replica not in client._replicas.members, "it is gone")
+        goes_on.set()
+        assert (await calling).plan_id == servers[0].address
+        await eventually(lambda: replica.is_closed, "nobody needs it any more")
+
+
+async def test_replicas_that_went_meanwhile_have_not_answered(
+    servers: list[Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discovery, "SHORTEST", 0.01)
+    first, second, third = home(servers)
+    lookup = Moves(first.address, second.address)
+    report = v1.ReportRequest(workload=v1.WorkloadReference(uid="u"), plan_id="p")
+
+    async def everybody_moves(_: Server, sent: object, context: grpc.aio.ServicerContext) -> None:  # type: ignore[type-arg]
+        lookup.addresses = [third.address]
+        client._replicas._doubt()
+        await eventually(lambda: other.is_closed, "the other one is gone")
+        await context.abort(CODE.UNAVAILABLE, "and so am I")
+
+    async with PlanClient("dns:///planner:1", config=QUICK, lookup=lookup) as client:
+        await client.plan_request(request("a"))
+        other = at(client, second)
+        first.behave = everybody_moves
+        with pytest.raises(UnreachableError, match="a replica no more"):
+            await client.report(report)
+        assert (await client.report(report)).requeue == v1.REQUEUE_NONE
+    assert third.reports == [report]
+
+
+# What one look-up has heeded must not be lost to another that is slow.
+async def test_each_name_is_looked_up_again_when_a_replica_fails(
+    servers: list[Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discovery, "SHORTEST", 0.0)
+    monkeypatch.setattr(discovery, "PERIOD", 1000.0)
+    counts, answers = {"quick": 0, "slow": 0}, asyncio.Event()
+
+    async def lookup(host: str, _: int) -> list[str]:
+        counts[host] += 1
+        if host == "slow":
+            await answers.wait()
+        return [servers[host == "slow"].address]
+
+    async with PlanClient("dns:///quick:1", "dns:///slow:1", config=QUICK, lookup=lookup) as client:
+        await eventually(lambda: counts == {"quick": 1, "slow": 1} and bool(client._replicas.members), "both")
+        client._replicas.failed(at(client, servers[0]), "a call failed")
+        await eventually(lambda: counts["quick"] == 2, "one is looked up again")
+        answers.set()
+        await eventually(lambda: counts["slow"] == 2, "and the other as well")
+
+
 async def test_a_client_may_be_used_again(servers: list[Server]) -> None:
     client = PlanClient(servers[0].url, config=QUICK)
     for _ in range(2):

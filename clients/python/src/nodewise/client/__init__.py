@@ -85,8 +85,8 @@ class PlanClient:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await waiting.ended([*self._tasks, *self._health.values(), *self._closing])
-        await asyncio.gather(*(replica.close() for replica in self._replicas.members))
+        await waiting.ended([*self._tasks, *self._health.values()])
+        await asyncio.gather(*self._closing, *(replica.close() for replica in self._replicas.members))
         self._health.clear()
         self._replicas = Replicas(self._connect)
 
@@ -206,7 +206,7 @@ class PlanClient:
             closing.add_done_callback(self._closing.discard)
 
     async def _follow(self, name: target.Dns) -> None:
-        async for found in discovery.addresses(name, self._lookup, self._replicas.doubt):
+        async for found in discovery.addresses(name, self._lookup, self._replicas.doubts()):
             if isinstance(found, str):
                 self._replicas.not_found(name, found)
             else:
@@ -242,8 +242,11 @@ async def _call(
     request: object,
     timeout: float,
 ) -> _Answer | Failed:
+    if replica.is_closed:
+        return Failed(grpc.StatusCode.UNAVAILABLE, f"{replica}: it is a replica no more")
     try:
-        return await method(request, timeout=max(timeout, 0.001), metadata=tuple(tracing.context().items()))
+        with replica.in_use():
+            return await method(request, timeout=max(timeout, 0.001), metadata=tuple(tracing.context().items()))
     except grpc.aio.AioRpcError as error:
         reason = f"{replica}: {error.code().name}: {error.details()}"
         told = [value for key, value in error.trailing_metadata() or () if key == "grpc-status-details-bin"]

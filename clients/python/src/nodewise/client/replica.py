@@ -3,7 +3,8 @@
 import asyncio
 import enum
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import grpc.aio
@@ -101,6 +102,13 @@ class Replica:
         self.known = _Known()
         self.call_failed = asyncio.Event()
         """Set by each failed call. Whoever follows its health clears it before."""
+        self.is_closed = False
+        """Nobody can be asked here any more."""
+        self._calls = 0
+        """How many are under way."""
+        self._idle = asyncio.Event()
+        """Set when none is."""
+        self._idle.set()
         self._evictions = 0
         """How often it was evicted for a failed call since it last answered one."""
         self._evicted_at = 0.0
@@ -112,8 +120,24 @@ class Replica:
         return self.address
 
     async def close(self) -> None:
-        """It is a replica no more. Calls under way have a moment to end."""
-        await self._channel.close(grace=30)
+        """It is a replica no more. Calls under way go on: each has a deadline. To close the channel before would cancel
+        whoever waits for one.
+        """
+        await self._idle.wait()
+        self.is_closed = True
+        await self._channel.close()
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """A call is under way."""
+        self._calls += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._calls -= 1
+            if not self._calls:
+                self._idle.set()
 
     def answered(self) -> None:
         """It answered a call. One that drains finishes what it has."""

@@ -25,8 +25,7 @@ class Replicas:
         self._connect = connect
         self._members: list[Replica] = []
         self._changed = asyncio.Event()
-        self.doubt = asyncio.Event()
-        """Set when whoever is known may have moved: names should be looked up again."""
+        self._doubts: list[asyncio.Event] = []
         self._search: dict[object, str] = {}
         """Why the replicas of a target could not be found lately."""
         self._away = False
@@ -50,6 +49,14 @@ class Replicas:
             self._note()
         return gone
 
+    def doubts(self) -> asyncio.Event:
+        """An event of the caller's own, which is set when whoever is known may have moved: a name should be looked up
+        again.
+        """
+        doubt = asyncio.Event()
+        self._doubts.append(doubt)
+        return doubt
+
     def found(self, target: object) -> None:
         """The replicas of this target were found."""
         self._search.pop(target, None)
@@ -66,7 +73,7 @@ class Replicas:
         hash. Waits for the first ones if there are none yet.
         """
         if not self._members:
-            self.doubt.set()
+            self._doubt()
             self._changed.clear()
             try:
                 async with waiting.timeout(timeout):
@@ -117,7 +124,11 @@ class Replicas:
 
     def _evicted(self, replica: Replica, reason: str) -> None:
         _log.info("%s: asking others until it answers again: %s", replica, reason)
-        self.doubt.set()
+        self._doubt()
+
+    def _doubt(self) -> None:
+        for doubt in self._doubts:
+            doubt.set()
 
     def _note(self) -> None:
         """Says what has changed."""
