@@ -75,11 +75,14 @@ class Server(reconcile_service_pb2_grpc.ReconcileServiceServicer):
         self._server: grpc.aio.Server | None = None
         self.health = health.aio.HealthServicer()
 
-    async def start(self) -> "Server":
+    async def start(self, credentials: grpc.ServerCredentials | None = None) -> "Server":
         self._server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
         reconcile_service_pb2_grpc.add_ReconcileServiceServicer_to_server(self, self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self.health, self._server)
-        port = self._server.add_insecure_port(self.address)
+        if credentials is None:
+            port = self._server.add_insecure_port(self.address)
+        else:
+            port = self._server.add_secure_port(self.address, credentials)
         self.address = f"127.0.0.1:{port}"
         await self.says("SERVING")
         await self._server.start()

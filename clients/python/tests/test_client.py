@@ -1,7 +1,10 @@
 """The plan client against replicas that fail in every way."""
 
 import asyncio
+import dataclasses
 import itertools
+import pathlib
+import subprocess
 import time
 from collections.abc import AsyncIterator, Callable
 
@@ -454,13 +457,60 @@ def test_who_is_at_fault(failed: Failed, fault: Fault) -> None:
         ("http://planner.example:7443/", "http://planner.example:7443"),
         ("http://[::1]:7443", "http://[::1]:7443"),
         ("http://planner.example", "http://planner.example:80"),
+        ("https://planner.example:7443", "https://planner.example:7443"),
+        ("https://planner.example", "https://planner.example:443"),
         ("dns:///planner.example:7443", "dns:///planner.example:7443"),
         ("dns:planner.example:7443", "dns:///planner.example:7443"),
         ("dns:///[::1]:7443", "dns:///[::1]:7443"),
     ],
 )
 def test_targets(text: str, read: str) -> None:
-    assert str(target.parse(text)) == read
+    assert str(target.parse(text, secure=text.startswith("https"))) == read
+
+
+# Whoever asks for TLS gets no plain text, and the other way round.
+def test_targets_go_with_credentials() -> None:
+    with pytest.raises(target.TargetError, match=r"'https://h:1' asks for TLS.*credentials=.*http://HOST:PORT"):
+        PlanClient("dns:///h:1", "https://h:1")
+    credentials = grpc.ssl_channel_credentials()
+    with pytest.raises(target.TargetError, match=r"'http://h:1' is plain text.*https://HOST:PORT"):
+        PlanClient("dns:///h:1", "http://h:1", config=ClientConfig(credentials=credentials))
+
+
+@pytest.fixture
+def certified(tmp_path: pathlib.Path) -> tuple[bytes, bytes]:
+    """A key, and a certificate that nobody knows."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    make = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=planner -addext"
+    names = "subjectAltName=DNS:planner.example,IP:127.0.0.1"
+    command: list[str | pathlib.Path] = [*make.split(), names, "-keyout", key, "-out", certificate]
+    subprocess.run(command, check=True, capture_output=True)
+    return key.read_bytes(), certificate.read_bytes()
+
+
+async def test_tls(certified: tuple[bytes, bytes]) -> None:
+    server = await Server().start(grpc.ssl_server_credentials([certified]))
+    trusting = dataclasses.replace(QUICK, credentials=grpc.ssl_channel_credentials(certified[1]))
+
+    async def lookup(_: str, __: int) -> list[str]:
+        return [server.address]
+
+    for url in (f"https://{server.address}", "dns:///planner.example:7443"):
+        async with PlanClient(url, config=trusting, lookup=lookup) as client:
+            assert (await client.plan_request(request("a"))).plan_id == server.address
+            await eventually(lambda: client._replicas.members[0].standing is Standing.READY, "health is told")
+    asked = len(server.plans)
+    distrusting = dataclasses.replace(QUICK, credentials=grpc.ssl_channel_credentials())
+    for url, config in (
+        (f"https://{server.address}", distrusting),
+        ("dns:///another.example:7443", trusting),
+        (server.url, QUICK),
+    ):
+        async with PlanClient(url, config=config, lookup=lookup) as client:
+            with pytest.raises(UnreachableError):
+                await client.plan_request(request("a"))
+    assert len(server.plans) == asked
+    await server.stop()
 
 
 @pytest.mark.parametrize(

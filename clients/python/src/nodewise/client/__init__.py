@@ -52,7 +52,8 @@ class PlanClient:
     """A client of one or more replicas of the service, on asyncio. Use it as an async context manager.
 
     Targets are `http://HOST:PORT`, one replica, or `dns:///HOST:PORT`, one at each address of the name, which is looked
-    up again and again. Interceptors are gRPC's, for example those of opentelemetry-instrumentation-grpc; trace context
+    up again and again. They are plain text; with `ClientConfig.credentials` targets are `https://HOST:PORT` or
+    `dns:///HOST:PORT`. Interceptors are gRPC's, for example those of opentelemetry-instrumentation-grpc; trace context
     is sent without them.
     """
 
@@ -65,8 +66,8 @@ class PlanClient:
     ) -> None:
         if not targets:
             raise ValueError("no planning service is given: at least one is needed")
-        self._targets = [target.parse(text) for text in targets]
         self._config = config or ClientConfig()
+        self._targets = [target.parse(text, secure=self._config.credentials is not None) for text in targets]
         self._interceptors = list(interceptors)
         self._lookup = lookup
         self._replicas = Replicas(self._connect)
@@ -194,7 +195,14 @@ class PlanClient:
         return UnreachableError(opinions.last.reason if opinions.last else self.health() or "nobody was asked")
 
     def _connect(self, address: str) -> Replica:
-        replica = Replica(address, self._config.max_message_bytes, self._interceptors)
+        names = [t for t, found in self._found.items() if isinstance(t, target.Dns) and address in found]
+        replica = Replica(
+            address,
+            self._config.max_message_bytes,
+            self._interceptors,
+            self._config.credentials,
+            authority=names[0].authority if names else None,
+        )
         self._health[replica] = asyncio.create_task(health.look_after(self._replicas, replica))
         return replica
 

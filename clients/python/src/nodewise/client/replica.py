@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
+import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2_grpc
 
@@ -86,14 +87,24 @@ class Replica:
         address: str,
         max_message_bytes: int,
         interceptors: Iterable[grpc.aio.ClientInterceptor] = (),
+        credentials: grpc.ChannelCredentials | None = None,
+        authority: str | None = None,
     ) -> None:
+        """`authority` is whom the credentials have to find at the address, if that is not the address."""
         self.address = address
-        options = (
+        options: list[tuple[str, Any]] = [
             ("grpc.max_receive_message_length", max_message_bytes),
             ("grpc.max_send_message_length", -1),
             *_KEEPALIVE,
-        )
-        self._channel = grpc.aio.insecure_channel(address, options=options, interceptors=list(interceptors))
+        ]
+        if credentials is None:
+            self._channel = grpc.aio.insecure_channel(address, options=options, interceptors=list(interceptors))
+        else:
+            if authority is not None:
+                options.append(("grpc.default_authority", authority))
+            self._channel = grpc.aio.secure_channel(
+                address, credentials, options=options, interceptors=list(interceptors)
+            )
         self.stub = cast("ReconcileServiceAsyncStub", ReconcileServiceStub(self._channel))
         self.health: Any = health_pb2_grpc.HealthStub(self._channel)
         self.standing = Standing.UNKNOWN

@@ -7,12 +7,13 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """`http://host:port`: one replica."""
+    """`http://host:port`, or `https://host:port` with credentials: one replica."""
 
     address: str
+    scheme: str = "http"
 
     def __str__(self) -> str:
-        return f"http://{self.address}"
+        return f"{self.scheme}://{self.address}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +23,13 @@ class Dns:
     host: str
     port: int
 
+    @property
+    def authority(self) -> str:
+        """Whom a client that has looked it up expects there."""
+        return address(self.host, self.port)
+
     def __str__(self) -> str:
-        return f"dns:///{address(self.host, self.port)}"
+        return f"dns:///{self.authority}"
 
 
 class TargetError(ValueError):
@@ -35,19 +41,32 @@ def address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def parse(text: str) -> Fixed | Dns:
-    """Reads a target."""
+def parse(text: str, *, secure: bool = False) -> Fixed | Dns:
+    """Reads a target, for a client that has credentials, which then are for all of its targets, or for one that has
+    none. Whoever asks for TLS never gets plain text.
+    """
     scheme, _, rest = text.partition(":")
-    if scheme == "http":
-        return _fixed(text)
-    if scheme == "dns":
-        return _dns(text, rest)
+    match scheme:
+        case "https" if not secure:
+            raise TargetError(
+                f"{text!r} asks for TLS, and no credentials are given: give some with ClientConfig(credentials="
+                "grpc.ssl_channel_credentials()), or write http://HOST:PORT if the service is to be asked in plain text"
+            )
+        case "http" if secure:
+            raise TargetError(
+                f"{text!r} is plain text, and credentials are given: write https://HOST:PORT, or give no credentials"
+            )
+        case "http" | "https":
+            return _fixed(text, scheme)
+        case "dns":
+            return _dns(text, rest)
     raise TargetError(
-        f"{text!r} is not the address of a planning service: must be http://HOST:PORT or dns:///HOST:PORT"
+        f"{text!r} is not the address of a planning service: must be http://HOST:PORT, dns:///HOST:PORT or, with "
+        "credentials, https://HOST:PORT"
     )
 
 
-def _fixed(text: str) -> Fixed:
+def _fixed(text: str, scheme: str) -> Fixed:
     try:
         url = urlsplit(text)
         host, port = url.hostname, url.port
@@ -55,8 +74,9 @@ def _fixed(text: str) -> Fixed:
         raise TargetError(f"{text!r} is not the address of a planning service: {error}") from error
     bare = url.path in ("", "/") and not (url.query or url.fragment or url.username or url.password)
     if not host or not bare or "@" in url.netloc or url.netloc.endswith(":"):
-        raise TargetError(f"{text!r} must be http://HOST:PORT and nothing more")
-    return Fixed(address(host, 80 if port is None else port))
+        raise TargetError(f"{text!r} must be {scheme}://HOST:PORT and nothing more")
+    default = 443 if scheme == "https" else 80
+    return Fixed(address(host, default if port is None else port), scheme)
 
 
 def _dns(text: str, rest: str) -> Dns:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import grpc
+
 from .replica import Replica
 
 SHARES = 3
@@ -20,6 +22,11 @@ class ClientConfig:
     timeout: float = 30.0
     """Longest wait for a plan, whoever is asked in that time. Each attempt has a share of it, which the service is
     told: it abandons a plan whose deadline has passed.
+    """
+    credentials: grpc.ChannelCredentials | None = None
+    """What every replica is talked to with, such as `grpc.ssl_channel_credentials()` for TLS: those at
+    `https://HOST:PORT`, and those of `dns:///HOST:PORT`, whose certificates must be for that name. Without, all is
+    plain text.
     """
     max_message_bytes: int = 64 << 20
     """Largest answer that is taken."""
