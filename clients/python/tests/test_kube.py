@@ -273,6 +273,30 @@ async def test_what_fails_is_tried_again(apiserver: tuple[Apiserver, KubeClient]
     await eventually(lambda: len(apiserver[0].asked("/api/v1/pods")) >= 7, "all were tried")
 
 
+async def test_a_watch_that_is_cut_at_once_is_not_begun_again_at_once(
+    apiserver: tuple[Apiserver, KubeClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def cut(request: web.Request) -> web.StreamResponse:
+        stream = web.StreamResponse()
+        await stream.prepare(request)
+        await stream.write(b"{")
+        assert request.transport is not None
+        request.transport.abort()
+        return stream
+
+    rests = 0
+
+    async def rest(_: object) -> None:
+        nonlocal rests
+        rests += 1
+
+    monkeypatch.setattr(watch._Follower, "_rest", rest)
+    event = {"type": "ADDED", "object": pod_at("11")}
+    events = await follow(apiserver, Resource.PODS, [page([]), cut, cut, cut, lines(event)], 2)
+    assert isinstance(events[1], Applied)
+    assert rests == 3
+
+
 # A pod that is not seen would get another beside it.
 @pytest.mark.parametrize("resource", [Resource.PODS, Resource.NODES])
 async def test_a_pod_or_node_that_cannot_be_read_is_not_passed_over(

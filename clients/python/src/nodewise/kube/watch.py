@@ -220,9 +220,6 @@ class _Follower:
         try:
             self.failure = ""
             await self._follow(pieces)
-        except ActuatorError as error:
-            # As of an apiserver that restarts: the next watch begins where this one ended, with what was cut off.
-            _log.debug("the connection of the watch of %s was cut: %s", self.resource.value, error)
         finally:
             await stream.__aexit__(None, None, None)
 
@@ -235,10 +232,10 @@ class _Follower:
             except asyncio.TimeoutError:
                 _log.debug("the watch of %s is silent for too long; watching anew", self.resource.value)
                 return
-            except OSError as error:
-                raise ActuatorError(str(error)) from error
             except Exception as error:
-                raise ActuatorError(f"{type(error).__name__}: {error}") from error
+                # As of an apiserver that restarts: the next watch begins where this one ended, with what was cut off.
+                _log.debug("the connection of the watch of %s was cut: %r", self.resource.value, error)
+                break
             if not piece:
                 break
             *lines, rest = (rest + piece).split(b"\n")
