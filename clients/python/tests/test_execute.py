@@ -1,5 +1,6 @@
 """One reconcile: what is asked, held, done, told, and how it ends."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -9,7 +10,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from nodewise import v1
 from nodewise.client import RefusedError, UnreachableError
-from nodewise.execute import MAX_PLANS, Executor, Failed, Settled, Unreachable, Waiting
+from nodewise.execute import MAX_PLANS, Executor, Failed, Settled, StoppedError, Unreachable, Waiting
 from nodewise.gate import Behind
 from nodewise.kinds import Resource
 from nodewise.state import State
@@ -172,6 +173,34 @@ async def test_an_undelivered_report_rides_on_the_next_plan() -> None:
     await rig.reconcile()
     await rig.reconcile()
     assert [len(request.undelivered_reports) for request in rig.service.requests] == [0, 1, 0]
+
+
+# As whoever closes the channel of a call does.
+async def test_a_call_that_was_cancelled_has_no_answer_and_cancels_nobody() -> None:
+    rig = Rig(plan(phase(CREATES, batch(create("a")))), NOOP)
+    real = rig.service.plan
+
+    async def cancelled(*_: Any) -> Any:
+        raise asyncio.CancelledError
+
+    rig.service.plan = cancelled  # type: ignore[assignment, method-assign]
+    assert isinstance(await rig.reconcile(), Unreachable)
+    rig.service.plan, rig.service.report = real, cancelled  # type: ignore[assignment, method-assign]
+    ending = await rig.reconcile()
+    assert isinstance(ending, Failed)
+    assert "rides on the next plan" in ending.reason
+    await rig.reconcile()
+    assert [len(request.undelivered_reports) for request in rig.service.requests] == [0, 1]
+
+
+async def test_a_plan_that_comes_after_the_stop_is_not_applied() -> None:
+    rig = Rig(plan(phase(CREATES, batch(create("a")))))
+    rig.service.on_plan = rig.executor.stop
+    for _ in range(2):
+        with pytest.raises(StoppedError):
+            await rig.reconcile()
+    assert len(rig.service.requests) == 1
+    assert rig.actuator.calls == []
 
 
 async def test_nothing_is_written_without_a_plan() -> None:

@@ -2,9 +2,14 @@
 
 import asyncio
 import json
+import os
+import pathlib
+import sys
+import time
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from nodewise import Config, KubeClient, Reconciler, Settled, v1
 from nodewise.kinds import Resource
@@ -12,7 +17,9 @@ from nodewise.reconciler import BrokenError, EndedError
 
 from .fakes import FakeService, batch, create, phase, plan
 from .objects import daemon_set
-from .test_kube import PATHS, Apiserver, answer, apiserver, eventually, lines, page
+from .programs import CLIENT
+from .servers import Server, hangs
+from .test_kube import PATHS, Apiserver, Handler, answer, apiserver, eventually, lines, page
 
 __all__ = ["apiserver"]
 PODS = "POST /api/v1/namespaces/ns/pods"
@@ -59,27 +66,88 @@ async def test_a_defect_in_one_reconcile_stops_no_other(
     assert "ended with a defect" in caplog.text
 
 
-async def test_a_stop_lets_workers_finish(apiserver: tuple[Apiserver, KubeClient]) -> None:
+class Slow:
+    """An answer of the apiserver that a test waits for, and lets go."""
+
+    def __init__(self, then: Handler) -> None:
+        self.asked, self.goes_on = asyncio.Event(), asyncio.Event()
+        self._then = then
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        self.asked.set()
+        await self.goes_on.wait()
+        return await self._then(request)
+
+
+async def test_a_stop_lets_writes_end_and_tells_of_them(apiserver: tuple[Apiserver, KubeClient]) -> None:
     server, kube = apiserver
     serve(server, daemon_set())
-    stop, began, goes_on = asyncio.Event(), asyncio.Event(), asyncio.Event()
-    service = FakeService([plan(phase(v1.PHASE_KIND_CREATES, batch(create("a"))))])
-    real = service.plan
-
-    async def slow(uid: str, build: Any) -> v1.Plan:
-        began.set()
-        await goes_on.wait()
-        return await real(uid, build)
-
-    service.plan = slow  # type: ignore[method-assign]
+    slow = Slow(server.script[PODS][0])
+    server.script[PODS] = [slow]
+    stop = asyncio.Event()
+    batches = [batch(create("a")), batch(create("b"))]
+    service = FakeService([plan(phase(v1.PHASE_KIND_CREATES, *batches)), NOOP])
     running = asyncio.create_task(Reconciler(kube, service).run(stop))
-    await began.wait()
+    await asyncio.wait_for(slow.asked.wait(), 20)
     stop.set()
     done, _ = await asyncio.wait({running}, timeout=0.1)
     assert not done, "it waits for what is in hand"
-    goes_on.set()
+    slow.goes_on.set()
     await running
-    assert len(service.reported) == 1
+    assert [len(report.outcomes) for report in service.reported] == [2]
+    assert len(service.requests) == 1, "nothing new is begun"
+
+
+# Whether the answer to a stop is quick must not depend on a service that may hang.
+async def test_a_stop_waits_for_no_plan(apiserver: tuple[Apiserver, KubeClient]) -> None:
+    server, kube = apiserver
+    serve(server, daemon_set())
+    service, asked = FakeService(), asyncio.Event()
+
+    async def hangs(*_: Any) -> v1.Plan:
+        asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    service.plan = hangs  # type: ignore[method-assign, assignment]
+    async with Reconciler(kube, service, Config(drain_timeout=1000)) as reconciler:
+        asking = asyncio.create_task(reconciler.reconcile("ns", "foo"))
+        await asyncio.wait_for(asked.wait(), 20)
+    with pytest.raises(EndedError):
+        await asking
+
+
+async def test_sigterm_ends_the_example_though_the_service_hangs(
+    apiserver: tuple[Apiserver, KubeClient], tmp_path: pathlib.Path
+) -> None:
+    server, kube = apiserver
+    serve(server, daemon_set())
+    replica = await Server().start()
+    replica.behave = hangs
+    kubeconfig = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": kube._configuration.host}}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    (tmp_path / "config").write_text(json.dumps(kubeconfig))
+    env = {**os.environ, "KUBECONFIG": str(tmp_path / "config"), "NODEWISE_SERVER": replica.url}
+    example = str(CLIENT / "examples" / "controller.py")
+    controller = await asyncio.create_subprocess_exec(sys.executable, example, env=env, stderr=asyncio.subprocess.PIPE)
+    try:
+        await eventually(lambda: bool(replica.plans), "a plan is asked for")
+        began = time.monotonic()
+        controller.terminate()
+        _, said = await asyncio.wait_for(controller.communicate(), 30)
+        assert controller.returncode == 0, said
+        assert time.monotonic() - began < Config().drain_timeout / 2, said
+    finally:
+        if controller.returncode is None:
+            controller.kill()
+            await controller.communicate()
+        await replica.stop()
 
 
 async def test_a_stop_does_not_wait_for_ever(
@@ -87,16 +155,11 @@ async def test_a_stop_does_not_wait_for_ever(
 ) -> None:
     server, kube = apiserver
     serve(server, daemon_set())
-    service, began = FakeService(), asyncio.Event()
-
-    async def hangs(*_: Any) -> v1.Plan:
-        began.set()
-        await asyncio.Event().wait()
-        raise AssertionError
-
-    service.plan = hangs  # type: ignore[method-assign, assignment]
+    slow = Slow(server.script[PODS][0])
+    server.script[PODS] = [slow]
+    service = FakeService([plan(phase(v1.PHASE_KIND_CREATES, batch(create("a"))))])
     async with Reconciler(kube, service, Config(drain_timeout=0.05)) as reconciler:
-        await began.wait()
+        await asyncio.wait_for(slow.asked.wait(), 20)
         asked = asyncio.create_task(reconciler.reconcile("ns", "foo"))
         await asyncio.sleep(0)
     with pytest.raises(EndedError):
@@ -104,6 +167,7 @@ async def test_a_stop_does_not_wait_for_ever(
     with pytest.raises(EndedError):
         await reconciler.reconcile("ns", "foo")
     assert "did not end in time" in caplog.text
+    slow.goes_on.set()
 
 
 async def test_it_ends_before_anything_is_listed(apiserver: tuple[Apiserver, KubeClient]) -> None:

@@ -3,10 +3,11 @@
 Nothing is decided here about the workload. Whatever goes wrong before a plan is in hand leaves the cluster untouched.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -14,7 +15,7 @@ from . import snapshot, times, tracing, v1
 from .actuator import Actuator, ActuatorError
 from .apply import DEFAULT_CONCURRENCY, Applied, apply
 from .buckets import Digest
-from .client import PlanService, RefusedError, UnreachableError
+from .client import PlanService, RefusedError, ServiceError, UnreachableError
 from .convert import ConversionError
 from .gate import Behind
 from .kinds import Key, ObjectKey, Resource
@@ -23,6 +24,7 @@ from .options import is_enabled
 from .state import State
 
 _log = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 MAX_PLANS = 4
 """Plans that one reconcile may ask for in a row because what one rested on was not so: a revision's name was taken, an
@@ -74,6 +76,10 @@ class _Planned(NamedTuple):
     sent: v1.ReconcileState
 
 
+class StoppedError(Exception):
+    """The reconcile was given up, since the executor stops: no plan was in hand."""
+
+
 class _EndedError(Exception):
     """The reconcile ends here."""
 
@@ -100,17 +106,28 @@ class Executor:
         self._options = options
         self._apply_concurrency = apply_concurrency
         self._now = now
+        self._stopping = False
+        self._asking: set[asyncio.Task[v1.Plan]] = set()
+        """Calls for plans that are under way."""
         # Creates that expectations tell by name need not be seen before more is created: until they are, only nodes
         # that are not among theirs get pods.
         self._goes_ahead = is_enabled(options, v1.DEVIATION_SLOW_START_ACROSS_PLANS)
 
     async def reconcile(self, key: Key) -> Ending:
-        """Reconciles a workload once."""
+        """Reconciles a workload once. Raises `StoppedError` when it is stopped before there is a plan."""
         with tracing.span("reconcile", nodewise__workload=str(key)):
             try:
                 return await self._reconcile(key)
             except _EndedError as ended:
                 return ended.ending
+
+    def stop(self) -> None:
+        """From now on nothing is begun. Whoever waits for a plan does so no more; what is being applied goes on to its
+        end, and is reported.
+        """
+        self._stopping = True
+        for call in self._asking:
+            call.cancel()
 
     def waits_for_watches(self, key: Key) -> bool:
         """Whether creates or deletes of a workload are still to be seen."""
@@ -173,15 +190,25 @@ class Executor:
                 undelivered_reports=state.undelivered(key, uid),
             )
 
+        self._go_on()
+        call = asyncio.create_task(self._service.plan(uid, build))
+        self._asking.add(call)
+        call.add_done_callback(self._asking.discard)
         try:
-            plan = await self._service.plan(uid, build)
-        except UnreachableError as error:
-            raise _EndedError(Unreachable(str(error))) from error
+            plan = await _answer(call)
         except RefusedError as error:
             # Perhaps for the sake of an old report, and those are dispensable.
             state.reports_delivered(key)
             raise _EndedError(Failed(str(error))) from error
+        except ServiceError as error:
+            self._go_on()
+            raise _EndedError(Unreachable(str(error))) from error
+        self._go_on()
         return _Planned(plan, current, sent)
+
+    def _go_on(self) -> None:
+        if self._stopping:
+            raise StoppedError
 
     def _hold(self, planned: _Planned) -> None:
         """Holds what the plan says, before its first write."""
@@ -254,11 +281,11 @@ class Executor:
             plan_error=plan.error,
         )
         try:
-            response = await self._service.report(report)
+            response = await _answer(asyncio.create_task(self._service.report(report)))
         except RefusedError as error:
             # It would be refused again with the next plan, and the plan with it.
             raise _EndedError(_ending(_later(after), reason or str(error))) from error
-        except UnreachableError as error:
+        except ServiceError as error:
             # Ask again soon: what the report would settle must not be waited for.
             self.state.keep_report(key, report)
             return _ending(_later(after), reason or f"the report rides on the next plan: {error}")
@@ -268,6 +295,19 @@ class Executor:
         if response.requeue == v1.REQUEUE_BACKOFF:
             return Failed(reason or response.message, after)
         return Settled(after)
+
+
+async def _answer(call: "asyncio.Task[_T]") -> _T:
+    """The answer to a call. One that somebody else cancelled, as whoever closes its channel does, has none; the
+    reconcile goes on.
+    """
+    try:
+        await asyncio.wait({call})
+    finally:
+        call.cancel()
+    if call.cancelled():
+        raise UnreachableError("the call was cancelled")
+    return call.result()
 
 
 def is_telling(outcome: v1.Outcome) -> bool:

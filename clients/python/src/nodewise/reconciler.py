@@ -13,7 +13,7 @@ from . import times, v1, waiting
 from .actuator import Actuator, ObserveActuator
 from .apply import DEFAULT_CONCURRENCY
 from .client import PlanService
-from .execute import Ending, Executor, Failed, Settled, Unreachable, Waiting
+from .execute import Ending, Executor, Failed, Settled, StoppedError, Unreachable, Waiting
 from .handlers import Urgency
 from .kinds import Key
 from .kube import EventRecorder, KubeActuator, KubeClient, Watches
@@ -58,7 +58,7 @@ class Config:
     found. Upstream's 12 to 24 hours, at random so that several controllers do not do it together (D-107).
     """
     drain_timeout: float = 10.0
-    """How long workers may go on with what they have in hand once they are told to stop."""
+    """How long workers may go on to apply and report what they have in hand once they are told to stop."""
 
 
 class EndedError(RuntimeError):
@@ -103,8 +103,8 @@ class Reconciler:
         self._ended: EndedError | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Works until `stop` is set, then hands out nothing that is not queued yet, lets the workers finish and
-        returns.
+        """Works until `stop` is set, then begins nothing, waits for no plan, lets plans that are being applied come to
+        their end, and returns.
         """
         async with self:
             assert self._guard is not None
@@ -168,6 +168,8 @@ class Reconciler:
         if self._guard is not None:
             await waiting.ended([self._guard])
         self._queue.shut_down()
+        if self._executor is not None:
+            self._executor.stop()
         self._wake_workers()
         await waiting.ended([self._workers.pop()])
         try:
@@ -229,6 +231,8 @@ class Reconciler:
                 ending = await executor.reconcile(key)
                 self._come_back(executor, key, ending)
                 _answer(askers, ending)
+            except StoppedError:
+                _log.debug("%s: given up, since there is no plan yet", key)
             except Exception as error:
                 # A defect must not take all other workloads along, nor go unseen.
                 _log.exception("%s: the reconcile ended with a defect", key)
