@@ -2,13 +2,14 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from nodewise import v1
+from nodewise import execute, v1
 from nodewise.client import RefusedError, UnreachableError
 from nodewise.execute import MAX_PLANS, Executor, Failed, Settled, StoppedError, Unreachable, Waiting
 from nodewise.gate import Behind
@@ -137,21 +138,111 @@ async def test_without_slow_start_across_plans_every_create_is_awaited() -> None
 
 async def test_only_the_answer_to_a_report_lets_a_plan_be_followed_at_once() -> None:
     full = plan(phase(CREATES, batch(create("a"))), requeue_after=Duration())
-    rig = Rig(full)
+    rig = Rig(full, NOOP)
     rig.service.reports = [v1.ReportResponse(requeue=v1.REQUEUE_AFTER, requeue_after=Duration())]
     assert await rig.reconcile() == Settled(0.0)
-    rig = Rig(full)
+    rig = Rig(full, NOOP)
     rig.service.reports = [v1.ReportResponse(requeue=v1.REQUEUE_NONE)]
     assert await rig.reconcile() == Settled()
     for error in (UnreachableError("away"), RefusedError("no")):
-        rig = Rig(full)
+        rig = Rig(full, NOOP)
         rig.service.reports = [error]
         ending = await rig.reconcile()
         assert isinstance(ending, Failed)
         assert ending.after is None
-    rig = Rig(full)
+    rig = Rig(full, NOOP)
     rig.actuator.writes = False
     assert await rig.reconcile() == Settled()
+
+
+AT_ONCE = v1.ReportResponse(requeue=v1.REQUEUE_AFTER, requeue_after=Duration(), state=expecting("a"))
+
+
+def two_in_a_row(*more: v1.Phase, then: v1.Plan | None = None, **fields: Any) -> Rig:
+    """Two plans, of which the second follows the first at once."""
+    fields = {"requeue_after": Duration(), **fields}
+    first = plan(phase(CREATES, batch(create("a"))), *more, state=expecting("a"), **fields)
+    second = plan(phase(CREATES, batch(create("b", "n2"))))
+    rig = Rig(first, then or second, second)
+    rig.service.reports = [AT_ONCE]
+    return rig
+
+
+async def asked(rig: Rig, between: Callable[[Rig], object] = lambda _: None) -> list[int]:
+    """How many plans were asked for after each of two reconciles."""
+    counts = []
+    for _ in range(2):
+        await rig.reconcile()
+        counts.append(len(rig.service.requests))
+        between(rig)
+    return counts
+
+
+# The service plans on while the apiserver creates: the next plan is there when this one is done, and knows what it
+# creates.
+async def test_what_follows_a_full_burst_is_asked_for_meanwhile() -> None:
+    rig = two_in_a_row()
+    assert await rig.reconcile() == Settled(0.0)
+    assert [create.pod_name for create in rig.service.requests[1].snapshot.state.expectations.creates] == ["a"]
+    assert rig.actuator.calls == [("create", "a")]
+    assert rig.state.holdings.outstanding(KEY) == (1, 0), "what is not applied is not held"
+    assert await rig.reconcile() == Settled()
+    assert len(rig.service.requests) == 2
+    assert rig.actuator.calls == [("create", "a"), ("create", "b")]
+
+
+async def test_the_next_plan_is_not_taken_when_something_else_is_so_by_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert await asked(two_in_a_row()) == [2, 2]
+    changed = daemon_set(version="2")
+    assert await asked(two_in_a_row(), lambda rig: rig.state.take_in(Applied(changed))) == [2, 3], "another spec"
+    replaced = daemon_set("u2")
+    assert await asked(two_in_a_row(), lambda rig: rig.state.take_in(Applied(replaced))) == [2, 3], "another workload"
+    gone = daemon_set()
+    assert await asked(two_in_a_row(), lambda rig: rig.state.take_in(Deleted(gone))) == [2, 2], "no workload"
+    rig = two_in_a_row()
+    rig.actuator.script("create", "a", refused(403))
+    assert await asked(rig) == [2, 3], "a create failed"
+    for answer in (UnreachableError("away"), RefusedError("no"), v1.ReportResponse(requeue=v1.REQUEUE_NONE)):
+        rig = two_in_a_row()
+        rig.service.reports = [answer]
+        assert await asked(rig) == [2, 3], "the answer to the report does not say so"
+    assert await asked(two_in_a_row(then=plan(phase(DELETES, batch(delete("x")))))) == [2, 3], "it does anything else"
+    assert await asked(two_in_a_row(), lambda _: monkeypatch.setattr(execute, "MAX_AGE_OF_NEXT", -1.0)) == [2, 3]
+
+
+async def test_a_plan_that_does_anything_else_is_done_first() -> None:
+    assert await asked(two_in_a_row(phase(v1.PHASE_KIND_STATUS, batch(delete("x"))))) == [1, 2]
+    assert await asked(two_in_a_row(requeue_after=Duration(seconds=1))) == [1, 2]
+    assert await asked(two_in_a_row(requeue_after=None)) == [1, 2]
+    rig = two_in_a_row()
+    rig.service.plans[0].phases[0].batches.append(batch(create("c")))
+    assert await asked(rig) == [1, 2]
+    rig = two_in_a_row()
+    rig.actuator.writes = False
+    assert await asked(rig) == [1, 2], "what is not done need not be gone on with"
+
+
+# Whatever becomes of the next one.
+async def test_a_plan_is_reported_whatever_becomes_of_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    for answer in (UnreachableError("away"), RefusedError("wrong"), KeyError("a defect")):
+        rig = two_in_a_row()
+        rig.service.plans[1] = answer
+        assert await rig.reconcile() == Settled(0.0)
+        assert len(rig.service.reported) == 1
+    monkeypatch.setattr(execute, "MAX_AGE_OF_NEXT", 0.01)
+    rig, real = two_in_a_row(), FakeService.plan
+    first = True
+
+    async def slow(uid: str, build: Any) -> v1.Plan:
+        nonlocal first
+        if not first:
+            await asyncio.Event().wait()
+        first = False
+        return await real(rig.service, uid, build)
+
+    rig.service.plan = slow  # type: ignore[method-assign]
+    assert await rig.reconcile() == Settled(0.0)
+    assert len(rig.service.reported) == 1
 
 
 async def test_requeues_and_errors_of_a_plan() -> None:

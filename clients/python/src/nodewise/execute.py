@@ -5,13 +5,14 @@ Nothing is decided here about the workload. Whatever goes wrong before a plan is
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from . import snapshot, times, tracing, v1
+from . import snapshot, times, tracing, v1, waiting
 from .actuator import Actuator, ActuatorError
 from .apply import DEFAULT_CONCURRENCY, Applied, apply
 from .buckets import Digest
@@ -30,6 +31,9 @@ MAX_PLANS = 4
 """Plans that one reconcile may ask for in a row because what one rested on was not so: a revision's name was taken, an
 orphan was gone.
 """
+
+MAX_AGE_OF_NEXT = 1.0
+"""How old a plan may be, in seconds, that was asked for while the one before it was applied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,8 @@ class Executor:
         self._stopping = False
         self._asking: set[asyncio.Task[v1.Plan]] = set()
         """Calls for plans that are under way."""
+        self._next: dict[Key, tuple[_Planned, float]] = {}
+        """Plans that are there before their turn, and when they were asked for."""
         # Creates that expectations tell by name need not be seen before more is created: until they are, only nodes
         # that are not among theirs get pods.
         self._goes_ahead = is_enabled(options, v1.DEVIATION_SLOW_START_ACROSS_PLANS)
@@ -137,13 +143,15 @@ class Executor:
         live: list[Revision] = []  # revisions that the caches need not show, as they were read
         for _ in range(MAX_PLANS):
             workload = self._admit(key, live)
+            ahead = self._take_next(key, workload)
             if workload is None:
                 return Settled()
-            planned = await self._plan(workload, live)
+            planned = await self._plan(workload, live) if ahead is None or live else ahead
             self._hold(planned)
             if planned.plan.verdict == v1.VERDICT_STALE:
                 return Failed("the plan is stale: the caches are older than our own writes")
-            applied = await self._apply(planned)
+            asked = time.monotonic()
+            applied, following = await asyncio.gather(self._apply(planned), self._plan_next(planned))
             colliding = _readable(applied.colliding_revisions)
             outdated = not applied.failed and applied.is_outdated
             self._heed(applied)
@@ -154,6 +162,8 @@ class Executor:
                 _log.info("%s: the name of a new revision is taken; planning again with the object of that name", key)
             ending = await self._report(planned, applied)
             if not colliding and not outdated:
+                if following is not None and not applied.failed and ending == Settled(0):
+                    self._next[key] = following, asked
                 return ending
             live += colliding
         return Failed(f"a revision's name was still taken, or another object gone, after {MAX_PLANS} plans")
@@ -205,6 +215,32 @@ class Executor:
             raise _EndedError(Unreachable(str(error))) from error
         self._go_on()
         return _Planned(plan, current, sent)
+
+    async def _plan_next(self, planned: _Planned) -> _Planned | None:
+        """The plan that follows one that is being applied, if that can be told by now, comes soon, and creates and does
+        nothing else: what else there may be to do rests on pods, and these may have changed by then.
+        """
+        if not (_goes_on_by_itself(planned.plan) and self._actuator.writes):
+            return None
+        try:
+            async with waiting.timeout(MAX_AGE_OF_NEXT):
+                following = await self._plan(planned.workload, ())
+        except (asyncio.TimeoutError, _EndedError, StoppedError):
+            return None
+        except Exception:
+            # What the present plan has done must be told all the same.
+            _log.exception("%s: asking for the next plan ended with a defect", planned.workload.key)
+            return None
+        return following if _only_creates(following.plan) else None
+
+    def _take_next(self, key: Key, workload: DaemonSet | None) -> _Planned | None:
+        """The plan that is there for a workload, if it was made from the workload as it is now, and not long ago."""
+        following, asked = self._next.pop(key, (None, 0.0))
+        if workload is None or following is None or time.monotonic() - asked > MAX_AGE_OF_NEXT:
+            return None
+        made_from = following.workload
+        same = (made_from.uid, made_from.resource_version) == (workload.uid, workload.resource_version)
+        return following if same else None
 
     def _go_on(self) -> None:
         if self._stopping:
@@ -326,6 +362,19 @@ def _later(after: float | None) -> float | None:
     answer to its report says that it is.
     """
     return after or None
+
+
+def _goes_on_by_itself(plan: v1.Plan) -> bool:
+    """Whether the plan that follows at once can be asked for before this one is done: pods are created, all of which
+    the state holds by name, and nothing else is done.
+    """
+    at_once = plan.HasField("requeue_after") and not times.seconds(plan.requeue_after)
+    # With several batches the slow start has not come to its end, and what these lead to decides about the next.
+    return at_once and _only_creates(plan) and len(plan.phases[0].batches) == 1
+
+
+def _only_creates(plan: v1.Plan) -> bool:
+    return [phase.kind for phase in plan.phases] == [v1.PHASE_KIND_CREATES]
 
 
 def _failure(plan: v1.Plan, applied: Applied) -> str | None:
