@@ -82,6 +82,11 @@ class FakeService:
     reported: list[v1.ReportRequest] = field(default_factory=list)
     on_plan: Callable[[], object] | None = None
 
+    unwell: str | None = None
+
+    def health(self) -> str | None:
+        return self.unwell
+
     async def plan(self, uid: str, build: BuildRequest) -> v1.Plan:
         self.requests.append(build(lambda _: False))
         if self.on_plan is not None:

@@ -5,20 +5,24 @@ import json
 import os
 import pathlib
 import sys
+import threading
 import time
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from nodewise import Config, KubeClient, Reconciler, Settled, v1
+from nodewise import ClientConfig, Config, KubeClient, Reconciler, Settled, Unreachable, UnreachableError, sync, v1
+from nodewise.actuator import Actuator
+from nodewise.client import target
 from nodewise.kinds import Resource
 from nodewise.reconciler import BrokenError, EndedError
 
 from .fakes import FakeService, batch, create, phase, plan
 from .objects import daemon_set
 from .programs import CLIENT
-from .servers import Server, hangs
+from .servers import Server, answers, hangs
 from .test_kube import PATHS, Apiserver, Handler, answer, apiserver, eventually, lines, page
 
 __all__ = ["apiserver"]
@@ -64,6 +68,101 @@ async def test_a_defect_in_one_reconcile_stops_no_other(
     async with Reconciler(kube, service):
         await eventually(lambda: not service.plans, "it is tried again")
     assert "ended with a defect" in caplog.text
+
+
+@pytest.fixture
+def kubeconfig(apiserver: tuple[Apiserver, KubeClient], tmp_path: pathlib.Path) -> pathlib.Path:
+    """By which a program finds the apiserver."""
+    path, (_, kube) = tmp_path / "config", apiserver
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": kube._configuration.host}}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    path.write_text(json.dumps(config))
+    return path
+
+
+async def test_why_it_is_not_ready(apiserver: tuple[Apiserver, KubeClient]) -> None:
+    server, kube = apiserver
+    serve(server)
+    slow = Slow(page([]))
+    server.script[f"GET {PATHS[Resource.PODS]}"] = [slow, lines()]
+    service = FakeService(unwell="nobody answers")
+    reconciler = Reconciler(kube, service)
+    assert reconciler.health() == ["the reconciler has not started"]
+    async with reconciler:
+        expected = ["service: nobody answers", "pods: waiting for the first list"]
+        await eventually(lambda: reconciler.health() == expected, "all but the pods are listed")
+        slow.goes_on.set()
+        await eventually(lambda: reconciler.health() == expected[:1], "the pods are, too")
+        service.unwell = None
+        assert reconciler.health() == []
+    assert reconciler.health() == ["the reconciler has ended"]
+
+
+async def test_without_asyncio_there_are_the_same_options(
+    apiserver: tuple[Apiserver, KubeClient], kubeconfig: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    server, _ = apiserver
+    serve(server, daemon_set())
+    replica = await Server().start()
+    replica.behave = hangs
+    quick, wrapped = ClientConfig(timeout=0.2, min_attempts=1), []
+
+    def wrap(actuator: Actuator) -> Actuator:
+        wrapped.append(actuator)
+        return actuator
+
+    def use() -> None:
+        client = sync.Reconciler(replica.url, client_config=quick, actuator=wrap, config=Config(unreachable_delay=0.01))
+        with client as reconciler:
+            with pytest.raises(RuntimeError, match="in use already"):
+                client.__enter__()
+            assert isinstance(reconciler.reconcile("ns", "foo"), Unreachable), "by its own timeout"
+            replica.behave = answers
+            assert reconciler.reconcile("ns", "foo") == Settled()
+            assert reconciler.health() == []
+        with pytest.raises(RuntimeError, match="as a context manager"):
+            reconciler.health()
+
+    await asyncio.wait_for(asyncio.to_thread(use), 30)
+    assert len(wrapped) == 1
+    await replica.stop()
+
+
+async def test_what_fails_to_start_leaves_no_thread_behind(
+    kubeconfig: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    before = threading.active_count()
+    with pytest.raises(target.TargetError):
+        sync.Reconciler("nothing").__enter__()
+    with pytest.raises(target.TargetError):
+        sync.PlanClient("nothing").__enter__()
+    assert threading.active_count() == before
+
+
+async def test_whoever_waits_in_another_thread_is_told_of_the_end() -> None:
+    replica = await Server().start()
+    replica.behave = hangs
+
+    def use() -> None:
+        with sync.PlanClient(replica.url, config=ClientConfig(timeout=1.0, min_attempts=1000)) as client:
+            waits = pool.submit(client.plan, "u", lambda _: v1.PlanRequest())
+            until = time.monotonic() + 20
+            while not replica.plans and time.monotonic() < until:
+                time.sleep(0.01)
+        with pytest.raises((UnreachableError, CancelledError)):
+            waits.result(20)
+
+    with ThreadPoolExecutor() as pool:
+        await asyncio.wait_for(asyncio.to_thread(use), 60)
+    await replica.stop()
 
 
 class Slow:
@@ -118,22 +217,13 @@ async def test_a_stop_waits_for_no_plan(apiserver: tuple[Apiserver, KubeClient])
 
 
 async def test_sigterm_ends_the_example_though_the_service_hangs(
-    apiserver: tuple[Apiserver, KubeClient], tmp_path: pathlib.Path
+    apiserver: tuple[Apiserver, KubeClient], kubeconfig: pathlib.Path
 ) -> None:
-    server, kube = apiserver
+    server, _ = apiserver
     serve(server, daemon_set())
     replica = await Server().start()
     replica.behave = hangs
-    kubeconfig = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "c", "cluster": {"server": kube._configuration.host}}],
-        "users": [{"name": "u", "user": {"token": "t"}}],
-        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-        "current-context": "x",
-    }
-    (tmp_path / "config").write_text(json.dumps(kubeconfig))
-    env = {**os.environ, "KUBECONFIG": str(tmp_path / "config"), "NODEWISE_SERVER": replica.url}
+    env = {**os.environ, "KUBECONFIG": str(kubeconfig), "NODEWISE_SERVER": replica.url}
     example = str(CLIENT / "examples" / "controller.py")
     controller = await asyncio.create_subprocess_exec(sys.executable, example, env=env, stderr=asyncio.subprocess.PIPE)
     try:

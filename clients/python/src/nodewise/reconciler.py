@@ -133,10 +133,16 @@ class Reconciler:
         return await asked
 
     def health(self) -> list[str]:
-        """Why it does not work, if so: watches that cannot be followed. The plan client tells its own health."""
-        failing = self._watches.health() if self._watches else {}
-        ended = [] if self._ended is None else [str(self._ended)]
-        return ended + [f"{resource.value}: {reason}" for resource, reason in failing.items()]
+        """Why it is not ready, if so, as a readiness probe tells it: it has not started or has ended, the service
+        cannot be reached or was not yet, caches are not filled or not followed.
+        """
+        if self._ended is not None:
+            return [str(self._ended)]
+        if self._watches is None:
+            return ["the reconciler has not started"]
+        service = self._service.health()
+        failing = [f"{resource.value}: {reason}" for resource, reason in self._watches.health().items()]
+        return failing if service is None else [f"service: {service}", *failing]
 
     async def __aenter__(self) -> "Reconciler":
         recorder = await self._stack.enter_async_context(EventRecorder(self._kube))

@@ -4,11 +4,15 @@ own.
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from . import client, v1
+import grpc.aio
+
+from . import client, v1, waiting
+from .actuator import Actuator
 from .client import BuildRequest
 from .execute import Ending
 
@@ -16,18 +20,60 @@ if TYPE_CHECKING:
     from . import reconciler
 
 _T = TypeVar("_T")
+_Answer = TypeVar("_Answer")
 
 
-class _Portal:
-    """An event loop in a thread."""
+class _Portal(Generic[_T]):
+    """What is an async context manager, on an event loop in a thread for as long as it is open."""
 
-    def __init__(self, name: str) -> None:
-        self._loop: asyncio.AbstractEventLoop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+    def __init__(self, name: str, manager: Callable[[], AbstractAsyncContextManager[_T]]) -> None:
+        self._name = name
+        self._manager = manager
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._entered: AbstractAsyncContextManager[_T]
+        self._inner: _T
+
+    def open(self) -> None:
+        """Starts the thread and enters there. What fails to start leaves no thread behind."""
+        if self._loop is not None:
+            raise RuntimeError(f"the {self._name} is in use already")
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=f"nodewise {self._name}", daemon=True)
         self._thread.start()
+        try:
+            self._run(self._enter())
+        except BaseException:
+            self._end()
+            raise
 
-    def call(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        """Runs it there and waits for it. An interrupt of the wait cancels it."""
+    def close(self, *error: Any) -> None:
+        """Leaves and ends the thread."""
+        if self._loop is None:
+            return
+        try:
+            self._run(self._leave(*error))
+        finally:
+            self._end()
+
+    def call(self, use: Callable[[_T], Coroutine[Any, Any, _Answer]]) -> _Answer:
+        """Uses it there and waits for the answer. An interrupt of the wait cancels the use."""
+        if self._loop is None:
+            raise RuntimeError(f"use the {self._name} as a context manager: with ... as {self._name.split()[-1]}")
+        return self._run(use(self._inner))
+
+    async def _enter(self) -> None:
+        self._entered = self._manager()
+        self._inner = await self._entered.__aenter__()
+
+    async def _leave(self, *error: Any) -> None:
+        try:
+            await self._entered.__aexit__(*error)
+        finally:
+            # Whoever waits in another thread must not do so for ever.
+            await waiting.ended(asyncio.all_tasks() - {asyncio.current_task()})
+
+    def _run(self, coroutine: Coroutine[Any, Any, _Answer]) -> _Answer:
+        assert self._loop is not None
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
             return future.result()
@@ -35,144 +81,119 @@ class _Portal:
             future.cancel()
             raise
 
-    def close(self) -> None:
-        """Ends the thread."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
+    def _end(self) -> None:
+        loop, self._loop = self._loop, None
+        assert loop is not None
+        loop.call_soon_threadsafe(loop.stop)
         self._thread.join()
-        self._loop.close()
+        loop.close()
 
 
 class PlanClient:
     """`nodewise.PlanClient`, whose methods wait for the answer; a context manager. May be used from several threads."""
 
-    def __init__(self, *targets: str, config: client.ClientConfig | None = None) -> None:
-        self._targets = targets
-        self._config = config
-        self._portal: _Portal | None = None
-        self._client: client.PlanClient | None = None
+    def __init__(
+        self,
+        *targets: str,
+        config: client.ClientConfig | None = None,
+        interceptors: Iterable[grpc.aio.ClientInterceptor] = (),
+    ) -> None:
+        self._portal = _Portal(
+            "plan client", lambda: client.PlanClient(*targets, config=config, interceptors=interceptors)
+        )
 
     def __enter__(self) -> "PlanClient":
-        portal = _Portal("nodewise-plan-client")
-
-        async def start() -> client.PlanClient:
-            return await client.PlanClient(*self._targets, config=self._config).__aenter__()
-
-        try:
-            self._client = portal.call(start())
-        except BaseException:
-            portal.close()
-            raise
-        self._portal = portal
+        self._portal.open()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._portal is not None and self._client is not None:
-            self._portal.call(self._client.__aexit__(kind, error, traceback))
-            self._portal.close()
-        self._portal = self._client = None
+        self._portal.close(kind, error, traceback)
 
     def plan(self, uid: str, build: BuildRequest) -> v1.Plan:
         """See `nodewise.PlanClient.plan`. `build` is called in the client's thread."""
-        portal, inner = self._open()
-        return portal.call(inner.plan(uid, build))
+        return self._portal.call(lambda inner: inner.plan(uid, build))
 
     def plan_request(self, request: v1.PlanRequest) -> v1.Plan:
         """See `nodewise.PlanClient.plan_request`."""
-        portal, inner = self._open()
-        return portal.call(inner.plan_request(request))
+        return self._portal.call(lambda inner: inner.plan_request(request))
 
     def report(self, report: v1.ReportRequest) -> v1.ReportResponse:
         """See `nodewise.PlanClient.report`."""
-        portal, inner = self._open()
-        return portal.call(inner.report(report))
+        return self._portal.call(lambda inner: inner.report(report))
 
     def explain(self, request: v1.ExplainRequest) -> v1.ExplainResponse:
         """See `nodewise.PlanClient.explain`."""
-        portal, inner = self._open()
-        return portal.call(inner.explain(request))
+        return self._portal.call(lambda inner: inner.explain(request))
 
     def capabilities(self) -> v1.GetCapabilitiesResponse:
         """See `nodewise.PlanClient.capabilities`."""
-        portal, inner = self._open()
-        return portal.call(inner.capabilities())
+        return self._portal.call(lambda inner: inner.capabilities())
 
     def health(self) -> str | None:
         """See `nodewise.PlanClient.health`."""
-        return self._open()[1].health()
 
-    def _open(self) -> tuple[_Portal, client.PlanClient]:
-        if self._portal is None or self._client is None:
-            raise RuntimeError("use the client as a context manager: with PlanClient(...) as client")
-        return self._portal, self._client
+        async def told(inner: client.PlanClient) -> str | None:
+            return inner.health()
+
+        return self._portal.call(told)
 
 
 class Reconciler:
     """`nodewise.Reconciler` for a program without asyncio; a context manager, inside of which it works.
 
-    Needs `nodewise[kube]`. It finds its cluster as kubectl does.
+    Needs `nodewise[kube]`. It finds its cluster as kubectl does, in this context if one is given. `client_config` and
+    `interceptors` are those of its plan client.
     """
 
-    def __init__(self, *targets: str, config: "reconciler.Config | None" = None, context: str | None = None) -> None:
-        self._targets = targets
-        self._config = config
-        self._context = context
-        self._portal: _Portal | None = None
-        self._inner: reconciler.Reconciler | None = None
-        self._stop: asyncio.Event | None = None
-        self._running: asyncio.Task[None] | None = None
+    def __init__(
+        self,
+        *targets: str,
+        config: "reconciler.Config | None" = None,
+        client_config: client.ClientConfig | None = None,
+        interceptors: Iterable[grpc.aio.ClientInterceptor] = (),
+        actuator: Callable[[Actuator], Actuator] | None = None,
+        context: str | None = None,
+    ) -> None:
+        """`actuator` may wrap what writes, as for `nodewise.Reconciler`."""
+
+        @asynccontextmanager
+        async def working() -> "AsyncIterator[reconciler.Reconciler]":
+            from . import reconciler
+            from .kube import KubeClient
+
+            async with (
+                KubeClient.from_environment(context=context) as kube,
+                client.PlanClient(*targets, config=client_config, interceptors=interceptors) as service,
+            ):
+                inner, stop = reconciler.Reconciler(kube, service, config, actuator=actuator), asyncio.Event()
+                running = asyncio.create_task(inner.run(stop))
+                try:
+                    yield inner
+                finally:
+                    stop.set()
+                    await running
+
+        self._portal = _Portal("reconciler", working)
 
     def __enter__(self) -> "Reconciler":
-        portal = _Portal("nodewise-reconciler")
-        try:
-            portal.call(self._start())
-        except BaseException:
-            portal.close()
-            raise
-        self._portal = portal
+        self._portal.open()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._portal is not None:
-            try:
-                self._portal.call(self._end())
-            finally:
-                self._portal.close()
-                self._portal = None
+        self._portal.close(kind, error, traceback)
 
     def reconcile(self, namespace: str, name: str) -> Ending:
         """See `nodewise.Reconciler.reconcile`."""
-        if self._portal is None or self._inner is None:
-            raise RuntimeError("use the reconciler as a context manager: with Reconciler(...) as reconciler")
-        return self._portal.call(self._inner.reconcile(namespace, name))
+        return self._portal.call(lambda inner: inner.reconcile(namespace, name))
 
-    async def _start(self) -> None:
-        from . import reconciler
-        from .kube import KubeClient
+    def health(self) -> list[str]:
+        """See `nodewise.Reconciler.health`."""
 
-        self._stop, started = asyncio.Event(), asyncio.Event()
-        stop = self._stop
+        async def told(inner: "reconciler.Reconciler") -> list[str]:
+            return inner.health()
 
-        async def run() -> None:
-            async with (
-                KubeClient.from_environment(context=self._context) as kube,
-                client.PlanClient(*self._targets) as service,
-            ):
-                self._inner = reconciler.Reconciler(kube, service, self._config)
-                started.set()
-                await self._inner.run(stop)
-
-        self._running = asyncio.create_task(run())
-        began = asyncio.create_task(started.wait())
-        await asyncio.wait([self._running, began], return_when=asyncio.FIRST_COMPLETED)
-        if not started.is_set():
-            began.cancel()
-            await self._running
-
-    async def _end(self) -> None:
-        if self._stop is not None and self._running is not None:
-            self._stop.set()
-            await self._running
+        return self._portal.call(told)

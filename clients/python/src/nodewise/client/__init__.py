@@ -47,6 +47,9 @@ class PlanService(Protocol):
     async def report(self, report: v1.ReportRequest) -> v1.ReportResponse:
         """Says what became of a plan."""
 
+    def health(self) -> str | None:
+        """Why nobody plans, if so, or that nobody was asked yet."""
+
 
 class PlanClient:
     """A client of one or more replicas of the service, on asyncio. Use it as an async context manager.
