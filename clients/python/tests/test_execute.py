@@ -294,6 +294,37 @@ async def test_a_plan_that_comes_after_the_stop_is_not_applied() -> None:
     assert rig.actuator.calls == []
 
 
+async def test_neither_is_one_that_was_there_before() -> None:
+    rig = two_in_a_row()
+    await rig.reconcile()
+    rig.executor.stop()
+    with pytest.raises(StoppedError):
+        await rig.reconcile()
+    assert rig.actuator.calls == [("create", "a")]
+
+
+async def test_nothing_goes_on_when_a_reconcile_is_cancelled() -> None:
+    rig = two_in_a_row()
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def slow(*_: Any) -> Any:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            # As a connection that is closed in an orderly way.
+            await asyncio.sleep(0.01)
+            ended.set()
+
+    rig.actuator.create = slow  # type: ignore[assignment, method-assign]
+    reconciling = asyncio.create_task(rig.reconcile())
+    await began.wait()
+    reconciling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reconciling
+    assert ended.is_set()
+
+
 async def test_nothing_is_written_without_a_plan() -> None:
     rig = Rig(UnreachableError("away"), RefusedError("wrong"), NOOP)
     rig.state.keep_report(KEY, v1.ReportRequest(workload=v1.WorkloadReference(uid="u1")))

@@ -147,11 +147,16 @@ class Executor:
             if workload is None:
                 return Settled()
             planned = await self._plan(workload, live) if ahead is None or live else ahead
+            self._go_on()
             self._hold(planned)
             if planned.plan.verdict == v1.VERDICT_STALE:
                 return Failed("the plan is stale: the caches are older than our own writes")
-            asked = time.monotonic()
-            applied, following = await asyncio.gather(self._apply(planned), self._plan_next(planned))
+            asked, asking = time.monotonic(), asyncio.create_task(self._plan_next(planned))
+            try:
+                applied = await self._apply(planned)
+                following = await asking
+            finally:
+                await waiting.ended([asking])
             colliding = _readable(applied.colliding_revisions)
             outdated = not applied.failed and applied.is_outdated
             self._heed(applied)
@@ -213,7 +218,6 @@ class Executor:
         except ServiceError as error:
             self._go_on()
             raise _EndedError(Unreachable(str(error))) from error
-        self._go_on()
         return _Planned(plan, current, sent)
 
     async def _plan_next(self, planned: _Planned) -> _Planned | None:
