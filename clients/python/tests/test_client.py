@@ -151,6 +151,29 @@ async def test_a_replica_that_drains_is_asked_no_more(servers: list[Server]) -> 
     assert len(first.plans) == 1
 
 
+# As with TLS, at the other end of a continent, to a machine that has much to do.
+async def test_a_connection_may_take_a_moment(servers: list[Server]) -> None:
+    host, port = servers[0].address.split(":")
+    pipes: list[asyncio.Task[None]] = []
+
+    async def pipe(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        while data := await source.read(1 << 16):
+            sink.write(data)
+        sink.close()
+
+    async def slowly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.7)
+        their_reader, their_writer = await asyncio.open_connection(host, int(port))
+        pipes.extend(asyncio.create_task(pipe(*ends)) for ends in ((reader, their_writer), (their_reader, writer)))
+
+    proxy = await asyncio.start_server(slowly, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+    async with PlanClient(url, config=ClientConfig(timeout=20, min_attempts=1)) as client:
+        assert (await client.plan_request(request("a"))).plan_id == servers[0].address
+    proxy.close()
+    await asyncio.gather(*pipes, return_exceptions=True)
+
+
 async def test_one_that_hangs_costs_a_part_of_the_time(servers: list[Server]) -> None:
     first, second, _ = home(servers)
     first.behave = hangs

@@ -32,8 +32,9 @@ _KEEPALIVE = (
     ("grpc.http2.max_pings_without_data", 0),
     # One that comes back is there at once, not after the minutes that gRPC would come to wait.
     ("grpc.initial_reconnect_backoff_ms", 200),
-    ("grpc.min_reconnect_backoff_ms", 200),
     ("grpc.max_reconnect_backoff_ms", 2_000),
+    # In spite of its name: how long an attempt to connect may take at least.
+    ("grpc.min_reconnect_backoff_ms", 3_000),
     # An address is a replica. A proxy would choose another one.
     ("grpc.enable_http_proxy", 0),
 )
