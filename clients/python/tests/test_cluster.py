@@ -3,11 +3,12 @@
 import asyncio
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import grpc
@@ -32,7 +33,7 @@ from nodewise import (
 
 from .conftest import ROOT, vector
 from .programs import CLIENT, built, running
-from .test_vectors import PLANS
+from .test_vectors import PLANS, REPORTS
 
 NODES = 5
 README = (CLIENT / "README.md").read_text()
@@ -96,18 +97,38 @@ def example(text: str) -> str:
 
 
 # What every server answers, to the last value; and what it refuses is refused here.
-@pytest.mark.parametrize("case", [json.loads(path.read_text()) for path in PLANS], ids=lambda case: str(case["name"]))
-async def test_the_vectors(service: str, case: dict[str, Any]) -> None:
+def answers(paths: list[pathlib.Path]) -> pytest.MarkDecorator:
+    """A test for each of these vectors."""
+    found = [json.loads(path.read_text()) for path in paths]
+    return pytest.mark.parametrize("case", found, ids=[str(case["name"]) for case in found])
+
+
+async def expect_refusal(answer: Awaitable[Any], case: dict[str, Any]) -> None:
+    code = next(code for code in grpc.StatusCode if code.value[0] == case["refusal"]["code"])
+    with pytest.raises(ServiceError, match=code.name) as error:
+        await answer
+    assert isinstance(error.value, RefusedError) is (code is grpc.StatusCode.INVALID_ARGUMENT)
+
+
+@answers(PLANS)
+async def test_the_vectors_of_plans(service: str, case: dict[str, Any]) -> None:
     request = json_format.ParseDict(case["request"], v1.PlanRequest())
     async with PlanClient(service) as planner:
         if "response" in case:
             response = json_format.ParseDict(case["response"], v1.PlanResponse())
             assert await planner.plan_request(request) == response.plan
-            return
-        code = next(code for code in grpc.StatusCode if code.value[0] == case["refusal"]["code"])
-        with pytest.raises(ServiceError, match=code.name) as error:
-            await planner.plan_request(request)
-        assert isinstance(error.value, RefusedError) is (code is grpc.StatusCode.INVALID_ARGUMENT)
+        else:
+            await expect_refusal(planner.plan_request(request), case)
+
+
+@answers(REPORTS)
+async def test_the_vectors_of_reports(service: str, case: dict[str, Any]) -> None:
+    request = json_format.ParseDict(case["request"], v1.ReportRequest())
+    async with PlanClient(service) as planner:
+        if "response" in case:
+            assert await planner.report(request) == json_format.ParseDict(case["response"], v1.ReportResponse())
+        else:
+            await expect_refusal(planner.report(request), case)
 
 
 async def test_everything_that_a_service_offers(service: str) -> None:

@@ -53,16 +53,24 @@ def test_bucket_bytes(case: dict[str, Any]) -> None:
 
 
 PLANS = sorted((ROOT / "proto" / "testdata" / "plans").glob("*.json"))
+REPORTS = sorted((ROOT / "proto" / "testdata" / "reports").glob("*.json"))
 
 
-def test_there_are_plans() -> None:
+MESSAGES: dict[str, dict[str, Any]] = {
+    "plans": {"request": v1.PlanRequest, "response": v1.PlanResponse},
+    "reports": {"request": v1.ReportRequest, "response": v1.ReportResponse},
+}
+
+
+def test_there_are_plans_and_reports() -> None:
     assert PLANS
+    assert REPORTS
 
 
-@pytest.mark.parametrize("path", PLANS, ids=lambda path: str(path.stem))
-def test_plans_are_read_without_loss(path: Path) -> None:
+@pytest.mark.parametrize("path", PLANS + REPORTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_messages_are_read_without_loss(path: Path) -> None:
     case = json.loads(path.read_text())
-    messages: dict[str, Any] = {"request": v1.PlanRequest, "response": v1.PlanResponse}
+    messages = MESSAGES[path.parent.name]
     for member in messages.keys() & case.keys():
         message = json_format.ParseDict(case[member], messages[member]())
         again = messages[member].FromString(message.SerializeToString())
