@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,19 +14,9 @@ import (
 
 	"nodewise.dev/clients/go/convert"
 	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/testkit"
 	"nodewise.dev/clients/go/nodewisev1"
 )
-
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for !holds() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
 
 // watched is a shared informer of pods over a watch that the test drives.
 type watched struct {
@@ -92,20 +81,20 @@ func TestPodsMayComeFromAnInformer(t *testing.T) {
 			return r.state.store.ControlsPod("ns", "d1", name)
 		}
 	}
-	eventually(t, "the first list", known("first"))
-	eventually(t, "its version", func() bool { return r.reached() == "10" })
+	testkit.Eventually(t, "the first list", known("first"))
+	testkit.Eventually(t, "its version", func() bool { return r.reached() == "10" })
 	r.state.mu.Lock()
 	r.state.holdings.Replace(key, "d1", creating("second").GetState(), &nodewisev1.ReconcileState{}, r.state.sighted("ns", "d1"))
 	r.state.mu.Unlock()
 	r.queue.take()
 	second := podAt("second", "11", "DaemonSet")
 	informer.events.Add(&second)
-	eventually(t, "the second pod", known("second"))
+	testkit.Eventually(t, "the second pod", known("second"))
 	if creates, _ := r.state.holdings.Outstanding(key); creates != 0 || !r.queue.take() {
 		t.Errorf("%d creates are expected", creates)
 	}
 	informer.events.Delete(&second)
-	eventually(t, "it is gone", func() bool { return !known("second")() })
+	testkit.Eventually(t, "it is gone", func() bool { return !known("second")() })
 }
 
 // Whoever waits for a version that no event tells is woken when the informer's own store has it, and all of it is here.
@@ -114,7 +103,7 @@ func TestAnInformersVersionOpensTheGate(t *testing.T) {
 	r.apply("agent:1")
 	informer := watchPods(t, podAt("first", "7", "DaemonSet"))
 	go r.informed(pods, informer, func(_ cluster.Resource, err error) { t.Error(err) })(t.Context())
-	eventually(t, "the first list", func() bool { return r.reached() == "10" })
+	testkit.Eventually(t, "the first list", func() bool { return r.reached() == "10" })
 	r.state.mu.Lock()
 	r.state.gate.Record(key, "d1", cluster.Pods, "20")
 	r.state.mu.Unlock()
@@ -124,7 +113,7 @@ func TestAnInformersVersionOpensTheGate(t *testing.T) {
 	}
 	bookmark := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "21"}}
 	informer.events.Action(watch.Bookmark, bookmark)
-	eventually(t, "it is woken", r.queue.take)
+	testkit.Eventually(t, "it is woken", r.queue.take)
 	if r.reached() != "21" {
 		t.Errorf("reached %s", r.reached())
 	}

@@ -23,7 +23,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/testing/protocmp"
 
-	"nodewise.dev/clients/go/internal/repository"
+	"nodewise.dev/clients/go/internal/testkit"
 	"nodewise.dev/clients/go/nodewisev1"
 	"nodewise.dev/clients/go/planclient"
 )
@@ -33,7 +33,7 @@ var listening = regexp.MustCompile(`listening.*?(127\.0\.0\.1:[0-9]+)`)
 // startServer starts the planning service on a free port, and answers with its address.
 func startServer(t *testing.T) string {
 	t.Helper()
-	command := exec.Command(repository.Server(t), "--listen", "127.0.0.1:0")
+	command := exec.Command(testkit.Server(t), "--listen", "127.0.0.1:0")
 	log, err := command.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -118,9 +118,9 @@ func TestPlanVectors(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	client := nodewisev1.NewReconcileServiceClient(conn)
-	for _, file := range repository.VectorFiles(t, "plans") {
+	for _, file := range testkit.VectorFiles(t, "plans") {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
-			vector := repository.Vectors[planVector](t, file)
+			vector := testkit.Vectors[planVector](t, file)
 			request := &nodewisev1.PlanRequest{}
 			if err := protojson.Unmarshal(vector.Request, request); err != nil {
 				t.Fatal(err)

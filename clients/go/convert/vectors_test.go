@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"nodewise.dev/clients/go/convert"
-	"nodewise.dev/clients/go/internal/repository"
+	"nodewise.dev/clients/go/internal/testkit"
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
@@ -31,7 +31,7 @@ type projection struct {
 
 // Every client makes the same of the same object.
 func TestProjections(t *testing.T) {
-	for _, vector := range repository.Vectors[[]projection](t, "projections.json") {
+	for _, vector := range testkit.Vectors[[]projection](t, "projections.json") {
 		t.Run(vector.Name, func(t *testing.T) {
 			if vector.Node != nil {
 				check(t, vector, vector.Node, convert.NodeJSON, convert.Node, &nodewisev1.Node{})
@@ -79,7 +79,7 @@ func TestBuckets(t *testing.T) {
 		BucketCount uint32 `json:"bucket_count"`
 		Bucket      uint32 `json:"bucket"`
 	}
-	for _, vector := range repository.Vectors[[]vector](t, "buckets.json") {
+	for _, vector := range testkit.Vectors[[]vector](t, "buckets.json") {
 		if got := convert.BucketOf(vector.NodeName, vector.BucketCount); got != vector.Bucket {
 			t.Errorf("%q of %d: got bucket %d, want %d", vector.NodeName, vector.BucketCount, got, vector.Bucket)
 		}
@@ -87,21 +87,11 @@ func TestBuckets(t *testing.T) {
 }
 
 func TestBucketBytes(t *testing.T) {
-	type vector struct {
-		Name   string            `json:"name"`
-		Nodes  []json.RawMessage `json:"nodes"`
-		Pods   []json.RawMessage `json:"pods"`
-		Data   []byte            `json:"data"`
-		Digest string            `json:"digest"`
-	}
-	for _, vector := range repository.Vectors[[]vector](t, "bucket_bytes.json") {
+	for _, vector := range testkit.AllBucketBytes(t) {
 		t.Run(vector.Name, func(t *testing.T) {
-			var sent []*nodewisev1.Bucket
-			var err error
+			sent, err := convert.PodBuckets(vector.Pods, 1)
 			if vector.Nodes != nil {
-				sent, err = convert.NodeBuckets(parse(t, vector.Nodes, func() *nodewisev1.Node { return &nodewisev1.Node{} }), 1)
-			} else {
-				sent, err = convert.PodBuckets(parse(t, vector.Pods, func() *nodewisev1.Pod { return &nodewisev1.Pod{} }), 1)
+				sent, err = convert.NodeBuckets(vector.Nodes, 1)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -114,17 +104,4 @@ func TestBucketBytes(t *testing.T) {
 			}
 		})
 	}
-}
-
-func parse[M proto.Message](t *testing.T, texts []json.RawMessage, empty func() M) []M {
-	t.Helper()
-	messages := make([]M, 0, len(texts))
-	for _, text := range texts {
-		message := empty()
-		if err := protojson.Unmarshal(text, message); err != nil {
-			t.Fatal(err)
-		}
-		messages = append(messages, message)
-	}
-	return messages
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodewise.dev/clients/go/nodewisev1"
 )
@@ -16,11 +17,9 @@ import (
 // that no newer apiserver served. A controller sends what was served, see [nodewise.dev/clients/go/served]; [ServedDaemonSet]
 // takes that.
 func DaemonSet(daemonSet *appsv1.DaemonSet) (*nodewisev1.DaemonSet, error) {
-	object := daemonSet.DeepCopy()
-	object.ManagedFields = nil
-	text, err := json.Marshal(object)
+	text, err := marshal("DaemonSet", daemonSet.DeepCopy())
 	if err != nil {
-		return nil, fmt.Errorf("writing DaemonSet %s/%s as JSON: %w", object.Namespace, object.Name, err)
+		return nil, err
 	}
 	return ServedDaemonSet(text), nil
 }
@@ -36,11 +35,9 @@ func ServedDaemonSet(object []byte) *nodewisev1.DaemonSet {
 // encoding/json writes as escapes. Which data a revision has decides whether it is the one of a template: prefer
 // [ServedControllerRevision].
 func ControllerRevision(revision *appsv1.ControllerRevision) (*nodewisev1.ControllerRevision, error) {
-	object := revision.DeepCopy()
-	object.ManagedFields = nil
-	text, err := json.Marshal(object)
+	text, err := marshal("ControllerRevision", revision.DeepCopy())
 	if err != nil {
-		return nil, fmt.Errorf("writing ControllerRevision %s/%s as JSON: %w", object.Namespace, object.Name, err)
+		return nil, err
 	}
 	return ServedControllerRevision(text), nil
 }
@@ -48,4 +45,14 @@ func ControllerRevision(revision *appsv1.ControllerRevision) (*nodewisev1.Contro
 // ServedControllerRevision wraps the JSON of a ControllerRevision as an apiserver served it.
 func ServedControllerRevision(object []byte) *nodewisev1.ControllerRevision {
 	return &nodewisev1.ControllerRevision{Object: object}
+}
+
+// marshal writes an object, which it changes, as an apiserver would have served it.
+func marshal(kind string, object metav1.Object) ([]byte, error) {
+	object.SetManagedFields(nil)
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("writing %s %s/%s as JSON: %w", kind, object.GetNamespace(), object.GetName(), err)
+	}
+	return text, nil
 }

@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"nodewise.dev/clients/go/internal/repository"
+	"nodewise.dev/clients/go/internal/testkit"
 )
 
 // The stubs are what buf makes of the protocol now. To renew them run, in clients/go, `buf generate`.
 func TestStubsAreFresh(t *testing.T) {
 	buf := os.Getenv("NODEWISE_BUF")
 	if buf == "" {
-		buf = repository.Tool(t, "buf")
+		buf = testkit.Tool(t, "buf")
 	}
 	fresh := t.TempDir()
 	command := exec.CommandContext(t.Context(), buf, "generate", "--output", fresh)

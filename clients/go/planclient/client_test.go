@@ -23,6 +23,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"nodewise.dev/clients/go/internal/testkit"
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
@@ -173,7 +174,7 @@ func TestFailures(t *testing.T) {
 			replicas := three(t)
 			client := newClient(t, replicas, WithTimeout(3*time.Second))
 			first, others := home(replicas)
-			eventually(t, "all are known to serve", func() bool { return countReady(client) == 3 })
+			testkit.Eventually(t, "all are known to serve", func() bool { return countReady(client) == 3 })
 			first.answers(test.first)
 			for _, other := range others {
 				other.answers(test.other)
@@ -215,9 +216,9 @@ func TestHealthIsFollowed(t *testing.T) {
 	replicas := three(t)
 	client := newClient(t, replicas)
 	first, others := home(replicas)
-	eventually(t, "all serve", func() bool { return countReady(client) == 3 })
+	testkit.Eventually(t, "all serve", func() bool { return countReady(client) == 3 })
 	first.serves(grpc_health_v1.HealthCheckResponse_NOT_SERVING)
-	eventually(t, "one drains", func() bool { return countReady(client) == 2 })
+	testkit.Eventually(t, "one drains", func() bool { return countReady(client) == 2 })
 	if answer, err := ask(t, client, "a"); err != nil || answer.Plan.GetPlanId() == first.address {
 		t.Fatalf("got %v, %v", answer, err)
 	}
@@ -225,12 +226,12 @@ func TestHealthIsFollowed(t *testing.T) {
 	for _, other := range others {
 		other.server.Stop()
 	}
-	eventually(t, "all are gone", func() bool { return countReady(client) == 0 && client.Health() != nil })
+	testkit.Eventually(t, "all are gone", func() bool { return countReady(client) == 0 && client.Health() != nil })
 	if _, err := ask(t, client, "a"); err == nil {
 		t.Fatal("somebody answered")
 	}
 	startReplica(t, first.address)
-	eventually(t, "one is back", func() bool { return countReady(client) == 1 && client.Health() == nil })
+	testkit.Eventually(t, "one is back", func() bool { return countReady(client) == 1 && client.Health() == nil })
 	if answer, err := ask(t, client, "a"); err != nil || answer.Plan.GetPlanId() != first.address {
 		t.Fatalf("got %v, %v", answer, err)
 	}
@@ -273,7 +274,7 @@ func TestNewReplicasAreDiscovered(t *testing.T) {
 		t.Fatal("it is not known yet")
 	}
 	second.Store(true)
-	eventually(t, "two are known", func() bool { members, _ := client.replicas.now(); return len(members) == 2 })
+	testkit.Eventually(t, "two are known", func() bool { members, _ := client.replicas.now(); return len(members) == 2 })
 	askAll()
 	own := slices.DeleteFunc(slices.Clone(uids), func(uid string) bool {
 		return compareWeights(uid, two.address, one.address) > 0
@@ -282,7 +283,7 @@ func TestNewReplicasAreDiscovered(t *testing.T) {
 		t.Errorf("%d of the %d that belong to it ask the new one", len(two.asked()), len(own))
 	}
 	second.Store(false)
-	eventually(t, "one is left", func() bool { members, _ := client.replicas.now(); return len(members) == 1 })
+	testkit.Eventually(t, "one is left", func() bool { members, _ := client.replicas.now(); return len(members) == 1 })
 	askAll()
 }
 

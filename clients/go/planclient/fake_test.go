@@ -134,14 +134,3 @@ func ask(t *testing.T, client *Client, buckets ...string) (*Answer, error) {
 	t.Helper()
 	return client.Plan(t.Context(), "u1", request(buckets...))
 }
-
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for !holds() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}

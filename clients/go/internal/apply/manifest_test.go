@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"nodewise.dev/clients/go/internal/apply"
-	"nodewise.dev/clients/go/internal/repository"
+	"nodewise.dev/clients/go/internal/testkit"
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
@@ -21,7 +21,7 @@ func TestManifestVectors(t *testing.T) {
 		Create json.RawMessage `json:"create"`
 		Pod    json.RawMessage `json:"pod"`
 	}
-	for _, vector := range repository.Vectors[[]vector](t, "manifests.json") {
+	for _, vector := range testkit.Vectors[[]vector](t, "manifests.json") {
 		t.Run(vector.Name, func(t *testing.T) {
 			plan, create := &nodewisev1.Plan{}, &nodewisev1.CreatePod{}
 			if err := protojson.Unmarshal(vector.Plan, plan); err != nil {

@@ -3,23 +3,22 @@ package cluster
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"nodewise.dev/clients/go/convert"
-	"nodewise.dev/clients/go/internal/repository"
+	"nodewise.dev/clients/go/internal/testkit"
 	"nodewise.dev/clients/go/nodewisev1"
 	"nodewise.dev/clients/go/served"
 )
@@ -28,26 +27,16 @@ func nothing(Digest) bool { return false }
 
 // The caches send the bytes that every client sends.
 func TestBucketBytes(t *testing.T) {
-	type vector struct {
-		Name   string            `json:"name"`
-		Nodes  []json.RawMessage `json:"nodes"`
-		Pods   []json.RawMessage `json:"pods"`
-		Data   []byte            `json:"data"`
-		Digest string            `json:"digest"`
-	}
-	for _, vector := range repository.Vectors[[]vector](t, "bucket_bytes.json") {
+	byKey := func(a, b *nodewisev1.Label) int { return strings.Compare(a.GetKey(), b.GetKey()) }
+	for _, vector := range testkit.AllBucketBytes(t) {
 		t.Run(vector.Name, func(t *testing.T) {
 			store := NewStore(1)
-			for i, text := range vector.Nodes {
-				node := &nodewisev1.Node{}
-				read(t, text, node)
-				slices.SortFunc(node.Labels, func(a, b *nodewisev1.Label) int { return cmpKeys(a.GetKey(), b.GetKey()) })
+			for i, node := range vector.Nodes {
+				slices.SortFunc(node.Labels, byKey)
 				store.PutNode(&Node{ResourceVersion: strconv.Itoa(i + 1), Node: node})
 			}
-			for i, text := range vector.Pods {
-				pod := &nodewisev1.Pod{}
-				read(t, text, pod)
-				slices.SortFunc(pod.Labels, func(a, b *nodewisev1.Label) int { return cmpKeys(a.GetKey(), b.GetKey()) })
+			for i, pod := range vector.Pods {
+				slices.SortFunc(pod.Labels, byKey)
 				store.PutPod(&Pod{Namespace: "ns", ResourceVersion: strconv.Itoa(i + 1), Pod: pod})
 			}
 			sent := store.PodBuckets("ns", "u", nothing)[0]
@@ -58,24 +47,6 @@ func TestBucketBytes(t *testing.T) {
 				t.Errorf("got %x, want %x", sent.GetData(), vector.Data)
 			}
 		})
-	}
-}
-
-func cmpKeys(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	default:
-		return 0
-	}
-}
-
-func read(t *testing.T, text []byte, message proto.Message) {
-	t.Helper()
-	if err := protojson.Unmarshal(text, message); err != nil {
-		t.Fatal(err)
 	}
 }
 

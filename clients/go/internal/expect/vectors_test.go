@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"nodewise.dev/clients/go/internal/expect"
-	"nodewise.dev/clients/go/internal/repository"
+	"nodewise.dev/clients/go/internal/testkit"
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
@@ -45,7 +45,7 @@ func TestVectors(t *testing.T) {
 		Steps []step          `json:"steps"`
 		State json.RawMessage `json:"state"`
 	}
-	for _, vector := range repository.Vectors[[]vector](t, "expectations.json") {
+	for _, vector := range testkit.Vectors[[]vector](t, "expectations.json") {
 		t.Run(vector.Name, func(t *testing.T) {
 			holdings := expect.NewHoldings(expect.ByUID)
 			for _, step := range vector.Steps {

@@ -8,7 +8,7 @@ import (
 
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/internal/gate"
-	"nodewise.dev/clients/go/internal/repository"
+	"nodewise.dev/clients/go/internal/testkit"
 )
 
 var key = types.NamespacedName{Namespace: "ns", Name: "foo"}
@@ -24,7 +24,7 @@ func TestVersions(t *testing.T) {
 		B     string `json:"b"`
 		Order *int   `json:"order"`
 	}
-	for _, vector := range repository.Vectors[[]vector](t, "resource_versions.json") {
+	for _, vector := range testkit.Vectors[[]vector](t, "resource_versions.json") {
 		order, ok := gate.Compare(vector.A, vector.B)
 		if ok != (vector.Order != nil) || ok && order != *vector.Order {
 			t.Errorf("%q and %q: got %d, %t", vector.A, vector.B, order, ok)

@@ -1,6 +1,6 @@
-// Package repository finds what tests need of the repository that this module is part of: the vectors that all clients and the
-// server are tested with, the service itself, and the tools that the testbed builds.
-package repository
+// Package testkit has what tests of several packages need: of the repository that this module is part of, the vectors that all
+// clients and the server are tested with, the service itself and the tools that the testbed builds; and a way to wait.
+package testkit
 
 import (
 	"bytes"

@@ -1,0 +1,59 @@
+package testkit
+
+import (
+	"encoding/json"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// BucketBytes is one bucket of bucket_bytes.json: what is in it, of which one is nil, and how it is sent.
+type BucketBytes struct {
+	Name   string
+	Nodes  []*nodewisev1.Node
+	Pods   []*nodewisev1.Pod
+	Data   []byte
+	Digest string
+}
+
+// AllBucketBytes are all of them.
+func AllBucketBytes(t testing.TB) []BucketBytes {
+	t.Helper()
+	type vector struct {
+		Name   string            `json:"name"`
+		Nodes  []json.RawMessage `json:"nodes"`
+		Pods   []json.RawMessage `json:"pods"`
+		Data   []byte            `json:"data"`
+		Digest string            `json:"digest"`
+	}
+	var all []BucketBytes
+	for _, vector := range Vectors[[]vector](t, "bucket_bytes.json") {
+		all = append(all, BucketBytes{
+			Name:   vector.Name,
+			Nodes:  parse[nodewisev1.Node](t, vector.Nodes),
+			Pods:   parse[nodewisev1.Pod](t, vector.Pods),
+			Data:   vector.Data,
+			Digest: vector.Digest,
+		})
+	}
+	return all
+}
+
+func parse[T any, M interface {
+	*T
+	proto.Message
+}](t testing.TB, texts []json.RawMessage) []M {
+	t.Helper()
+	var messages []M
+	for _, text := range texts {
+		message := M(new(T))
+		if err := protojson.Unmarshal(text, message); err != nil {
+			t.Fatal(err)
+		}
+		messages = append(messages, message)
+	}
+	return messages
+}
