@@ -49,6 +49,7 @@ func (r *replicas) lookAfter(ctx context.Context, replica *replica) {
 func (r *replicas) follow(ctx context.Context, replica *replica) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	failures := replica.probed()
 	// Only the first answer is bounded in time.
 	first := time.AfterFunc(connectTimeout, cancel)
 	defer first.Stop()
@@ -72,7 +73,12 @@ func (r *replicas) follow(ctx context.Context, replica *replica) error {
 				told <- ctx.Err()
 				return
 			}
-			r.serves(replica, health.GetStatus() == grpc_health_v1.HealthCheckResponse_SERVING)
+			if health.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+				r.drains(replica)
+			} else if !r.serves(replica, failures) {
+				told <- nil
+				return
+			}
 		}
 	}()
 	select {

@@ -117,7 +117,7 @@ func TestCallsThatFailAgainAndAgainEvictForLonger(t *testing.T) {
 			t.Fatal("one failure evicts, others add nothing")
 		}
 		rests = append(rests, one.rest().Seconds())
-		one.serves(true)
+		one.serves(one.probed())
 	}
 	if want := []float64{0.5, 1, 2, 4, 8, 16, 30, 30, 30}; !slices.Equal(rests, want) {
 		t.Errorf("got %v", rests)
@@ -129,12 +129,12 @@ func TestCallsThatFailAgainAndAgainEvictForLonger(t *testing.T) {
 
 func TestOneThatDrainsFinishesItsCalls(t *testing.T) {
 	one := fakes(1)[0]
-	one.serves(false)
+	one.drains()
 	one.answered()
 	if one.failed("refused") || one.isEligible() {
 		t.Error("it drains no more")
 	}
-	if one.serves(true); !one.isEligible() {
+	if one.serves(one.probed()); !one.isEligible() {
 		t.Error("it serves again")
 	}
 }

@@ -56,6 +56,8 @@ type replica struct {
 	known    digests
 	standing standing
 	reason   string
+	// failures is how many of its calls have failed. What it said of its health before one of them does not count any more.
+	failures int
 	// evictions is how often it was evicted for a failed call since it last answered one.
 	evictions int
 	// overtaken is how often another was quicker since it last answered a call or was evicted for that.
@@ -125,6 +127,7 @@ func (r *replica) failed(reason string) bool {
 	if r.standing == draining {
 		return false
 	}
+	r.failures++
 	evicts := r.evict(reason)
 	if evicts {
 		r.evictions++
@@ -150,16 +153,37 @@ func (r *replica) unwell(reason string) bool {
 	return r.evict(reason)
 }
 
-// serves notes that it says that it serves, or that it does not any longer; it answers whether that is news.
-func (r *replica) serves(does bool) bool {
+// probed notes that its health is asked for: what it will say of that is good as long as no more of its calls fail than have
+// failed by now.
+func (r *replica) probed() (failures int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case <-r.callFailed:
+	default:
+	}
+	return r.failures
+}
+
+// serves notes that it said, to a probe at which so many of its calls had failed, that it serves. It answers whether that still
+// counts: after a call that has failed since, another probe must tell.
+func (r *replica) serves(failures int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failures != failures {
+		return false
+	}
+	r.standing = ready
+	return true
+}
+
+// drains notes that it said that it does not serve any longer; it answers whether that is news.
+func (r *replica) drains() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.standing
 	r.standing = draining
-	if does {
-		r.standing = ready
-	}
-	return before != r.standing
+	return before != draining
 }
 
 // failsAnother notes that a call for this workload failed; it answers whether one for another did before, and none was answered

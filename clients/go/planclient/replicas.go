@@ -123,8 +123,14 @@ func (r *replicas) answered(replica *replica) {
 	r.note()
 }
 
-func (r *replicas) serves(replica *replica, does bool) {
-	if replica.serves(does) && !does {
+func (r *replicas) serves(replica *replica, failures int) bool {
+	counts := replica.serves(failures)
+	r.note()
+	return counts
+}
+
+func (r *replicas) drains(replica *replica) {
+	if replica.drains() {
 		r.logger.Info("A replica of the planning service drains; asking others", "replica", replica.address)
 	}
 	r.note()
