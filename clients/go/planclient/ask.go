@@ -15,17 +15,31 @@ import (
 // corrections is how often a replica may lack buckets of one request before it is sent all of them.
 const corrections = 3
 
+// errEnded is why nothing is built any more.
+var errEnded = errors.New("the call is over")
+
 // builder builds requests for several replicas, and numbers them.
 type builder struct {
 	mu    sync.Mutex
 	made  int
 	build BuildRequest
+	ended bool
+}
+
+// end lets nothing be built any more: a replica that was asked besides may still answer that it lacks something.
+func (b *builder) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ended = true
 }
 
 // buildFor builds a request for a replica, with everything inline or only what it is not believed to have.
 func (b *builder) buildFor(replica *replica, everything bool) (int, *nodewisev1.PlanRequest, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.ended {
+		return 0, nil, errEnded
+	}
 	number := b.made
 	b.made++
 	request, err := b.build(func(digest Digest) bool { return !everything && replica.knows(digest) })

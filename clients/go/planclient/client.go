@@ -18,7 +18,8 @@ const firstAddress = 3 * time.Second
 type Digest = [32]byte
 
 // BuildRequest builds a request; it is told which buckets the replica that is about to be asked is believed to have, which may go
-// by their digest alone. It is called anew for each replica that is tried, never twice at a time.
+// by their digest alone. It is called anew for each replica that is tried, never twice at a time, and not any more when the call
+// that it is for has returned.
 type BuildRequest func(known func(Digest) bool) (*nodewisev1.PlanRequest, error)
 
 // Answer is a plan, and the request that it answers.
@@ -39,7 +40,6 @@ type Client struct {
 	tasks     sync.WaitGroup
 	mu        sync.Mutex
 	followed  map[*replica]context.CancelFunc
-	closed    bool
 }
 
 // New makes a client of the replicas that these servers lead to: http://HOST:PORT for one replica, dns:///HOST:PORT for one at each
@@ -78,9 +78,6 @@ func New(ctx context.Context, servers []string, options ...Option) (*Client, err
 func (c *Client) Close() error {
 	c.cancel()
 	c.tasks.Wait()
-	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
 	members, _ := c.replicas.now()
 	var closed []error
 	for _, member := range members {
@@ -133,6 +130,7 @@ func (c *Client) Plan(ctx context.Context, uid string, build BuildRequest) (*Ans
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	asking := &asking{client: c, uid: uid, builder: &builder{build: build}}
+	defer asking.builder.end()
 	tries, opinions := newTries(&c.config, c.config.minAttempts, deadline), &opinions{replicas: c.replicas}
 	for {
 		order := c.order(ctx, uid)

@@ -2,12 +2,15 @@ package planclient
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"nodewise.dev/clients/go/nodewisev1"
 )
 
 func TestTargets(t *testing.T) {
@@ -105,6 +108,32 @@ func TestEachIsAskedBeforeAnybodyIsAskedAgain(t *testing.T) {
 	}
 	if tries.turn(order) != nil || newTries(&config, 3, time.Now().Add(time.Minute)).turn(nil) != nil {
 		t.Error("there were more attempts than three, or one without a replica")
+	}
+}
+
+// A replica that was asked besides may answer when the call is over. What the caller reads then is not written any more.
+func TestNothingIsBuiltWhenTheCallIsOver(t *testing.T) {
+	one := fakes(1)[0]
+	built, building := 0, make(chan struct{})
+	asking := &builder{build: func(func(Digest) bool) (*nodewisev1.PlanRequest, error) {
+		if built++; built == 1 {
+			close(building)
+		}
+		return &nodewisev1.PlanRequest{}, nil
+	}}
+	late := make(chan error, 1)
+	go func() {
+		var err error
+		for deadline := time.Now().Add(20 * time.Second); err == nil && time.Now().Before(deadline); {
+			_, _, err = asking.buildFor(one, false)
+		}
+		late <- err
+	}()
+	<-building
+	asking.end()
+	// The race detector tells if this is not after the last request.
+	if before := built; !errors.Is(<-late, errEnded) || built != before {
+		t.Errorf("built %d times, %d of them afterwards", built, built-before)
 	}
 }
 
