@@ -42,8 +42,8 @@ type Client struct {
 	followed  map[*replica]context.CancelFunc
 }
 
-// New makes a client of the replicas that these servers lead to: http://HOST:PORT for one replica, dns:///HOST:PORT for one at each
-// record of a name, as a headless Service has. Until Close or the end of the context it follows where they are and how they
+// New makes a client of the replicas that these servers lead to: http://HOST:PORT for one replica, https://HOST:PORT for one over
+// TLS, which needs [WithTransportCredentials], and dns:///HOST:PORT for one at each record of a name, as a headless Service has. Until Close or the end of the context it follows where they are and how they
 // stand. It logs to the logger of the context.
 func New(ctx context.Context, servers []string, options ...Option) (*Client, error) {
 	if len(servers) == 0 {
@@ -57,6 +57,9 @@ func New(ctx context.Context, servers []string, options ...Option) (*Client, err
 	for _, server := range servers {
 		target, err := parseTarget(server)
 		if err != nil {
+			return nil, err
+		}
+		if err := target.suits(config.credentials); err != nil {
 			return nil, err
 		}
 		targets = append(targets, target)

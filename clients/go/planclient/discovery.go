@@ -25,17 +25,17 @@ type discovery struct {
 	targets  []target
 	replicas *replicas
 	// told is what each target said last.
-	told [][]string
+	told [][]endpoint
 	// gone is told of replicas that are no more.
 	gone func([]*replica)
 }
 
 // start takes in the addresses that need not be looked up.
 func (d *discovery) start() error {
-	d.told = make([][]string, len(d.targets))
+	d.told = make([][]endpoint, len(d.targets))
 	for i, target := range d.targets {
-		if !target.isName {
-			d.told[i] = []string{target.address()}
+		if !target.isName() {
+			d.told[i] = target.endpoints(target.address())
 		}
 	}
 	return d.replace()
@@ -51,7 +51,7 @@ func (d *discovery) replace() error {
 
 // follow looks the names up, again and again.
 func (d *discovery) follow(ctx context.Context) {
-	hasNames := slices.ContainsFunc(d.targets, func(t target) bool { return t.isName })
+	hasNames := slices.ContainsFunc(d.targets, func(t target) bool { return t.isName() })
 	for hasNames && ctx.Err() == nil {
 		d.lookUp(ctx)
 		if !sleep(ctx, shortestLookup) {
@@ -70,14 +70,14 @@ func (d *discovery) lookUp(ctx context.Context) {
 	defer cancel()
 	var lookups sync.WaitGroup
 	for i, target := range d.targets {
-		if !target.isName {
+		if !target.isName() {
 			continue
 		}
 		lookups.Go(func() {
 			found, err := d.addresses(ctx, target)
 			d.replicas.searched(target, err)
 			if err == nil {
-				d.told[i] = found
+				d.told[i] = target.endpoints(found...)
 			}
 		})
 	}

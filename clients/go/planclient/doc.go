@@ -10,6 +10,11 @@
 // dns resolver looks a name up again only when it is asked to. So each replica has a connection of its own here, and a name
 // is looked up every ten seconds and whenever a replica fails.
 //
+// # Security
+//
+// Connections are plain text, unless [WithTransportCredentials] says otherwise. A server that is written https://HOST:PORT is never
+// spoken to without. Whoever is reached has to prove to be HOST, be it at an address that a name was found at.
+//
 // # Failures
 //
 // A call has one deadline, of which each attempt has a share. A replica that does not answer is left alone until a health

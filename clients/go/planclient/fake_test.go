@@ -30,13 +30,13 @@ type fakeReplica struct {
 	reports  int
 }
 
-func startReplica(t *testing.T, address string) *fakeReplica {
+func startReplica(t *testing.T, address string, options ...grpc.ServerOption) *fakeReplica {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	replica := &fakeReplica{address: listener.Addr().String(), health: health.NewServer(), server: grpc.NewServer()}
+	replica := &fakeReplica{address: listener.Addr().String(), health: health.NewServer(), server: grpc.NewServer(options...)}
 	nodewisev1.RegisterReconcileServiceServer(replica.server, replica)
 	grpc_health_v1.RegisterHealthServer(replica.server, replica.health)
 	replica.serves(grpc_health_v1.HealthCheckResponse_SERVING)

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 )
 
 // Option changes how a client works.
@@ -37,6 +38,7 @@ func defaults() config {
 		maxPause:     2 * time.Second,
 		lookupPeriod: 10 * time.Second,
 		lookup:       systemLookup,
+		credentials:  insecure.NewCredentials(),
 	}
 }
 
@@ -78,12 +80,15 @@ func WithLookup(find func(ctx context.Context, host string) ([]netip.Addr, error
 	return func(c *config) { c.lookup = find }
 }
 
-// WithTransportCredentials sets how connections are secured: not at all if not set.
+// WithTransportCredentials sets how connections are secured, with credentials.NewTLS for example: not at all if not set. Servers are
+// then written https://HOST:PORT or dns:///HOST:PORT, and have to prove that they are HOST, at whatever address the name is found,
+// unless the credentials name another server.
 func WithTransportCredentials(credentials credentials.TransportCredentials) Option {
 	return func(c *config) { c.credentials = credentials }
 }
 
-// WithDialOptions adds options of gRPC to every connection.
+// WithDialOptions adds options of gRPC to every connection. Credentials of the transport are not among them, but given with
+// [WithTransportCredentials].
 func WithDialOptions(options ...grpc.DialOption) Option {
 	return func(c *config) { c.dial = append(c.dial, options...) }
 }

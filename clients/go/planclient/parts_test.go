@@ -19,6 +19,8 @@ func TestTargets(t *testing.T) {
 		"http://planner.example:7443/": "http://planner.example:7443",
 		"http://[::1]:7443":            "http://[::1]:7443",
 		"http://planner.example":       "http://planner.example:80",
+		"https://planner.example":      "https://planner.example:443",
+		"https://[::1]:7443/":          "https://[::1]:7443",
 		"dns:///planner.example:7443":  "dns:///planner.example:7443",
 		"dns:planner.example:7443":     "dns:///planner.example:7443",
 		"dns:///[::1]:7443":            "dns:///[::1]:7443",
@@ -63,7 +65,7 @@ func TestOnlyTheWorkloadsOfWhoGoesMove(t *testing.T) {
 func fakes(count int) []*replica {
 	var replicas []*replica
 	for i := range count {
-		replicas = append(replicas, &replica{address: strconv.Itoa(i), callFailed: make(chan struct{}, 1)})
+		replicas = append(replicas, &replica{endpoint: endpoint{address: strconv.Itoa(i)}, callFailed: make(chan struct{}, 1)})
 	}
 	return replicas
 }

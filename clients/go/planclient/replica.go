@@ -8,7 +8,6 @@ import (
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 
 	"nodewise.dev/clients/go/nodewisev1"
@@ -46,9 +45,9 @@ func (s standing) rank() int {
 
 // replica is one replica of the service: its connection, how it stands, and which buckets it is believed to have.
 type replica struct {
-	address string
-	conn    *grpc.ClientConn
-	client  nodewisev1.ReconcileServiceClient
+	endpoint
+	conn   *grpc.ClientConn
+	client nodewisev1.ReconcileServiceClient
 	// callFailed tells the health watch that a call has evicted the replica.
 	callFailed chan struct{}
 
@@ -66,13 +65,8 @@ type replica struct {
 	failing string
 }
 
-func newReplica(address string, config *config) (*replica, error) {
-	credentials := config.credentials
-	if credentials == nil {
-		credentials = insecure.NewCredentials()
-	}
+func newReplica(at endpoint, config *config) (*replica, error) {
 	options := append([]grpc.DialOption{
-		grpc.WithTransportCredentials(credentials),
 		grpc.WithStatsHandler(otelgrpc.NewClientHandler()),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
 		grpc.WithConnectParams(grpc.ConnectParams{
@@ -84,13 +78,18 @@ func newReplica(address string, config *config) (*replica, error) {
 		grpc.WithDisableRetry(),
 		grpc.WithDisableServiceConfig(),
 	}, config.dial...)
+	if config.credentials.Info().ServerName == "" { //nolint:staticcheck // gRPC refuses another authority than credentials name
+		options = append(options, grpc.WithAuthority(at.authority))
+	}
+	// Whether connections are secured is not among what somebody adds.
+	options = append(options, grpc.WithTransportCredentials(config.credentials), grpc.WithNoProxy())
 	// The address is dialled as it is: no proxy of the environment and no resolver of gRPC between us and a replica.
-	conn, err := grpc.NewClient("passthrough:///"+address, append(options, grpc.WithNoProxy())...)
+	conn, err := grpc.NewClient("passthrough:///"+at.address, options...)
 	if err != nil {
-		return nil, fmt.Errorf("connecting to the planning service at %s: %w", address, err)
+		return nil, fmt.Errorf("connecting to the planning service at %s: %w", at.address, err)
 	}
 	return &replica{
-		address:    address,
+		endpoint:   at,
 		conn:       conn,
 		client:     nodewisev1.NewReconcileServiceClient(conn),
 		callFailed: make(chan struct{}, 1),

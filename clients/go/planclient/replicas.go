@@ -47,21 +47,20 @@ func (r *replicas) now() (members []*replica, changed <-chan struct{}) {
 
 // replace says where the replicas are from now on. One that stays keeps its connection, its standing and what it is believed to
 // have. Those that go are given back: calls under way on them go on until their connection is closed.
-func (r *replicas) replace(addresses []string) (gone []*replica, err error) {
+func (r *replicas) replace(endpoints []endpoint) (gone []*replica, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var members []*replica
 	came := 0
-	for _, address := range addresses {
-		isAt := func(replica *replica) bool { return replica.address == address }
-		if slices.ContainsFunc(members, isAt) {
+	for _, at := range endpoints {
+		if slices.ContainsFunc(members, func(known *replica) bool { return known.address == at.address }) {
 			continue
 		}
-		if place := slices.IndexFunc(r.members, isAt); place >= 0 {
+		if place := slices.IndexFunc(r.members, func(known *replica) bool { return known.endpoint == at }); place >= 0 {
 			members = append(members, r.members[place])
 			continue
 		}
-		made, err := newReplica(address, r.config)
+		made, err := newReplica(at, r.config)
 		if err != nil {
 			return nil, err
 		}

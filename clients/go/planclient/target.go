@@ -7,30 +7,68 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 )
 
 // target is where replicas are: one at a fixed address, or one at each record of a name.
 type target struct {
 	host string
 	port string
-	// isName: every A and AAAA record of the host is a replica.
-	isName bool
+	// scheme is http, https or dns. With dns every A and AAAA record of the host is a replica.
+	scheme string
 }
 
-// address is what a replica is known by, and what is dialled.
+// isName tells whether it has to be looked up.
+func (t target) isName() bool { return t.scheme == "dns" }
+
+// address is its host and port.
 func (t target) address() string {
 	return net.JoinHostPort(t.host, t.port)
 }
 
 // String is how it is written.
 func (t target) String() string {
-	if t.isName {
+	if t.isName() {
 		return "dns:///" + t.address()
 	}
-	return "http://" + t.address()
+	return t.scheme + "://" + t.address()
 }
 
-// parseTarget reads http://HOST:PORT and dns:///HOST:PORT.
+// suits tells whether connections that are secured so are what the target asks for. What is written as https is never spoken to in
+// plain text, nor is what is written as http taken for secured.
+func (t target) suits(transport credentials.TransportCredentials) error {
+	isSecure := transport.Info().SecurityProtocol != insecure.NewCredentials().Info().SecurityProtocol
+	switch {
+	case t.scheme == "https" && !isSecure:
+		return fmt.Errorf("%s asks for TLS, for which there are no credentials: give some with WithTransportCredentials, or write "+
+			"http://%s for plain text", t, t.address())
+	case t.scheme == "http" && isSecure:
+		return fmt.Errorf("%s asks for plain text, and there are transport credentials: write https://%s for TLS", t, t.address())
+	default:
+		return nil
+	}
+}
+
+// endpoints are the target at these addresses.
+func (t target) endpoints(addresses ...string) []endpoint {
+	endpoints := make([]endpoint, 0, len(addresses))
+	for _, address := range addresses {
+		endpoints = append(endpoints, endpoint{address: address, authority: t.address()})
+	}
+	return endpoints
+}
+
+// endpoint is where a replica is.
+type endpoint struct {
+	// address is what it is known by, and what is dialled.
+	address string
+	// authority is who it is expected to be: the target as it was written.
+	authority string
+}
+
+// parseTarget reads http://HOST:PORT, https://HOST:PORT and dns:///HOST:PORT.
 func parseTarget(text string) (target, error) {
 	scheme, rest, _ := strings.Cut(text, ":")
 	var read target
@@ -41,7 +79,7 @@ func parseTarget(text string) (target, error) {
 	case "dns":
 		read, err = parseName(rest)
 	default:
-		err = errors.New("must be http://HOST:PORT or dns:///HOST:PORT")
+		err = errors.New("must be http://HOST:PORT, https://HOST:PORT or dns:///HOST:PORT")
 	}
 	if err != nil {
 		return target{}, fmt.Errorf("%q is not the address of a planning service: %w", text, err)
@@ -50,19 +88,18 @@ func parseTarget(text string) (target, error) {
 }
 
 func parseURL(text string) (target, error) {
-	wrong := errors.New("must be http://HOST:PORT and nothing more")
 	at, err := url.Parse(text)
 	if err != nil {
 		return target{}, err
 	}
 	if at.Hostname() == "" || at.User != nil || at.RawQuery != "" || at.Fragment != "" || strings.Trim(at.Path, "/") != "" {
-		return target{}, wrong
+		return target{}, fmt.Errorf("must be %s://HOST:PORT and nothing more", at.Scheme)
 	}
 	port := at.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[at.Scheme]
 	}
-	return target{host: at.Hostname(), port: port}, nil
+	return target{host: at.Hostname(), port: port, scheme: at.Scheme}, nil
 }
 
 func parseName(rest string) (target, error) {
@@ -81,5 +118,5 @@ func parseName(rest string) (target, error) {
 	if err != nil || number == 0 || host == "" || strings.ContainsAny(host, "/ ") {
 		return target{}, errors.New("must be dns:///HOST:PORT; both are needed")
 	}
-	return target{host: host, port: port, isName: true}, nil
+	return target{host: host, port: port, scheme: "dns"}, nil
 }

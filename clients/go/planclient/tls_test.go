@@ -1,0 +1,106 @@
+package planclient
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// trusting are credentials of a server that can prove to be example.com or 127.0.0.1, and of clients that trust it, and take it
+// for this one if it is named.
+func trusting(t *testing.T, name string) (server, client credentials.TransportCredentials) {
+	t.Helper()
+	issued := httptest.NewTLSServer(nil)
+	defer issued.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(issued.Certificate())
+	return credentials.NewServerTLSFromCert(&issued.TLS.Certificates[0]), credentials.NewTLS(&tls.Config{RootCAs: roots, ServerName: name})
+}
+
+// A server over TLS proves that it is who it was written to be, also where its name leads to many addresses.
+func TestServersOverTLSProveWhoTheyAre(t *testing.T) {
+	ofServer, ofClient := trusting(t, "")
+	_, named := trusting(t, "example.com")
+	replica := startReplica(t, "127.0.0.2:0", grpc.Creds(ofServer))
+	_, port, err := net.SplitHostPort(replica.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lookup := func(context.Context, string) ([]netip.Addr, error) {
+		return []netip.Addr{netip.MustParseAddr("127.0.0.2")}, nil
+	}
+	stranger := credentials.NewTLS(&tls.Config{RootCAs: x509.NewCertPool()})
+	for _, test := range []struct {
+		server      string
+		credentials credentials.TransportCredentials
+		proves      bool
+	}{
+		{"dns:///example.com:" + port, ofClient, true},
+		{"dns:///other.test:" + port, ofClient, false},
+		{"https://127.0.0.2:" + port, ofClient, false},
+		{"https://127.0.0.2:" + port, named, true},
+		{"dns:///example.com:" + port, stranger, false},
+	} {
+		client, err := New(t.Context(), []string{test.server}, WithLookup(lookup), WithTransportCredentials(test.credentials),
+			WithTimeout(3*time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = ask(t, client, "a")
+		_ = client.Close()
+		if (err == nil) != test.proves || err != nil && !strings.Contains(err.Error(), "certificate") {
+			t.Errorf("%s: got %v", test.server, err)
+		}
+	}
+}
+
+// What is written as https is never spoken to in plain text, whatever else is asked for.
+func TestHTTPSIsNeverPlainText(t *testing.T) {
+	_, ofClient := trusting(t, "")
+	plain := insecure.NewCredentials()
+	for _, test := range []struct {
+		server  string
+		options []Option
+		wrong   string
+	}{
+		{"https://planner.example:7443", nil, "https://planner.example:7443 asks for TLS"},
+		{"https://planner.example:7443", []Option{WithTransportCredentials(plain)}, "http://planner.example:7443 for plain text"},
+		{"https://planner.example:7443", []Option{WithDialOptions(grpc.WithTransportCredentials(ofClient))}, "WithTransportCredentials"},
+		{"http://planner.example:7443", []Option{WithTransportCredentials(ofClient)}, "https://planner.example:7443 for TLS"},
+		{"https://planner.example:7443", []Option{WithTransportCredentials(ofClient)}, ""},
+		{"http://planner.example:7443", []Option{WithTransportCredentials(plain)}, ""},
+	} {
+		client, err := New(t.Context(), []string{test.server}, test.options...)
+		switch {
+		case err == nil:
+			_ = client.Close()
+			if test.wrong != "" {
+				t.Errorf("%s: it was taken", test.server)
+			}
+		case test.wrong == "" || !strings.Contains(err.Error(), test.wrong):
+			t.Errorf("%s: got %v", test.server, err)
+		}
+	}
+	// A replica over TLS is not reached in plain text because of an option that was added.
+	ofServer, ofClient := trusting(t, "")
+	replica := startReplica(t, "127.0.0.1:0", grpc.Creds(ofServer))
+	client, err := New(t.Context(), []string{"https://" + replica.address}, WithTransportCredentials(ofClient),
+		WithDialOptions(grpc.WithTransportCredentials(plain)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	if _, err := ask(t, client, "a"); err != nil {
+		t.Error(err)
+	}
+}
