@@ -66,7 +66,11 @@ type replica struct {
 }
 
 func newReplica(at endpoint, config *config) (*replica, error) {
-	options := append([]grpc.DialOption{
+	var options []grpc.DialOption
+	if config.credentials.Info().ServerName == "" { //nolint:staticcheck // gRPC refuses another authority than credentials name
+		options = append(options, grpc.WithAuthority(at.authority))
+	}
+	options = append(options,
 		grpc.WithStatsHandler(otelgrpc.NewClientHandler()),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
 		grpc.WithConnectParams(grpc.ConnectParams{
@@ -77,10 +81,8 @@ func newReplica(at endpoint, config *config) (*replica, error) {
 		// A call fails at once when the connection does: there are others to ask, and what retries there are is decided here.
 		grpc.WithDisableRetry(),
 		grpc.WithDisableServiceConfig(),
-	}, config.dial...)
-	if config.credentials.Info().ServerName == "" { //nolint:staticcheck // gRPC refuses another authority than credentials name
-		options = append(options, grpc.WithAuthority(at.authority))
-	}
+	)
+	options = append(options, config.dial...)
 	// Whether connections are secured is not among what somebody adds.
 	options = append(options, grpc.WithTransportCredentials(config.credentials), grpc.WithNoProxy())
 	// The address is dialled as it is: no proxy of the environment and no resolver of gRPC between us and a replica.

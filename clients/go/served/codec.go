@@ -38,47 +38,63 @@ type decoder struct{}
 
 // Decode implements [runtime.Decoder].
 func (decoder) Decode(text []byte, _ *schema.GroupVersionKind, _ runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	var head struct {
-		metav1.TypeMeta
-	}
-	if err := json.Unmarshal(text, &head); err != nil {
+	list := &List{}
+	var items []byte
+	err := members(text, func(name string, value []byte) error {
+		switch name {
+		case "kind":
+			return json.Unmarshal(value, &list.Kind)
+		case "apiVersion":
+			return json.Unmarshal(value, &list.APIVersion)
+		case "items":
+			items = value
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, nil, fmt.Errorf("reading what the apiserver served: %w", err)
 	}
-	kind := schema.FromAPIVersionAndKind(head.APIVersion, head.Kind)
-	object, err := decode(head.Kind, text)
-	return object, &kind, err
-}
-
-func decode(kind string, text []byte) (runtime.Object, error) {
+	kind := list.GroupVersionKind()
 	switch {
-	case kind == "Status":
+	case kind.Kind == "Status":
 		status := new(metav1.Status)
-		return status, json.Unmarshal(text, status)
-	case strings.HasSuffix(kind, "List"):
-		return decodeList(text)
+		return status, &kind, json.Unmarshal(text, status)
+	case strings.HasSuffix(kind.Kind, "List"):
+		return list, &kind, list.read(text, items)
 	default:
-		return Parse(text)
+		object, err := Parse(text)
+		return object, &kind, err
 	}
 }
 
-func decodeList(text []byte) (*List, error) {
-	var raw struct {
-		metav1.TypeMeta
-		Metadata metav1.ListMeta   `json:"metadata"`
-		Items    []json.RawMessage `json:"items"`
-	}
-	if err := json.Unmarshal(text, &raw); err != nil {
-		return nil, fmt.Errorf("reading a list: %w", err)
-	}
-	list := &List{TypeMeta: raw.TypeMeta, ListMeta: raw.Metadata, Items: make([]Object, 0, len(raw.Items))}
-	for _, item := range raw.Items {
-		object, err := Parse(item)
-		if err != nil {
-			// The others must not suffer for one that cannot be read.
-			klog.Background().Error(err, "Passed over an object of a list", "list", raw.Kind)
-			continue
+// read reads a list and its items. The others must not suffer for one that cannot be read.
+func (l *List) read(text, items []byte) error {
+	err := members(text, func(name string, value []byte) error {
+		if name != "metadata" {
+			return nil
 		}
-		list.Items = append(list.Items, *object)
+		return json.Unmarshal(value, &l.ListMeta)
+	})
+	if err == nil {
+		err = elements(items, func(value []byte) error {
+			if object := readable(value); object != nil {
+				l.Items = append(l.Items, *object)
+			}
+			return nil
+		})
 	}
-	return list, nil
+	if err != nil {
+		return fmt.Errorf("reading a %s: %w", l.Kind, err)
+	}
+	return nil
+}
+
+// readable is an object among others; nil if it cannot be read.
+func readable(text []byte) *Object {
+	object, err := Parse(text)
+	if err != nil {
+		klog.Background().Error(err, "Passed over an object that cannot be read")
+		return nil
+	}
+	return object
 }

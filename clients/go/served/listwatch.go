@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 )
 
 // Client reads objects as they are served.
@@ -73,7 +74,11 @@ func (c *Client) ListWatch(resource schema.GroupVersionResource, namespace strin
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.Watch = true
-			return c.request(resource, namespace).VersionedParams(&options, metav1.ParameterCodec).Watch(ctx)
+			stream, err := c.request(resource, namespace).VersionedParams(&options, metav1.ParameterCodec).Stream(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return newWatch(klog.FromContext(ctx), stream), nil
 		},
 	})
 }

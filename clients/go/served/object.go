@@ -9,6 +9,7 @@ package served
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -39,33 +40,39 @@ type List struct {
 }
 
 // Parse reads the JSON of one object. The metadata has name, namespace, uid, resourceVersion, labels, annotations, owner
-// references and deletionTimestamp only.
+// references and deletionTimestamp only. Nothing else is looked into.
 func Parse(text []byte) (*Object, error) {
 	if !utf8.Valid(text) {
 		text = []byte(string([]rune(string(text))))
 	}
-	var object struct {
-		metav1.TypeMeta
-		Metadata struct {
-			Name              string                  `json:"name"`
-			Namespace         string                  `json:"namespace"`
-			UID               string                  `json:"uid"`
-			ResourceVersion   string                  `json:"resourceVersion"`
-			Labels            map[string]string       `json:"labels"`
-			Annotations       map[string]string       `json:"annotations"`
-			OwnerReferences   []metav1.OwnerReference `json:"ownerReferences"`
-			DeletionTimestamp *metav1.Time            `json:"deletionTimestamp"`
-		} `json:"metadata"`
+	parsed := &Object{}
+	var meta struct {
+		Name              string                  `json:"name"`
+		Namespace         string                  `json:"namespace"`
+		UID               string                  `json:"uid"`
+		ResourceVersion   string                  `json:"resourceVersion"`
+		Labels            map[string]string       `json:"labels"`
+		Annotations       map[string]string       `json:"annotations"`
+		OwnerReferences   []metav1.OwnerReference `json:"ownerReferences"`
+		DeletionTimestamp *metav1.Time            `json:"deletionTimestamp"`
 	}
-	if err := json.Unmarshal(text, &object); err != nil {
-		return nil, fmt.Errorf("reading an object: %w", err)
+	err := members(text, func(name string, value []byte) error {
+		switch name {
+		case "kind":
+			return json.Unmarshal(value, &parsed.Kind)
+		case "apiVersion":
+			return json.Unmarshal(value, &parsed.APIVersion)
+		case "metadata":
+			return json.Unmarshal(value, &meta)
+		default:
+			return nil
+		}
+	})
+	kept, unkept := withoutManagedFields(text)
+	if err := cmp.Or(err, unkept); err != nil {
+		return nil, fmt.Errorf("reading %s %s/%s: %w", cmp.Or(parsed.Kind, "an object"), meta.Namespace, meta.Name, err)
 	}
-	kept, err := withoutManagedFields(text)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s %s/%s: %w", object.Kind, object.Metadata.Namespace, object.Metadata.Name, err)
-	}
-	meta := &object.Metadata
-	parsed := &Object{TypeMeta: object.TypeMeta, JSON: kept}
+	parsed.JSON = kept
 	parsed.Name, parsed.Namespace, parsed.ResourceVersion = meta.Name, meta.Namespace, meta.ResourceVersion
 	parsed.UID = types.UID(meta.UID)
 	parsed.Labels, parsed.Annotations = meta.Labels, meta.Annotations
@@ -101,12 +108,12 @@ func withoutManagedFields(text []byte) ([]byte, error) {
 	if !bytes.Contains(text, []byte(`"managedFields"`)) {
 		return slices.Clone(text), nil
 	}
-	return rewrite(text, func(key string, value []byte) ([]byte, error) {
-		if key != "metadata" || value[0] != '{' {
+	return rewrite(text, func(name string, value []byte) ([]byte, error) {
+		if name != "metadata" || value[0] != '{' {
 			return value, nil
 		}
-		return rewrite(value, func(key string, value []byte) ([]byte, error) {
-			if key == "managedFields" {
+		return rewrite(value, func(name string, value []byte) ([]byte, error) {
+			if name == "managedFields" {
 				return nil, nil
 			}
 			return value, nil
@@ -115,37 +122,22 @@ func withoutManagedFields(text []byte) ([]byte, error) {
 }
 
 // rewrite writes the members of a JSON object again, each with the value that edit gives it, or not at all when that is nil.
-func rewrite(object []byte, edit func(key string, value []byte) ([]byte, error)) ([]byte, error) {
-	decoder := json.NewDecoder(bytes.NewReader(object))
-	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
-		return nil, fmt.Errorf("it begins with %v, not as an object", token)
-	}
+func rewrite(object []byte, edit func(name string, value []byte) ([]byte, error)) ([]byte, error) {
 	out := append(make([]byte, 0, len(object)), '{')
-	for decoder.More() {
-		token, err := decoder.Token()
+	err := members(object, func(name string, value []byte) error {
+		edited, err := edit(name, value)
+		if edited == nil || err != nil {
+			return err
+		}
+		quoted, err := json.Marshal(name)
 		if err != nil {
-			return nil, err
-		}
-		var value json.RawMessage
-		if err := decoder.Decode(&value); err != nil {
-			return nil, err
-		}
-		key, _ := token.(string)
-		edited, err := edit(key, value)
-		if err != nil {
-			return nil, err
-		}
-		if edited == nil {
-			continue
-		}
-		name, err := json.Marshal(key)
-		if err != nil {
-			return nil, err
+			return err
 		}
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(append(append(out, name...), ':'), edited...)
-	}
-	return append(out, '}'), nil
+		out = append(append(append(out, quoted...), ':'), edited...)
+		return nil
+	})
+	return append(out, '}'), err
 }

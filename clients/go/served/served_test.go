@@ -6,13 +6,16 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"nodewise.dev/clients/go/internal/testkit"
 	"nodewise.dev/clients/go/served"
 )
 
@@ -38,8 +41,22 @@ func TestNothingIsLostButManagedFields(t *testing.T) {
 			t.Errorf("%s: got %s, %v", test.text, object.JSON, err)
 		}
 	}
-	if _, err := served.Parse([]byte(`["managedFields"]`)); err == nil {
-		t.Error("a list is no object")
+}
+
+func TestWhatIsNoObjectIsNotRead(t *testing.T) {
+	for _, text := range []string{
+		``, ` `, `null`, `7`, `"{}"`, `["managedFields"]`, `{`, `{"a"`, `{"a"}`, `{"a":`, `{"a":}`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{"a":[}`,
+		`{"a":"b`, `{"a":"b\"}`, `{"a":{"b":1}`, `{"a":1}}`, `{"a":1} {}`, `{a:1}`, `{"a" 1}`, `{"a":1 "b":2}`, `{"metadata":7}`,
+		`{"metadata":{"managedFields":[}`,
+	} {
+		if object, err := served.Parse([]byte(text)); err == nil {
+			t.Errorf("%s was read as %s", text, object.JSON)
+		}
+	}
+	for _, text := range []string{`{}`, ` { } `, `{"a":null}`, `{"a":[],"b":{}}`, "{\n\t\"a\" : [ 1 , \"]\" , \"\\\"\" ] , \"b\":\"{\" }\n"} {
+		if object, err := served.Parse([]byte(text)); err != nil || string(object.JSON) != text {
+			t.Errorf("%s: got %v, %v", text, object, err)
+		}
 	}
 }
 
@@ -61,14 +78,9 @@ func TestTheMetadataIsRead(t *testing.T) {
 	}
 }
 
-// A reflector of client-go keeps a store of objects as they were served, from a list and then a watch. First lists are most-recent
-// reads; one object that cannot be read does not hide the others.
-func TestListsAndWatches(t *testing.T) {
-	const (
-		first   = `{"metadata":{"namespace":"ns","name":"a","resourceVersion":"1"},"spec":{"later":1.50}}`
-		second  = `{"metadata":{"namespace":"ns","name":"b","resourceVersion":"6"},"spec":{"later":2.50}}`
-		changed = `{"metadata":{"namespace":"ns","name":"a","resourceVersion":"7"},"spec":{"later":3.50}}`
-	)
+// serving is an apiserver that lists and shows what it is given, and a client of it. It tells what was listed.
+func serving(t *testing.T, items, events []string) (client *served.Client, listed <-chan string) {
+	t.Helper()
 	queries := make(chan string, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -78,15 +90,15 @@ func TestListsAndWatches(t *testing.T) {
 			w.WriteHeader(http.StatusUnprocessableEntity)
 			_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
 		case query.Get("watch") != "":
-			for kind, object := range map[string]string{"ADDED": second} {
-				_, _ = fmt.Fprintf(w, `{"type":%q,"object":%s}`+"\n", kind, object)
+			for _, event := range events {
+				_, _ = fmt.Fprintln(w, event)
 			}
-			_, _ = fmt.Fprintf(w, `{"type":"MODIFIED","object":%s}`+"\n", changed)
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 		default:
 			queries <- r.URL.Path + "?" + query.Get("resourceVersion")
-			_, _ = fmt.Fprintf(w, `{"kind":"DaemonSetList","apiVersion":"apps/v1","metadata":{"resourceVersion":"5"},"items":[%s,{"metadata":7}]}`, first)
+			_, _ = fmt.Fprintf(w, `{"kind":"DaemonSetList","apiVersion":"apps/v1","metadata":{"resourceVersion":"5"},"items":[%s]}`,
+				strings.Join(items, ","))
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -94,24 +106,91 @@ func TestListsAndWatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return client, queries
+}
+
+func event(kind, object string) string { return fmt.Sprintf(`{"type":%q,"object":%s}`, kind, object) }
+
+// followed is a store that an informer keeps, which has these objects as soon as it has seen everything.
+func followed(t *testing.T, client *served.Client, want map[string]string) {
+	t.Helper()
 	informer := cache.NewSharedInformer(client.ListWatch(daemonSets, "ns"), &served.Object{}, 0)
-	updated := make(chan string, 10)
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		UpdateFunc: func(_, object any) { updated <- string(object.(*served.Object).JSON) },
-	}); err != nil {
-		t.Fatal(err)
-	}
 	go informer.RunWithContext(t.Context())
-	if got := <-updated; got != changed {
-		t.Errorf("got %s", got)
+	for name, text := range want {
+		var got string
+		testkit.Eventually(t, "all of "+name, func() bool {
+			object, exists, err := informer.GetStore().GetByKey("ns/" + name)
+			if exists && err == nil {
+				got = string(object.(*served.Object).JSON)
+			}
+			return got == text
+		})
 	}
-	if got := <-queries; got != "/apis/apps/v1/namespaces/ns/daemonsets?" {
+	if got := informer.GetStore().ListKeys(); len(got) != len(want) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// A reflector of client-go keeps a store of objects as they were served, from a list and then a watch. First lists are most-recent
+// reads; objects that cannot be read do not hide the others.
+func TestListsAndWatches(t *testing.T) {
+	const (
+		first   = `{"metadata":{"namespace":"ns","name":"a","resourceVersion":"1"},"spec":{"later":1.50}}`
+		second  = `{"metadata":{"namespace":"ns","name":"b","resourceVersion":"6"},"spec":{"later":2.50}}`
+		changed = `{"metadata":{"namespace":"ns","name":"a","resourceVersion":"8"},"spec":{"later":3.50}}`
+		odd     = `{"metadata":{"namespace":"ns","name":"odd","resourceVersion":"7","labels":7}}`
+		gone    = `{"metadata":{"namespace":"ns","name":"gone","resourceVersion":"2"}}`
+		mark    = `{"metadata":{"resourceVersion":"9"}}`
+	)
+	client, listed := serving(t, []string{first, odd, `{"metadata":7}`, gone}, []string{
+		event("ADDED", second), event("MODIFIED", odd), event("DELETED", gone), event("BOOKMARK", mark), event("MODIFIED", changed),
+	})
+	followed(t, client, map[string]string{"a": changed, "b": second})
+	if got := <-listed; got != "/apis/apps/v1/namespaces/ns/daemonsets?" {
 		t.Errorf("listed %s", got)
 	}
-	for name, want := range map[string]string{"ns/a": changed, "ns/b": second} {
-		object, exists, err := informer.GetStore().GetByKey(name)
-		if err != nil || !exists || string(object.(*served.Object).JSON) != want {
-			t.Errorf("%s: got %v, %v", name, object, err)
+	if len(listed) > 0 {
+		t.Error("it was listed again: the watch was not followed")
+	}
+}
+
+// The data of a revision is what some client wrote, byte for byte: it goes on as it is, and so do all others.
+func TestDataIsNotLookedInto(t *testing.T) {
+	deep := strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000)
+	want := map[string]string{}
+	var items, events []string
+	for i, data := range []string{`{"a":"\ud800"}`, `{"\udfff":1}`, `{"a":1e999}`, deep} {
+		for verb, texts := range map[string]*[]string{"listed": &items, "shown": &events} {
+			name := fmt.Sprint(verb, i)
+			served := fmt.Sprintf(`{"metadata":{"namespace":"ns","name":%q,"resourceVersion":"7"%%s},"data":%s,"revision":1}`, name, data)
+			want[name] = fmt.Sprintf(served, "")
+			*texts = append(*texts, fmt.Sprintf(served, `,"managedFields":[{"manager":"m"}]`))
+		}
+	}
+	for i, text := range events {
+		events[i] = event("ADDED", text)
+	}
+	client, _ := serving(t, items, events)
+	followed(t, client, want)
+}
+
+// What ends a watch is told as the API tells it.
+func TestErrorsOfAWatchAreThoseOfTheAPI(t *testing.T) {
+	const gone = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`
+	for event, want := range map[string]int32{event("ERROR", gone): 410, event("UPDATED", "{}"): 500, "{": 500} {
+		client, _ := serving(t, nil, []string{event})
+		watching, err := client.ListWatch(daemonSets, "ns").(cache.WatcherWithContext).WatchWithContext(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got watch.Event
+		select {
+		case got = <-watching.ResultChan():
+		case <-time.After(20 * time.Second):
+		}
+		watching.Stop()
+		if status, isStatus := got.Object.(*metav1.Status); got.Type != watch.Error || !isStatus || status.Code != want {
+			t.Errorf("%s: got %v", event, got)
 		}
 	}
 }

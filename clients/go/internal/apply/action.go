@@ -11,6 +11,7 @@ import (
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/internal/write"
 	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/served"
 )
 
 // run is what the actions of one plan have in common.
@@ -177,8 +178,9 @@ func (r *run) judge(
 		}
 		return failed(action, refusal)
 	}
-	var object metav1.PartialObjectMetadata
-	switch err := json.Unmarshal(live, &object); {
+	// Revisions are among what is deleted, and what their data is must not count.
+	object, err := served.Parse(live)
+	switch {
 	case err != nil:
 		return failed(action, refusal)
 	case uid != "" && object.UID != uid:
