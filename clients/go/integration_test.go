@@ -2,23 +2,23 @@ package nodewise
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
-
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"encoding/json"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/testing/protocmp"
@@ -99,9 +99,19 @@ func TestRollsOutWithTheService(t *testing.T) {
 	if created, deleted := r.cluster.count("create pods"), r.cluster.count("delete pods"); created != 2*count || deleted != count {
 		t.Errorf("%d pods were created and %d deleted", created, deleted)
 	}
-	// An orphan is adopted and not made anew, and a new node gets its pod.
-	r.addNodes("node-new")
+	// An orphan is adopted and not made anew, a new node gets its pod, and then there is nothing to do.
+	r.addOrphan("orphan", "node-007", "node-orphan")
+	r.addNodes("node-orphan", "node-new")
 	r.settle()
+	var adopted []string
+	for _, pod := range r.cluster.pods() {
+		if pod.Spec.NodeName == "node-orphan" && metav1.GetControllerOf(pod) != nil {
+			adopted = append(adopted, pod.Name)
+		}
+	}
+	if created := r.cluster.count("create pods"); !slices.Equal(adopted, []string{"orphan"}) || created != 2*count+1 {
+		t.Errorf("%v are on the orphan's node, and %d pods were created", adopted, created)
+	}
 	writes := len(r.cluster.writes)
 	r.queue.Add(key)
 	r.settle()

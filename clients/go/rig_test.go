@@ -1,6 +1,7 @@
 package nodewise
 
 import (
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -86,12 +87,34 @@ func (r *rig) apply(image string) {
 	r.cluster.keep(at, daemonSet)
 }
 
+// addOrphan makes a pod that is like the one on another node, and that nobody controls.
+func (r *rig) addOrphan(name, like, node string) {
+	r.t.Helper()
+	r.cluster.mu.Lock()
+	defer r.cluster.mu.Unlock()
+	for at, object := range r.cluster.objects {
+		if at.Resource != cluster.Pods || object["spec"].(map[string]any)["nodeName"] != like {
+			continue
+		}
+		var orphan map[string]any
+		convertTo(r.t, object, &orphan)
+		meta := orphan["metadata"].(map[string]any)
+		meta["name"], meta["uid"] = name, "uid-"+name
+		delete(meta, "ownerReferences")
+		orphan["spec"].(map[string]any)["nodeName"] = node
+		at.Name = name
+		r.cluster.keep(at, orphan)
+		return
+	}
+	r.t.Fatalf("no pod is on %s", like)
+}
+
 // settle reconciles until nothing is woken any more.
 func (r *rig) settle() {
 	r.t.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for r.queue.take() {
-		if err := r.Reconcile(r.t.Context(), key); err != nil {
+		if err := r.Reconcile(r.t.Context(), key); err != nil && !errors.Is(err, ErrNotYet) {
 			r.t.Fatal(err)
 		}
 		if time.Now().After(deadline) {
