@@ -58,32 +58,40 @@ func (n *nextPlans) forget(key types.NamespacedName) {
 // which the state holds by name, and nothing else is done. With several batches the slow start has not come to its end, and
 // what these lead to decides about the next.
 func goesOnByItself(plan *nodewisev1.Plan) bool {
-	if plan.RequeueAfter == nil || plan.GetRequeueAfter().AsDuration() != 0 || len(plan.GetPhases()) != 1 {
-		return false
-	}
-	phase := plan.GetPhases()[0]
-	return phase.GetKind() == nodewisev1.PhaseKind_PHASE_KIND_CREATES && len(phase.GetBatches()) == 1
+	return plan.RequeueAfter != nil && plan.GetRequeueAfter().AsDuration() == 0 && onlyCreates(plan) && len(plan.GetPhases()[0].GetBatches()) == 1
+}
+
+func onlyCreates(plan *nodewisev1.Plan) bool {
+	phases := plan.GetPhases()
+	return len(phases) == 1 && phases[0].GetKind() == nodewisev1.PhaseKind_PHASE_KIND_CREATES
 }
 
 // applyAndLookAhead applies a plan and, where that can be, asks for the one that follows meanwhile.
-func (r *Reconciler) applyAndLookAhead(ctx context.Context, now *planned) (*apply.Applied, *nextPlan) {
+func (r *Reconciler) applyAndLookAhead(ctx, asking context.Context, now *planned) (*apply.Applied, *nextPlan) {
 	if !goesOnByItself(now.plan) || !r.writer.Writes() {
 		return r.apply(ctx, now), nil
 	}
 	asked := time.Now()
 	answers := make(chan *planned, 1)
-	go func() {
-		// Without it the next reconcile asks again.
-		next, err := r.plan(ctx, now.workload, nil)
-		if err != nil {
-			next = nil
-		}
-		answers <- next
-	}()
+	go func() { answers <- r.planAhead(asking, now.workload) }()
 	applied := r.apply(ctx, now)
 	next := <-answers
 	if next == nil || applied.Failed {
 		return applied, nil
 	}
 	return applied, &nextPlan{planned: next, asked: asked}
+}
+
+// planAhead is the plan that follows one that is being applied, if it comes soon and creates and does nothing else: what else there
+// may be to do rests on pods, and these may have changed by then. Without it the next reconcile asks again.
+func (r *Reconciler) planAhead(ctx context.Context, workload *cluster.DaemonSet) *planned {
+	// A deadline would be taken for that of the call, and blame the replica.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer time.AfterFunc(maxAhead, cancel).Stop()
+	next, err := r.plan(ctx, workload, nil)
+	if err != nil || !onlyCreates(next.plan) {
+		return nil
+	}
+	return next
 }

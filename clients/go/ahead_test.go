@@ -1,9 +1,12 @@
 package nodewise
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -48,33 +51,75 @@ func TestTheNextPlanIsAskedForAhead(t *testing.T) {
 	}
 }
 
-// A plan that was asked for ahead is not applied when the one before it failed, or the workload is another one by now.
+// A plan that was asked for ahead is not applied when the one before it failed, or the workload is another one by now, nor when it
+// comes late, lies about, or does more than to create.
 func TestAPlanAheadIsNotAppliedWhenThingsAreOtherwise(t *testing.T) {
-	for name, otherwise := range map[string]func(*rig){
-		"a create failed": func(r *rig) {
-			r.cluster.refuse = func(string, write.Key) error {
-				return &write.Error{Status: http.StatusForbidden, Message: "a quota"}
-			}
+	for name, test := range map[string]struct {
+		before, after func(*rig, *scripted)
+		asked         int
+	}{
+		"all is well": {asked: 3},
+		"a create failed": {
+			before: func(r *rig, _ *scripted) {
+				r.cluster.refuse = func(string, write.Key) error {
+					return &write.Error{Status: http.StatusForbidden, Message: "a quota"}
+				}
+			},
+			after: func(r *rig, _ *scripted) { r.cluster.refuse = nil },
+			asked: 4,
 		},
-		"the workload has changed": func(*rig) {},
+		"the workload has changed": {
+			after: func(r *rig, _ *scripted) { r.apply("agent:2") },
+			asked: 4,
+		},
+		"it lay about": {
+			after: func(*rig, *scripted) { time.Sleep(maxAhead + time.Millisecond) },
+			asked: 4,
+		},
+		"it comes late": {
+			before: func(_ *rig, planner *scripted) {
+				planner.hangs = func(ctx context.Context) error {
+					if len(planner.asked) == 2 {
+						<-ctx.Done()
+					}
+					return ctx.Err()
+				}
+			},
+			asked: 4,
+		},
+		"it does more than to create": {
+			before: func(_ *rig, planner *scripted) {
+				plan := planner.plan
+				planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+					made, err := plan(request)
+					if len(planner.asked) == 2 {
+						made.Phases = append(made.Phases, &nodewisev1.Phase{Kind: nodewisev1.PhaseKind_PHASE_KIND_DELETES})
+					}
+					return made, err
+				}
+			},
+			asked: 4,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			planner := bursts(3)
-			r := newRig(t, planner)
-			r.apply("agent:1")
-			otherwise(r)
-			if err := r.Reconcile(t.Context(), key); err != nil {
-				t.Fatal(err)
-			}
-			r.apply("agent:2")
-			r.cluster.refuse = nil
-			if err := r.Reconcile(t.Context(), key); err != nil {
-				t.Fatal(err)
-			}
-			// The first one, the one ahead, a new one, and the one ahead of that.
-			if len(planner.asked) != 4 {
-				t.Errorf("asked %d times", len(planner.asked))
-			}
+			synctest.Test(t, func(t *testing.T) {
+				planner := bursts(3)
+				r := newRig(t, planner)
+				r.apply("agent:1")
+				r.cluster.unseen = name != "the workload has changed"
+				for _, otherwise := range []func(*rig, *scripted){test.before, test.after} {
+					if otherwise != nil {
+						otherwise(r, planner)
+					}
+					if err := r.Reconcile(t.Context(), key); err != nil {
+						t.Fatal(err)
+					}
+				}
+				// The first one, the one ahead, perhaps a new one, and the one ahead of that.
+				if len(planner.asked) != test.asked {
+					t.Errorf("asked %d times", len(planner.asked))
+				}
+			})
 		})
 	}
 }

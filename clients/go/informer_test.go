@@ -2,6 +2,7 @@ package nodewise
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"testing"
 
@@ -108,7 +109,7 @@ func TestAnInformersVersionOpensTheGate(t *testing.T) {
 	r.state.gate.Record(key, "d1", cluster.Pods, "20")
 	r.state.mu.Unlock()
 	r.queue.take()
-	if err := r.Reconcile(t.Context(), key); err != nil || r.queue.take() {
+	if err := r.Reconcile(t.Context(), key); !errors.Is(err, errBehind) || r.queue.take() {
 		t.Fatalf("it does not wait: %v", err)
 	}
 	bookmark := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "21"}}

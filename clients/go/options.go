@@ -58,7 +58,8 @@ func WithNamespace(namespace string) Option {
 	return func(c *config) { c.namespace = namespace }
 }
 
-// WithWorkers sets how many workloads [Reconciler.Run] reconciles at the same time: 2 if not set.
+// WithWorkers sets how many workloads [Reconciler.Run] reconciles at the same time: 2 if not set. Besides these there is one worker
+// for what is urgent, so that a new node gets its pods though every other worker is in the middle of a rollout.
 func WithWorkers(workers int) Option {
 	return func(c *config) { c.workers = max(workers, 1) }
 }
@@ -94,7 +95,8 @@ func WithUnreachableDelay(delay time.Duration) Option {
 	return func(c *config) { c.unreachable = delay }
 }
 
-// WithResync sets after which time every workload is looked at though nothing happened: 12 to 24 hours, at random, if not set.
+// WithResync sets after which time every workload is looked at though nothing happened: 12 to 24 hours, at random, if not set; 0 is
+// never.
 func WithResync(period time.Duration) Option {
 	return func(c *config) { c.resync = period }
 }

@@ -39,6 +39,8 @@ type ending struct {
 	after *time.Duration
 	// gone: there is no such workload.
 	gone bool
+	// nothing: it has come to nothing.
+	nothing bool
 }
 
 // isAtOnce tells whether another plan is to follow at once.
@@ -62,46 +64,59 @@ type planned struct {
 	sent     *nodewisev1.ReconcileState
 }
 
-// Reconcile looks at one DaemonSet: it takes a snapshot, asks for a plan, applies it and reports. An error is to be followed by
-// another try with the workload's own back-off; without one the back-off begins anew. Whatever else is to wake the workload
-// wakes it through the queue that was given to [Reconciler.Start]. It is not called twice at a time for the same workload.
+// ErrNotYet is in the error of a reconcile that could not be made yet: a cache does not show our own last write, or the service
+// cannot be reached. That is no failure of the workload, which comes back by itself.
+var ErrNotYet = errors.New("not yet")
+
+// errBehind says that the caches do not show our own last write yet.
+var errBehind = errors.New("a cache is behind")
+
+// Reconcile looks at one DaemonSet: it takes a snapshot, asks for a plan, applies it and reports. Whatever else is to wake the
+// workload wakes it through the queue that was given to [Reconciler.Start]. It is not called twice at a time for the same workload.
+//
+// An error is to be followed by another try with the workload's own back-off, which begins anew without one; but for [ErrNotYet],
+// after which there is nothing to do, and the back-off stays what it is. When the context ends the service is asked no more; the
+// writes that are under way by then are brought to their end, and reported.
 func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) error {
+	return r.look(context.WithoutCancel(ctx), ctx, key)
+}
+
+// look looks at one DaemonSet. It asks for plans as long as asking lasts, and writes as long as ctx does.
+func (r *Reconciler) look(ctx, asking context.Context, key types.NamespacedName) error {
 	ctx, span := tracer.Start(ctx, "reconcile", trace.WithAttributes(attribute.String("nodewise.workload", key.String())))
 	defer span.End()
 	logger := klog.FromContext(ctx).WithValues("daemonSet", key)
+	asking = trace.ContextWithSpan(klog.NewContext(asking, logger), span)
 	r.waker.begin(key)
-	ended, err := r.reconcile(klog.NewContext(ctx, logger), key)
-	defer r.waker.end(key, ended.gone)
-	if r.waitsForWatches(key) {
-		// Should what is expected never show, no event would tell.
-		defer r.waker.wakeAfter(key, expectationsExpired)
-	}
+	ended, err := r.reconcile(klog.NewContext(ctx, logger), asking, key)
+	ended.nothing = err != nil
+	r.waker.end(key, ended)
 	var failed *failure
 	var unreachable *planclient.UnreachableError
 	switch {
 	case err == nil:
 		r.comeBack(key, ended.after)
-		return nil
 	case errors.Is(err, errBehind):
 		// Woken by the event that brings the caches up to date.
-		logger.V(4).Info("Waiting for a cache", "reason", err.Error())
-		r.owe(key)
-		return nil
+		err = fmt.Errorf("%w: %w", ErrNotYet, err)
 	case errors.As(err, &unreachable):
-		// That is no failure of the workload.
-		logger.V(2).Info("No plan", "reason", err.Error())
-		r.owe(key)
 		r.waker.wakeAfter(key, r.config.unreachable)
-		return nil
+		err = fmt.Errorf("%w: %w", ErrNotYet, err)
 	case errors.As(err, &failed):
 		r.comeBack(key, failed.after)
 	}
-	span.RecordError(err)
+	if r.waitsForWatches(key) {
+		// Should what is expected never show, no event would tell.
+		r.waker.wakeAfter(key, expectationsExpired)
+	}
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, ErrNotYet) {
+		span.RecordError(err)
+	}
 	return fmt.Errorf("reconciling DaemonSet %s: %w", key, err)
 }
-
-// errBehind says that the caches do not show our own last write yet.
-var errBehind = errors.New("a cache is behind")
 
 func (r *Reconciler) comeBack(key types.NamespacedName, after *time.Duration) {
 	if after != nil {
@@ -116,7 +131,7 @@ func (r *Reconciler) waitsForWatches(key types.NamespacedName) bool {
 	return creates+deletes > 0
 }
 
-func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (ending, error) {
+func (r *Reconciler) reconcile(ctx, asking context.Context, key types.NamespacedName) (ending, error) {
 	// Revisions that the caches need not show, as they were read.
 	var live []*cluster.Revision
 	for range maxPlans {
@@ -125,7 +140,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (e
 			r.next.forget(key)
 			return ending{gone: workload == nil && err == nil}, err
 		}
-		planned, err := r.nextPlan(ctx, workload, live)
+		planned, err := r.nextPlan(asking, workload, live)
 		if err != nil {
 			return ending{}, err
 		}
@@ -133,7 +148,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (e
 		if planned.plan.GetVerdict() == nodewisev1.Verdict_VERDICT_STALE {
 			return ending{}, &failure{reason: errors.New("the plan is stale: the caches are older than our own writes")}
 		}
-		applied, next := r.applyAndLookAhead(ctx, planned)
+		applied, next := r.applyAndLookAhead(ctx, asking, planned)
 		colliding := r.readable(ctx, applied.Colliding)
 		outdated := !applied.Failed && applied.IsOutdated()
 		r.heed(applied)

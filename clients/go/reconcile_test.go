@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -51,7 +54,11 @@ func TestWithoutAnAnswerNothingIsWritten(t *testing.T) {
 	}}
 	r := newRig(t, planner)
 	r.apply("agent:1")
-	r.settle()
+	err := r.Reconcile(t.Context(), key)
+	var unreachable *planclient.UnreachableError
+	if !errors.Is(err, ErrNotYet) || !errors.As(err, &unreachable) {
+		t.Errorf("got %v", err)
+	}
 	if len(r.cluster.writes) > 0 || r.queue.delays[key] != 5*time.Second {
 		t.Errorf("wrote %v, comes back after %s", r.cluster.writes, r.queue.delays[key])
 	}
@@ -96,12 +103,11 @@ func TestHoldsBeforeItWritesAndReportsWhatIsLeft(t *testing.T) {
 		}
 		return nil
 	}
-	err := r.Reconcile(t.Context(), key)
-	if err == nil || !strings.Contains(err.Error(), "1 of 2 actions failed, first: a quota") {
-		// The report's answer decides about the back-off; this planner asks for none.
-		if err != nil {
-			t.Fatal(err)
-		}
+	planner.report = func(report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
+		return &nodewisev1.ReportResponse{State: report.GetState(), Requeue: nodewisev1.Requeue_REQUEUE_BACKOFF}, nil
+	}
+	if err := r.Reconcile(t.Context(), key); err == nil || !strings.Contains(err.Error(), "1 of 2 actions failed, first: a quota") {
+		t.Errorf("got %v", err)
 	}
 	report := planner.reports[0]
 	if left := report.GetState().GetExpectations().GetCreates(); len(left) != 1 || left[0].GetPodName() != "b" {
@@ -162,9 +168,12 @@ func TestWaitsForItsOwnWrites(t *testing.T) {
 	r := newRig(t, planner)
 	r.apply("agent:1")
 	r.cluster.unseen = true
-	for range 3 {
-		if err := r.Reconcile(t.Context(), key); err != nil {
-			t.Fatal(err)
+	if err := r.Reconcile(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := r.Reconcile(t.Context(), key); !errors.Is(err, ErrNotYet) || !errors.Is(err, errBehind) {
+			t.Fatalf("got %v", err)
 		}
 	}
 	if len(planner.asked) != 1 {
@@ -349,5 +358,38 @@ func TestErrorsOfPlannersAreKept(t *testing.T) {
 	r.apply("agent:1")
 	if err := r.Reconcile(t.Context(), key); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What could not be done yet is no failure, and no success either: the back-off of what failed before goes on where it was.
+func TestTheBackOffOutlastsWhatCouldNotBeDone(t *testing.T) {
+	unreachable, refused := &planclient.UnreachableError{Reason: "away"}, &planclient.RefusedError{Reason: "wrong"}
+	planner := &scripted{}
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](time.Hour, time.Hour)
+	r := newRig(t, planner, WithRateLimiter(limiter))
+	r.apply("agent:1")
+	queue := newWorkQueue(1)
+	defer queue.ShutDown()
+	for i, step := range []struct {
+		err    error
+		behind bool
+		want   int
+	}{{refused, false, 1}, {unreachable, false, 1}, {nil, true, 1}, {refused, false, 2}, {nil, false, 0}} {
+		planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+			if step.err != nil {
+				return nil, step.err
+			}
+			return noop(request)
+		}
+		if step.behind {
+			r.state.gate.Record(key, "d1", cluster.DaemonSets, "999")
+		}
+		queue.Add(key)
+		taken, _ := queue.Get()
+		r.workOn(t.Context(), t.Context(), queue, taken)
+		r.state.gate.Clear(key)
+		if got := limiter.NumRequeues(key); got != step.want {
+			t.Errorf("step %d: %d failures are remembered, want %d", i, got, step.want)
+		}
 	}
 }

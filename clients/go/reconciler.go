@@ -48,8 +48,6 @@ type Reconciler struct {
 	writer  write.Writer
 	next    nextPlans
 	started atomic.Bool
-	// owe is told of workloads whose turn has come to nothing: if it was before that of others, so is the next.
-	owe func(types.NamespacedName)
 }
 
 // New makes a Reconciler that works on the cluster of a configuration and asks this planner. It does not call before it is started.
@@ -76,7 +74,6 @@ func New(cluster *rest.Config, planner Planner, options ...Option) (*Reconciler,
 		waker:   waker,
 		state:   newState(config.buckets, config.options, waker),
 		next:    nextPlans{plans: map[types.NamespacedName]nextPlan{}},
-		owe:     func(types.NamespacedName) {},
 	}, nil
 }
 

@@ -14,13 +14,12 @@ import (
 // ErrNotDrained says that workers did not finish in time after the stop and were cut off.
 var ErrNotDrained = errors.New("reconciles were still under way and were cut off")
 
-// Run watches, and works on what the watches bring, until the context is cancelled; then it hands out nothing that is not queued
-// yet, lets the workers finish and returns nil. It is called once.
+// Run watches, and works on what the watches bring, until the context is cancelled; then it begins nothing new and asks the service
+// no more, lets the workers finish what they are writing, and report it, and returns nil. It is called once.
 func (r *Reconciler) Run(ctx context.Context) error {
 	logger := klog.FromContext(ctx)
-	queue := newWorkQueue(r.config.limiter)
+	queue := newWorkQueue(r.config.workers)
 	defer queue.ShutDown()
-	r.owe = queue.lanes.owe
 	// The watches go on while the workers finish, so that nobody who waits for a cache waits in vain.
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWatching()
@@ -34,11 +33,11 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		return err
 	}
 	logger.Info("All caches are filled; starting to work", "workers", r.config.workers)
-	working, cutOff := context.WithCancel(watching)
+	writing, cutOff := context.WithCancel(watching)
 	defer cutOff()
 	var workers sync.WaitGroup
-	for range r.config.workers {
-		workers.Go(func() { r.work(working, queue) })
+	for range r.config.workers + 1 {
+		workers.Go(func() { r.work(writing, ctx, queue) })
 	}
 	<-ctx.Done()
 	queue.ShutDown()
@@ -55,24 +54,29 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	}
 }
 
-func (r *Reconciler) work(ctx context.Context, queue *workQueue) {
+func (r *Reconciler) work(ctx, asking context.Context, queue *workQueue) {
 	for {
 		key, ended := queue.Get()
 		if ended {
 			return
 		}
-		r.workOn(ctx, queue, key)
+		r.workOn(ctx, asking, queue, key)
 	}
 }
 
 // workOn looks at a workload (M-31). One that panics is not left out for ever: the program ends.
-func (r *Reconciler) workOn(ctx context.Context, queue *workQueue, key types.NamespacedName) {
+func (r *Reconciler) workOn(ctx, asking context.Context, queue *workQueue, key types.NamespacedName) {
 	defer queue.Done(key)
-	if err := r.Reconcile(ctx, key); err != nil {
-		r.owe(key)
-		queue.AddRateLimited(key)
-		klog.FromContext(ctx).Error(err, "Trying again", "retries", queue.NumRequeues(key))
-		return
+	logger, backoff := klog.FromContext(ctx), r.config.limiter
+	err := r.look(ctx, asking, key)
+	switch {
+	case err == nil:
+		backoff.Forget(key)
+	case errors.Is(err, ErrNotYet):
+		logger.V(4).Info("Nothing could be done", "reason", err.Error())
+	default:
+		delay := backoff.When(key)
+		r.waker.wakeAfter(key, delay)
+		logger.Error(err, "Trying again", "retries", backoff.NumRequeues(key), "after", delay)
 	}
-	queue.Forget(key)
 }

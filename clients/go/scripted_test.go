@@ -12,18 +12,25 @@ import (
 
 // scripted is a planner that answers as it is told.
 type scripted struct {
-	plan    func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error)
+	plan func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error)
+	// hangs, if it is set, is what happens before a plan is made.
+	hangs   func(ctx context.Context) error
 	report  func(report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error)
 	asked   []*nodewisev1.PlanRequest
 	reports []*nodewisev1.ReportRequest
 }
 
-func (s *scripted) Plan(_ context.Context, _ string, build planclient.BuildRequest) (*planclient.Answer, error) {
+func (s *scripted) Plan(ctx context.Context, _ string, build planclient.BuildRequest) (*planclient.Answer, error) {
 	request, err := build(func(planclient.Digest) bool { return false })
 	if err != nil {
 		return nil, err
 	}
 	s.asked = append(s.asked, request)
+	if s.hangs != nil {
+		if err := s.hangs(ctx); err != nil {
+			return nil, &planclient.UnreachableError{Reason: err.Error()}
+		}
+	}
 	plan, err := s.plan(request)
 	if err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ func (r *Reconciler) Start(ctx context.Context, queue Queue) error {
 	for _, source := range sources {
 		go source(ctx)
 	}
-	go wait.UntilWithContext(ctx, func(context.Context) { r.wakeEverybody() }, r.config.resync)
+	go r.resync(ctx)
 	return nil
 }
 
@@ -51,6 +51,13 @@ func (r *Reconciler) WaitForSync(ctx context.Context) error {
 		return fmt.Errorf("waiting for the caches of %v: %w", r.state.store.Unsynced(), err)
 	}
 	return nil
+}
+
+// resync looks at everything, again and again.
+func (r *Reconciler) resync(ctx context.Context) {
+	if r.config.resync > 0 {
+		wait.UntilWithContext(ctx, func(context.Context) { r.wakeEverybody() }, r.config.resync)
+	}
 }
 
 func (r *Reconciler) wakeEverybody() {

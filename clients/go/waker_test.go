@@ -1,13 +1,15 @@
 package nodewise
 
 import (
+	"context"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/testr"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"nodewise.dev/clients/go/nodewisev1"
@@ -19,80 +21,96 @@ func logger(t *testing.T) logr.Logger {
 }
 
 // recorded is a queue that remembers what was asked for.
-type recorded struct {
-	added, first int
-	after        []time.Duration
-}
+type recorded []string
 
-func (r *recorded) Add(types.NamespacedName)      { r.added++ }
-func (r *recorded) AddFirst(types.NamespacedName) { r.first++ }
+func (r *recorded) Add(types.NamespacedName) { *r = append(*r, "add") }
 func (r *recorded) AddAfter(_ types.NamespacedName, delay time.Duration) {
-	r.after = append(r.after, delay)
+	*r = append(*r, "after "+delay.String())
+}
+func (r *recorded) AddFirst(_ types.NamespacedName, delay time.Duration) {
+	*r = append(*r, "first "+delay.String())
 }
 
-// A burst of events makes one look; the first event after a quiet time is heeded at once.
+// A burst of events makes one look; the first event after a quiet time is heeded at once. What is urgent is so after work and rest,
+// too, and when a look at it came to nothing.
 func TestWorkloadsRest(t *testing.T) {
-	clock := clocktesting.NewFakeClock(time.Unix(100, 0))
-	w, queue := newWaker(20*time.Millisecond, clock), &recorded{}
+	clock, queue := clocktesting.NewFakePassiveClock(time.Unix(100, 0)), &recorded{}
+	w := newWaker(20*time.Millisecond, clock)
+	expect := func(when string, want ...string) {
+		t.Helper()
+		if !slices.Equal(*queue, want) {
+			t.Errorf("%s: got %v, want %v", when, *queue, want)
+		}
+		*queue = nil
+	}
+	step := func(by time.Duration) { clock.SetTime(clock.Now().Add(by)) }
 	w.wake(key)
 	w.start(queue)
-	if queue.added != 1 {
-		t.Fatal("what was woken before the start was lost")
-	}
+	expect("woken before the start", "add")
 	w.begin(key)
 	w.wake(key)
 	w.wake(key)
-	if queue.added != 1 || queue.after != nil {
-		t.Fatalf("woken in the middle of its work: %+v", queue)
-	}
-	w.end(key, false)
-	if len(queue.after) != 1 || queue.after[0] != 20*time.Millisecond {
-		t.Fatalf("got %+v", queue)
-	}
-	clock.Step(15 * time.Millisecond)
+	expect("woken in the middle of its work")
+	w.end(key, ending{})
+	expect("after the work", "after 20ms")
+	step(15 * time.Millisecond)
 	w.wake(key)
-	if len(queue.after) != 2 || queue.after[1] != 5*time.Millisecond {
-		t.Fatalf("got %+v", queue)
-	}
-	clock.Step(5 * time.Millisecond)
-	w.wake(key)
+	expect("at rest", "after 5ms")
 	w.wakeFirst(key)
-	if queue.added != 2 || queue.first != 1 {
-		t.Errorf("got %+v", queue)
-	}
+	expect("urgent at rest", "first 5ms")
+	w.begin(key)
+	w.wakeFirst(key)
+	w.wake(key)
+	w.end(key, ending{})
+	expect("urgent in the middle of its work", "first 20ms")
+	step(20 * time.Millisecond)
+	w.begin(key)
+	w.end(key, ending{nothing: true})
+	w.wakeAfter(key, time.Second)
+	expect("an urgent look came to nothing", "first 1s")
+	w.begin(key)
+	w.end(key, ending{})
+	w.wakeAfter(key, time.Second)
+	step(20 * time.Millisecond)
+	w.wake(key)
+	expect("an urgent look came to something", "after 1s", "add")
+	w.begin(key)
+	w.end(key, ending{nothing: true})
+	step(20 * time.Millisecond)
+	w.wake(key)
+	expect("another look came to nothing", "add")
 }
+
+func named(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 
 // Those that are not to wait come first, and never leave the others standing.
 func TestUrgentWorkloadsComeFirst(t *testing.T) {
-	queue := newWorkQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]())
+	queue := newWorkQueue(10)
 	defer queue.ShutDown()
-	named := func(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 	take := func(want string) {
 		t.Helper()
 		if got, _ := queue.Get(); got.Name != want {
 			t.Fatalf("got %s, want %s", got.Name, want)
 		}
+		queue.Done(named(want))
 	}
 	queue.Add(named("a"))
 	queue.Add(named("b"))
-	queue.AddFirst(named("b"))
-	queue.AddFirst(named("c"))
+	queue.AddFirst(named("b"), 0)
+	queue.AddFirst(named("c"), 0)
 	take("b")
 	take("c")
 	take("a")
-	// A turn that came to nothing is followed by one of the same class.
+	// What is to be urgent later is so when it is added before.
+	queue.AddFirst(named("c"), time.Hour)
 	queue.Add(named("d"))
-	queue.lanes.owe(named("c"))
 	queue.Add(named("c"))
-	queue.Done(named("c"))
 	take("c")
-	queue.Done(named("c"))
 	queue.Add(named("c"))
 	take("d")
 	take("c")
-	queue.Done(named("c"))
 	for _, name := range []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10"} {
-		queue.AddFirst(named(name))
+		queue.AddFirst(named(name), 0)
 	}
 	queue.Add(named("e"))
 	for range mostFirstInARow {
@@ -101,6 +119,78 @@ func TestUrgentWorkloadsComeFirst(t *testing.T) {
 		}
 	}
 	take("e")
+}
+
+// However many workers are busy, one is there for what is urgent, also when that has waited in turn before. It takes nothing else.
+func TestAWorkerIsKeptForWhatIsUrgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue, taken := newWorkQueue(2), make(chan string, 10)
+		work := func() {
+			if got, ended := queue.Get(); !ended {
+				taken <- got.Name
+			}
+		}
+		for _, name := range []string{"a", "b", "c", "d"} {
+			queue.Add(named(name))
+		}
+		expect := func(want ...string) {
+			t.Helper()
+			synctest.Wait()
+			var got []string
+			for len(taken) > 0 {
+				got = append(got, <-taken)
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Fatalf("took %v, want %v", got, want)
+			}
+		}
+		for range 3 {
+			go work()
+		}
+		expect("a", "b")
+		queue.AddFirst(named("d"), 0)
+		expect("d")
+		// It was long in work, so it is not for the worker that is kept.
+		time.Sleep(longTurn + time.Millisecond)
+		queue.Done(named("d"))
+		queue.AddFirst(named("d"), 0)
+		go work()
+		expect()
+		queue.AddFirst(named("e"), 0)
+		expect("e")
+		queue.Done(named("a"))
+		go work()
+		expect("d")
+		go work()
+		expect()
+		queue.AddFirst(named("f"), 0)
+		expect("f")
+		queue.Done(named("d"))
+		go work()
+		expect("c")
+		queue.ShutDown()
+	})
+}
+
+// With a period everybody is looked at so often, and without one never.
+func TestResyncs(t *testing.T) {
+	for period, want := range map[time.Duration]int{0: 0, 12 * time.Hour: 4} {
+		synctest.Test(t, func(t *testing.T) {
+			queue := &recorded{}
+			r := newRig(t, &scripted{plan: noop}, WithResync(period))
+			r.apply("agent:1")
+			r.waker.start(queue)
+			ctx, stop := context.WithCancel(t.Context())
+			go r.resync(ctx)
+			time.Sleep(47 * time.Hour)
+			stop()
+			synctest.Wait()
+			if len(*queue) != want {
+				t.Errorf("every %s: woken %d times in 47 hours", period, len(*queue))
+			}
+		})
+	}
 }
 
 func TestDeviationsFollowTheProfile(t *testing.T) {

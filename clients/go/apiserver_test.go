@@ -1,0 +1,60 @@
+package nodewise
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// apiserver is one with one DaemonSet and nothing else, and whose watches show nothing. Pods are created as it is told.
+type apiserver struct {
+	// creates answers each request to create a pod.
+	creates http.HandlerFunc
+}
+
+func (a *apiserver) start(t *testing.T) *rest.Config {
+	t.Helper()
+	server := httptest.NewServer(a)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return &rest.Config{Host: server.URL}
+}
+
+func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	// Only who has read everything hears when the other side goes away.
+	_, _ = io.Copy(io.Discard, r.Body)
+	resource := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+	query := r.URL.Query()
+	switch {
+	case r.Method == http.MethodPost && resource == "pods":
+		a.creates(w, r)
+	case r.Method != http.MethodGet:
+		_, _ = fmt.Fprint(w, `{"kind":"Event","apiVersion":"v1","metadata":{"name":"e"}}`)
+	case query.Get("sendInitialEvents") != "":
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
+	case query.Get("watch") != "":
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	default:
+		items, version := "", "v1"
+		if resource == "daemonsets" {
+			items = `{"metadata":{"namespace":"ns","name":"agent","uid":"d1","resourceVersion":"5"},"spec":{}}`
+		}
+		if strings.HasPrefix(r.URL.Path, "/apis/") {
+			version = "apps/v1"
+		}
+		kinds := map[string]string{
+			"daemonsets": "DaemonSetList", "controllerrevisions": "ControllerRevisionList", "pods": "PodList", "nodes": "NodeList",
+		}
+		_, _ = fmt.Fprintf(w, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"9"},"items":[%s]}`, kinds[resource], version, items)
+	}
+}

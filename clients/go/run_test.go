@@ -1,0 +1,148 @@
+package nodewise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/planclient"
+)
+
+// running is a Reconciler that runs until it is stopped.
+type running struct {
+	stop  context.CancelFunc
+	ended chan error
+}
+
+func run(t *testing.T, api *apiserver, planner Planner, options ...Option) *running {
+	t.Helper()
+	r, err := New(api.start(t), planner, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	running := &running{stop, make(chan error, 1)}
+	go func() { running.ended <- r.Run(ctx) }()
+	return running
+}
+
+// within is what comes within the time that tests wait.
+func within[T any](t *testing.T, what string, from <-chan T) T {
+	t.Helper()
+	select {
+	case got := <-from:
+		return got
+	case <-time.After(15 * time.Second):
+		t.Fatalf("not in time: %s", what)
+		panic("unreachable")
+	}
+}
+
+// hanging is a service that never answers.
+type hanging struct {
+	nodewisev1.UnimplementedReconcileServiceServer
+	asked, left chan struct{}
+}
+
+func (h *hanging) Plan(ctx context.Context, _ *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error) {
+	h.asked <- struct{}{}
+	<-ctx.Done()
+	h.left <- struct{}{}
+	return nil, ctx.Err()
+}
+
+// W14: whoever is stopped does not wait for a service that hangs.
+func TestAStopDoesNotWaitForTheService(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, service := grpc.NewServer(), &hanging{asked: make(chan struct{}, 100), left: make(chan struct{}, 100)}
+	nodewisev1.RegisterReconcileServiceServer(server, service)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	planner, err := planclient.New(t.Context(), []string{"http://" + listener.Addr().String()}, planclient.WithTimeout(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = planner.Close() })
+	running := run(t, &apiserver{}, planner, WithDrainTimeout(time.Hour))
+	within(t, "the service is asked", service.asked)
+	running.stop()
+	if err := within(t, "it ends", running.ended); err != nil {
+		t.Error(err)
+	}
+	within(t, "the service is told", service.left)
+}
+
+// W14: what is being written when the stop comes is brought to its end and reported, while nothing new is begun.
+func TestAStopLetsWritesEndAndReportsThem(t *testing.T) {
+	writing, stopped, reports := make(chan struct{}), make(chan struct{}), make(chan *nodewisev1.ReportRequest, 1)
+	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		plan := creating("a")
+		plan.RequeueAfter = durationpb.New(0)
+		return plan, nil
+	}}
+	planner.hangs = func(ctx context.Context) error {
+		if len(planner.asked) == 1 {
+			return nil
+		}
+		// The plan that is asked for ahead is given up at the stop.
+		<-ctx.Done()
+		close(stopped)
+		return ctx.Err()
+	}
+	planner.report = func(report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
+		reports <- report
+		return &nodewisev1.ReportResponse{}, nil
+	}
+	api := &apiserver{creates: func(w http.ResponseWriter, r *http.Request) {
+		close(writing)
+		select {
+		case <-r.Context().Done():
+			return
+		case <-stopped:
+		}
+		_, _ = fmt.Fprint(w, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"10"}}`)
+	}}
+	running := run(t, api, planner)
+	within(t, "a write", writing)
+	running.stop()
+	if err := within(t, "it ends", running.ended); err != nil {
+		t.Error(err)
+	}
+	report := within(t, "the report", reports)
+	if outcomes := report.GetOutcomes(); len(outcomes) != 1 || outcomes[0].GetResult() != nodewisev1.Result_RESULT_SUCCEEDED {
+		t.Errorf("reported %v", outcomes)
+	}
+	if len(planner.asked) != 2 {
+		t.Errorf("asked %d times", len(planner.asked))
+	}
+}
+
+// Whoever goes on writing for too long after the stop is cut off: by then somebody else may be in charge.
+func TestWritesAreCutOffIfTheyDoNotEnd(t *testing.T) {
+	writing, cut := make(chan struct{}), make(chan struct{})
+	api := &apiserver{creates: func(_ http.ResponseWriter, r *http.Request) {
+		close(writing)
+		<-r.Context().Done()
+		close(cut)
+	}}
+	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating("a"), nil }}
+	running := run(t, api, planner, WithDrainTimeout(time.Millisecond))
+	within(t, "a write", writing)
+	running.stop()
+	if err := within(t, "it ends", running.ended); !errors.Is(err, ErrNotDrained) {
+		t.Errorf("got %v", err)
+	}
+	within(t, "the write is cut off", cut)
+}
