@@ -3,14 +3,18 @@
 package ctrl
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -24,35 +28,78 @@ const name = "nodewise"
 // first is the priority of workloads that are not to wait behind others.
 const first = 100
 
+// workers is how many workloads are reconciled at the same time: as many as [nodewise.Reconciler.Run] does, with the one that it keeps
+// for what is urgent, which is not to be had here.
+const workers = 3
+
 // SetupWithManager lets a manager run the Reconciler, which is then not run otherwise. A manager that loses its leadership ends, and
 // so whoever leads again starts with a new Reconciler, as must be.
+//
+// Three workloads are reconciled at the same time, unless the options or the manager say otherwise: controller-runtime's own default
+// is one, which lets all wait for the slowest.
 func SetupWithManager(mgr manager.Manager, reconciler *nodewise.Reconciler, options controller.Options) error {
-	options.Reconciler = Reconciler(reconciler)
+	options.MaxConcurrentReconciles = cmp.Or(
+		options.MaxConcurrentReconciles, mgr.GetControllerOptions().MaxConcurrentReconciles, workers)
+	patient := newPatient(options.RateLimiter)
+	options.RateLimiter, options.Reconciler = patient, patient.reconciler(reconciler.Reconcile)
 	made, err := controller.New(name, mgr, options)
 	if err != nil {
 		return fmt.Errorf("making the controller %s: %w", name, err)
 	}
-	if err := made.Watch(Source(reconciler)); err != nil {
+	if err := made.Watch(watches{reconciler}); err != nil {
 		return fmt.Errorf("watching for the controller %s: %w", name, err)
 	}
 	return nil
 }
 
-// Reconciler has the shape that controller-runtime asks for. When to come back is told through the queue that the [Source] was given.
-func Reconciler(reconciler *nodewise.Reconciler) reconcile.Reconciler {
+// patient is a rate limiter that keeps the back-off of a workload for which nothing could be done yet. controller-runtime forgets it
+// after whatever is no error, and an error would make it grow.
+type patient struct {
+	workqueue.TypedRateLimiter[reconcile.Request]
+
+	mu sync.Mutex
+	// notYet are those in work for which nothing could be done.
+	notYet map[reconcile.Request]bool
+}
+
+func newPatient(limiter workqueue.TypedRateLimiter[reconcile.Request]) *patient {
+	if limiter == nil {
+		limiter = workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()
+	}
+	return &patient{TypedRateLimiter: limiter, notYet: map[reconcile.Request]bool{}}
+}
+
+// reconciler has the shape that controller-runtime asks for. When to come back is told through the queue that the watches were given.
+func (p *patient) reconciler(look func(context.Context, types.NamespacedName) error) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-		return reconcile.Result{}, reconciler.Reconcile(ctx, request.NamespacedName)
+		err := look(ctx, request.NamespacedName)
+		if !errors.Is(err, nodewise.ErrNotYet) {
+			return reconcile.Result{}, err
+		}
+		log.FromContext(ctx).V(4).Info("Nothing could be done", "reason", err.Error())
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.notYet[request] = true
+		return reconcile.Result{}, nil
 	})
 }
 
-// Source is what wakes the workloads: the watches of the Reconciler.
-func Source(reconciler *nodewise.Reconciler) source.SyncingSource {
-	return watches{reconciler}
+// Forget implements [workqueue.TypedRateLimiter].
+func (p *patient) Forget(request reconcile.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.notYet[request] {
+		p.TypedRateLimiter.Forget(request)
+	}
+	delete(p.notYet, request)
 }
 
+// watches are what wakes the workloads: those of the Reconciler.
 type watches struct {
 	reconciler *nodewise.Reconciler
 }
+
+var _ source.SyncingSource = watches{}
 
 // Start implements [source.Source].
 func (w watches) Start(ctx context.Context, requests workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
@@ -77,13 +124,13 @@ func (q queue) AddAfter(key types.NamespacedName, delay time.Duration) {
 	q.requests.AddAfter(reconcile.Request{NamespacedName: key}, delay)
 }
 
-// AddFirst adds a workload before others, if the queue has priorities.
-func (q queue) AddFirst(key types.NamespacedName) {
+// AddFirst adds a workload before others, after a delay, if the queue has priorities.
+func (q queue) AddFirst(key types.NamespacedName, delay time.Duration) {
 	request := reconcile.Request{NamespacedName: key}
 	if ordered, isOrdered := q.requests.(priorityqueue.PriorityQueue[reconcile.Request]); isOrdered {
 		priority := first
-		ordered.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, request)
+		ordered.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: delay}, request)
 		return
 	}
-	q.requests.Add(request)
+	q.requests.AddAfter(request, delay)
 }

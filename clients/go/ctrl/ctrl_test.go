@@ -3,13 +3,18 @@ package ctrl
 import (
 	"context"
 	"errors"
+	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	nodewise "nodewise.dev/clients/go"
@@ -26,7 +31,7 @@ func TestQueues(t *testing.T) {
 	for want, requests := range map[string]workqueue.TypedRateLimitingInterface[reconcile.Request]{"b": ordered, "a": plain} {
 		queue := queue{requests}
 		queue.Add(named("a"))
-		queue.AddFirst(named("b"))
+		queue.AddFirst(named("b"), 0)
 		queue.AddAfter(named("c"), time.Millisecond)
 		taken := map[string]bool{}
 		for i := range 3 {
@@ -60,18 +65,82 @@ func TestShapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if result, err := Reconciler(made).Reconcile(t.Context(), reconcile.Request{NamespacedName: named("x")}); err != nil || !result.IsZero() {
+	reconciler := newPatient(nil).reconciler(made.Reconcile)
+	if result, err := reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: named("x")}); err != nil || !result.IsZero() {
 		t.Errorf("got %v, %v", result, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	plain := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer plain.ShutDown()
-	source := Source(made)
+	source := watches{made}
 	if err := source.Start(ctx, plain); err != nil {
 		t.Fatal(err)
 	}
 	if err := source.WaitForSync(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What could not be done yet is no failure, and no success either: the back-off of what failed before goes on where it was.
+func TestTheBackOffOutlastsWhatCouldNotBeDone(t *testing.T) {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Second)
+	patient, request := newPatient(limiter), reconcile.Request{NamespacedName: named("x")}
+	broken := errors.New("broken")
+	for i, step := range []struct {
+		err  error
+		want int
+	}{{broken, 1}, {nodewise.ErrNotYet, 1}, {fmt.Errorf("a cache: %w", nodewise.ErrNotYet), 1}, {broken, 2}, {nil, 0}} {
+		look := func(context.Context, types.NamespacedName) error { return step.err }
+		result, err := patient.reconciler(look).Reconcile(t.Context(), request)
+		// As the controllers of controller-runtime do.
+		if err != nil {
+			patient.When(request)
+		} else {
+			patient.Forget(request)
+		}
+		if got := limiter.NumRequeues(request); got != step.want || !result.IsZero() {
+			t.Errorf("step %d: %d failures are remembered, want %d", i, got, step.want)
+		}
+	}
+}
+
+// managing is a manager that takes controllers and does nothing with them.
+type managing struct {
+	manager.Manager
+	options config.Controller
+	took    manager.Runnable
+}
+
+func (m *managing) GetControllerOptions() config.Controller { return m.options }
+
+func (m *managing) Add(runnable manager.Runnable) error {
+	m.took = runnable
+	return nil
+}
+
+// One slow workload does not hold up all others, whoever says nothing; who says something is heeded.
+func TestSeveralWorkloadsAreReconciledAtATime(t *testing.T) {
+	for _, test := range []struct {
+		options  controller.Options
+		managers config.Controller
+		want     int64
+	}{
+		{want: workers},
+		{managers: config.Controller{MaxConcurrentReconciles: 7}, want: 7},
+		{controller.Options{MaxConcurrentReconciles: 1}, config.Controller{MaxConcurrentReconciles: 7}, 1},
+	} {
+		made, err := nodewise.New(&rest.Config{Host: "http://127.0.0.1:1"}, nobody{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mgr, unnamed := &managing{options: test.managers}, true
+		test.options.SkipNameValidation = &unnamed
+		if err := SetupWithManager(mgr, made, test.options); err != nil {
+			t.Fatal(err)
+		}
+		if got := reflect.ValueOf(mgr.took).Elem().FieldByName("MaxConcurrentReconciles").Int(); got != test.want {
+			t.Errorf("%d at a time, want %d", got, test.want)
+		}
 	}
 }
