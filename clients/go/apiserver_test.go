@@ -15,6 +15,8 @@ import (
 type apiserver struct {
 	// creates answers each request to create a pod.
 	creates http.HandlerFunc
+	// refuses, if it is set, tells which requests are not allowed.
+	refuses func(*http.Request) bool
 }
 
 func (a *apiserver) start(t *testing.T) *rest.Config {
@@ -34,6 +36,9 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	resource := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 	query := r.URL.Query()
 	switch {
+	case a.refuses != nil && a.refuses(r):
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"not yours","reason":"Forbidden","code":403}`)
 	case r.Method == http.MethodPost && resource == "pods":
 		a.creates(w, r)
 	case r.Method != http.MethodGet:

@@ -11,7 +11,7 @@
 //
 // [Reconciler.Run] has watches, a work queue and workers of its own. A controller that has these already feeds the Reconciler
 // with [Reconciler.Start], which puts workloads into its queue, and calls [Reconciler.Reconcile] for what it takes out; package
-// ctrl does that for controller-runtime.
+// ctrl does that for controller-runtime. [Reconciler.Ready] says why nothing can be done, if so.
 //
 // # What is where
 //

@@ -48,22 +48,23 @@ type Reconciler struct {
 	writer  write.Writer
 	next    nextPlans
 	started atomic.Bool
+	watches watches
 }
 
 // New makes a Reconciler that works on the cluster of a configuration and asks this planner. It does not call before it is started.
 //
 // Limits of the configuration on calls per second do not count: a plan says how many pods are created at once, and the apiserver
 // has fairness of its own.
-func New(cluster *rest.Config, planner Planner, options ...Option) (*Reconciler, error) {
+func New(kube *rest.Config, planner Planner, options ...Option) (*Reconciler, error) {
 	config := defaults()
 	for _, option := range options {
 		option(&config)
 	}
-	unlimited := rest.CopyConfig(cluster)
+	unlimited := rest.CopyConfig(kube)
 	unlimited.QPS, unlimited.RateLimiter = -1, nil
 	client, err := rest.HTTPClientFor(unlimited)
 	if err != nil {
-		return nil, fmt.Errorf("making an HTTP client for %s: %w", cluster.Host, err)
+		return nil, fmt.Errorf("making an HTTP client for %s: %w", kube.Host, err)
 	}
 	waker := newWaker(config.rest, clock.RealClock{})
 	return &Reconciler{
@@ -74,6 +75,7 @@ func New(cluster *rest.Config, planner Planner, options ...Option) (*Reconciler,
 		waker:   waker,
 		state:   newState(config.buckets, config.options, waker),
 		next:    nextPlans{plans: map[types.NamespacedName]nextPlan{}},
+		watches: watches{errors: map[cluster.Resource]error{}},
 	}, nil
 }
 

@@ -84,7 +84,8 @@ func (r *Reconciler) sources(ctx context.Context) ([]func(context.Context), erro
 	}
 	reflector := func(kept kept, listWatch cache.ListerWatcher, example runtime.Object) func(context.Context) {
 		feed := &feed{kept: kept, state: r.state, unread: unread}
-		made := cache.NewReflectorWithOptions(listWatch, example, feed, cache.ReflectorOptions{Name: string(kept.resource)})
+		followed := r.watches.followed(kept.resource, cache.ToListerWatcherWithContext(listWatch))
+		made := cache.NewReflectorWithOptions(followed, example, feed, cache.ReflectorOptions{Name: string(kept.resource)})
 		return made.RunWithContext
 	}
 	apps := appsv1.SchemeGroupVersion

@@ -1,0 +1,76 @@
+package nodewise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"nodewise.dev/clients/go/internal/cluster"
+)
+
+// Ready says why nothing can be done, if so: the service cannot be reached, or a watch does not work. It is a check for readiness, in
+// the shape of package healthz of controller-runtime and of apiservers; whether the program lives does not depend on it. Before the
+// start, as while another replica leads, only the service counts.
+func (r *Reconciler) Ready(*http.Request) error {
+	var unready []error
+	if planner, says := r.planner.(interface{ Health() error }); says {
+		unready = append(unready, planner.Health())
+	}
+	if r.started.Load() {
+		unready = append(unready, r.watches.failing())
+		r.state.mu.Lock()
+		unsynced := r.state.store.Unsynced()
+		r.state.mu.Unlock()
+		if len(unsynced) > 0 {
+			unready = append(unready, fmt.Errorf("waiting for the first lists of %v", unsynced))
+		}
+	}
+	return errors.Join(unready...)
+}
+
+// watches tells of the watches that do not work.
+type watches struct {
+	mu     sync.Mutex
+	errors map[cluster.Resource]error
+}
+
+func (w *watches) failing() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var failing []error
+	for _, resource := range cluster.Resources {
+		if err := w.errors[resource]; err != nil {
+			failing = append(failing, fmt.Errorf("watching %s: %w", resource, err))
+		}
+	}
+	return errors.Join(failing...)
+}
+
+func (w *watches) note(resource cluster.Resource, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.errors[resource] = err
+}
+
+// followed lists and watches a resource, and notes whether that works.
+func (w *watches) followed(resource cluster.Resource, of cache.ListerWatcherWithContext) cache.ListerWatcher {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list, err := of.ListWithContext(ctx, options)
+			w.note(resource, err)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			watching, err := of.WatchWithContext(ctx, options)
+			w.note(resource, err)
+			return watching, err
+		},
+	}
+}
