@@ -2,7 +2,9 @@ package nodewise
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -10,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/gate"
 )
 
 // catchUpPeriod is how often it is looked whether an informer has reached a version that somebody waits for.
@@ -17,9 +20,10 @@ const catchUpPeriod = 100 * time.Millisecond
 
 // informed takes the objects of a resource from an informer that somebody else runs.
 //
-// Its handlers are told of objects one by one, after a list in any order, and not of the version that the watch has reached. So
-// nothing is taken for reached but what the informer's own store says, once everything in it has arrived here; that is
-// compared, object by object, while somebody waits.
+// Its handlers are told of objects one by one, after a list in any order, and not of the version that the watch has reached. So a
+// version is taken for reached when everything has arrived here that the informer's own store had when it was at that version,
+// be it newer by now. That is looked after while somebody waits. However much happens meanwhile, what the store had at one time
+// arrives, since handlers are told of everything in its order.
 func (r *Reconciler) informed(
 	kept kept, informer cache.SharedIndexInformer, unread func(cluster.Resource, error),
 ) func(context.Context) {
@@ -32,21 +36,37 @@ func (r *Reconciler) informed(
 		}
 		registration, err := informer.AddEventHandler(handler)
 		if err != nil {
-			unread(kept.resource, fmt.Errorf("following an informer: %w", err))
+			r.watches.note(kept.resource, fmt.Errorf("following an informer: %w", err))
 			return
 		}
 		defer func() { _ = informer.RemoveEventHandler(registration) }()
 		if !cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
 			return
 		}
+		var awaited *sample
 		isFirst := true
 		wait.UntilWithContext(ctx, func(context.Context) {
-			if isFirst || feed.isWaitedFor() {
-				isFirst = !feed.catchUp(informer) && isFirst
+			if awaited == nil && (isFirst || feed.isWaitedFor()) {
+				awaited, err = feed.sample(informer.GetStore())
+				r.watches.note(kept.resource, err)
+			}
+			if awaited != nil && feed.hasArrived(awaited) {
+				awaited, isFirst = nil, false
 			}
 		}, catchUpPeriod)
 	}
 }
+
+// sample is what an informer's own store had at one time, as far as it has not arrived here.
+type sample struct {
+	store   cache.Store
+	version string
+	// missing are the versions that objects had; empty for those that were gone.
+	missing map[types.NamespacedName]string
+}
+
+// errNoVersion: were no version taken for one that is reached, the gate would hold nobody back.
+var errNoVersion = errors.New("the informer does not tell which version its store has reached: is client-go's feature AtomicFIFO off?")
 
 // hear takes in an object of an informer. A pod that is gone while nobody watched is given in a state that may be long past: the
 // caches know a better one.
@@ -72,36 +92,61 @@ func (f *feed) isWaitedFor() bool {
 	return f.state.gate.Waits()
 }
 
-// catchUp advances to the version that an informer has reached, if everything that it has is here.
-func (f *feed) catchUp(informer cache.SharedIndexInformer) bool {
+// sample takes a sample of a store.
+func (f *feed) sample(store cache.Store) (*sample, error) {
 	// First the version, then what it has: that is at least as new.
-	version := informer.GetStore().LastStoreSyncResourceVersion()
-	objects := map[types.NamespacedName]any{}
-	for _, object := range informer.GetStore().List() {
-		if key, err := keyOf(object); err == nil {
-			objects[key] = object
+	taken := &sample{store: store, version: store.LastStoreSyncResourceVersion(), missing: map[types.NamespacedName]string{}}
+	if taken.version == "" {
+		return nil, errNoVersion
+	}
+	had := map[types.NamespacedName]string{}
+	for _, object := range store.List() {
+		if key, version, err := identify(object); err == nil {
+			had[key] = version
 		}
 	}
-	hasAll := false
-	f.state.change(func(store *cluster.Store, _ func(*cluster.Transition)) {
-		if hasAll = f.hasAll(store, objects); hasAll {
-			store.Listed(f.resource, version)
+	f.state.mu.Lock()
+	defer f.state.mu.Unlock()
+	isListed := func(key types.NamespacedName) bool { return had[key] != "" }
+	for _, key := range f.state.store.Missing(f.resource, isListed) {
+		taken.missing[key] = ""
+	}
+	for key, version := range had {
+		if known, _ := f.state.store.Version(f.resource, key); known != version {
+			taken.missing[key] = version
 		}
-	})
-	return hasAll
+	}
+	return taken, nil
 }
 
-func (f *feed) hasAll(store *cluster.Store, objects map[types.NamespacedName]any) bool {
-	gone := store.Missing(f.resource, func(key types.NamespacedName) bool { return objects[key] != nil })
-	if len(gone) > 0 {
-		return false
-	}
-	for key, object := range objects {
-		known, isKept := store.Version(f.resource, key)
-		_, version, err := identify(object)
-		if err != nil || isKept && known != version || !isKept && f.concerns(object) {
-			return false
+// hasArrived tells whether everything of a sample has arrived, and if so notes that its version is reached.
+func (f *feed) hasArrived(sample *sample) bool {
+	f.state.change(func(store *cluster.Store, _ func(*cluster.Transition)) {
+		maps.DeleteFunc(sample.missing, func(key types.NamespacedName, version string) bool {
+			return f.isHere(store, sample.store, key, version)
+		})
+		if len(sample.missing) == 0 {
+			store.Listed(f.resource, sample.version)
 		}
+	})
+	return len(sample.missing) == 0
+}
+
+// isHere tells whether an object is known here as it was then, or later: in particular as it is now.
+func (f *feed) isHere(store *cluster.Store, informers cache.Store, key types.NamespacedName, then string) bool {
+	known, isKept := store.Version(f.resource, key)
+	if order, isOrdered := gate.Compare(known, then); isKept && isOrdered && order >= 0 {
+		return true
 	}
-	return true
+	object, exists, err := informers.GetByKey(cache.NewObjectName(key.Namespace, key.Name).String())
+	if err != nil || !exists {
+		return !isKept
+	}
+	concerns, err := f.concerns(object)
+	if err != nil || !concerns {
+		// What cannot be read stays what it was.
+		return err != nil || !isKept
+	}
+	_, now, err := identify(object)
+	return err == nil && isKept && known == now
 }

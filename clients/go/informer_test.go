@@ -3,7 +3,7 @@ package nodewise
 import (
 	"context"
 	"errors"
-	"strconv"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	clientfeatures "k8s.io/client-go/features"
+	clientfeaturestesting "k8s.io/client-go/features/testing"
 	"k8s.io/client-go/tools/cache"
 
 	"nodewise.dev/clients/go/convert"
@@ -120,49 +122,89 @@ func TestAnInformersVersionOpensTheGate(t *testing.T) {
 	}
 }
 
-// What has not arrived here yet is not taken for reached.
+// What has not arrived here yet is not taken for reached; what has come since does not count, however much that is.
 func TestAnInformerThatIsAheadIsWaitedFor(t *testing.T) {
 	r := newRig(t, &scripted{plan: noop})
-	feed := r.feed(pods)
-	store := map[string]corev1.Pod{}
-	has := func() bool {
-		r.state.mu.Lock()
-		defer r.state.mu.Unlock()
-		objects := map[types.NamespacedName]any{}
-		for name, pod := range store {
-			objects[types.NamespacedName{Namespace: "ns", Name: name}] = &pod
-		}
-		return feed.hasAll(r.state.store, objects)
-	}
-	for i, step := range []struct {
-		object corev1.Pod
-		hears  bool
-		want   bool
-	}{
-		{podAt("a", "11", "DaemonSet"), false, false},
-		{podAt("a", "11", "DaemonSet"), true, true},
-		{podAt("a", "12", "DaemonSet"), false, false},
-		{podAt("a", "12", "DaemonSet"), true, true},
-		{podAt("b", "13", "ReplicaSet"), false, true},
-		{podAt("c", "14", ""), false, false},
-		{podAt("c", "14", ""), true, true},
-	} {
-		store[step.object.Name] = step.object
-		if step.hears {
-			feed.hear(&step.object, feed.putReadable)
-		}
-		if got := has(); got != step.want {
-			t.Errorf("step %s: has all: %t", strconv.Itoa(i), got)
+	feed, store := r.feed(pods), cache.NewStore(cache.MetaNamespaceKeyFunc)
+	put := func(pod corev1.Pod) {
+		t.Helper()
+		if err := store.Update(&pod); err != nil {
+			t.Fatal(err)
 		}
 	}
-	gone := store["c"]
-	delete(store, "c")
-	if has() {
-		t.Error("it has not heard that one is gone")
+	hear := func(pod corev1.Pod) { feed.hear(&pod, feed.putReadable) }
+	var awaited *sample
+	expect := func(what string, want bool) {
+		t.Helper()
+		before := r.reached()
+		if awaited == nil {
+			var err error
+			if awaited, err = feed.sample(store); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, version := feed.hasArrived(awaited), awaited.version
+		if got {
+			awaited = nil
+		}
+		if reached := r.reached(); got != want || got && reached != version || !got && reached != before {
+			t.Fatalf("%s: all has arrived: %t, and %s is reached", what, got, reached)
+		}
 	}
+	put(podAt("a", "11", "DaemonSet"))
+	expect("one that comes", false)
+	hear(podAt("a", "11", "DaemonSet"))
+	expect("it has come", true)
+	put(podAt("a", "12", "DaemonSet"))
+	expect("one that changes", false)
+	put(podAt("a", "13", "DaemonSet"))
+	put(podAt("b", "14", ""))
+	expect("more has changed", false)
+	hear(podAt("a", "12", "DaemonSet"))
+	expect("what there was then has come", true)
+	hear(podAt("a", "13", "DaemonSet"))
+	expect("another has not", false)
+	put(podAt("b", "15", ""))
+	hear(podAt("b", "15", ""))
+	expect("it has come, and is newer by now", true)
+	put(podAt("foreign", "16", "ReplicaSet"))
+	expect("one that nobody here is concerned with", true)
+	put(podAt("b", "17", "ReplicaSet"))
+	expect("one that is no concern any more", false)
+	hear(podAt("b", "17", "ReplicaSet"))
+	expect("it is known", true)
+	gone := podAt("a", "18", "DaemonSet")
+	if err := store.Delete(&gone); err != nil {
+		t.Fatal(err)
+	}
+	expect("one that is gone", false)
 	gone.ResourceVersion = "1"
-	feed.hear(cache.DeletedFinalStateUnknown{Key: "ns/c", Obj: &gone}, feed.remove)
-	if !has() {
-		t.Error("it has heard that one is gone")
+	feed.hear(cache.DeletedFinalStateUnknown{Key: "ns/a", Obj: &gone}, feed.remove)
+	expect("it is known to be gone", true)
+	put(podAt("c", "19", "DaemonSet"))
+	expect("one that comes and goes", false)
+	gone = podAt("c", "20", "DaemonSet")
+	if err := store.Delete(&gone); err != nil {
+		t.Fatal(err)
+	}
+	expect("it has gone", true)
+}
+
+// An informer that does not tell its version is not taken for one that has reached any: the gate stays closed, and readiness says why.
+func TestAnInformerWithoutAVersionKeepsTheGateClosed(t *testing.T) {
+	clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.AtomicFIFO, false)
+	r := newRig(t, &scripted{plan: noop})
+	r.apply("agent:1")
+	r.started.Store(true)
+	go r.informed(pods, watchPods(t), func(_ cluster.Resource, err error) { t.Error(err) })(t.Context())
+	testkit.Eventually(t, "readiness says why", func() bool {
+		err := r.Ready(nil)
+		return errors.Is(err, errNoVersion) && strings.Contains(err.Error(), "watching pods")
+	})
+	r.state.mu.Lock()
+	r.state.gate.Record(key, "d1", cluster.Pods, "200")
+	r.state.mu.Unlock()
+	if err := r.Reconcile(t.Context(), key); !errors.Is(err, errBehind) {
+		t.Errorf("it does not wait: %v", err)
 	}
 }

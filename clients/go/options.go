@@ -136,6 +136,10 @@ func WithRateLimiter(limiter workqueue.TypedRateLimiter[types.NamespacedName]) O
 // Reconciler's own would: of an orphan that was made just before its DaemonSet it may hear too late, so that a pod more is
 // made, and taken away again. If it is not set, the Reconciler watches pods itself, and keeps only projections of those that
 // concern it.
+//
+// Own writes are waited for as with watches of the Reconciler's own: no plan is made until everything has arrived here that the
+// informer's store had at a version not older than the write. The store tells its version with client-go's feature AtomicFIFO, which
+// is on if nobody turned it off; where it is off no plan is made, and [Reconciler.Ready] says why.
 func WithPodInformer(informer cache.SharedIndexInformer) Option {
 	return func(c *config) { c.pods = informer }
 }

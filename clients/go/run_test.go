@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"nodewise.dev/clients/go/internal/testkit"
 	"nodewise.dev/clients/go/nodewisev1"
 	"nodewise.dev/clients/go/planclient"
 )
@@ -145,4 +148,34 @@ func TestWritesAreCutOffIfTheyDoNotEnd(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	within(t, "the write is cut off", cut)
+}
+
+// Nothing goes on that was started, the sending of events among it.
+func TestNothingIsLeftAfterTheEnd(t *testing.T) {
+	ours := func() (left []string) {
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		for stack := range strings.SplitSeq(string(stacks), "\n\n") {
+			if strings.Contains(stack, "watch.(*Broadcaster)") || strings.Contains(stack, "record.(*eventBroadcasterImpl)") ||
+				strings.Contains(stack, "cache.(*Reflector)") || strings.Contains(stack, "workqueue.") {
+				left = append(left, stack)
+			}
+		}
+		return left
+	}
+	testkit.Eventually(t, "what other tests left is gone", func() bool { return len(ours()) == 0 })
+	asked := make(chan struct{}, 100)
+	running := run(t, &apiserver{}, &scripted{plan: func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		asked <- struct{}{}
+		return noop(request)
+	}})
+	within(t, "work", asked)
+	if len(ours()) == 0 {
+		t.Error("nothing is going on while it works")
+	}
+	running.stop()
+	if err := within(t, "it ends", running.ended); err != nil {
+		t.Error(err)
+	}
+	testkit.Eventually(t, "all has ended", func() bool { return len(ours()) == 0 })
 }

@@ -22,8 +22,8 @@ type kept struct {
 	remove func(store *cluster.Store, object any) *cluster.Transition
 	// slim leaves of an object what is read.
 	slim cache.TransformFunc
-	// concerns tells whether an object is one that is kept.
-	concerns func(object any) bool
+	// concerns tells whether an object is one that is kept; an error says why it cannot be read.
+	concerns func(object any) (bool, error)
 }
 
 // feed is where a watch puts what it sees: the store that a reflector of client-go keeps up to date. Everything arrives in the
@@ -152,9 +152,9 @@ var pods = kept{
 		last, _ := projectPod(gone)
 		return store.RemovePod(gone.Namespace, gone.Name, last)
 	},
-	concerns: func(object any) bool {
+	concerns: func(object any) (bool, error) {
 		pod, err := projectPod(object.(*corev1.Pod))
-		return err == nil && (pod.Controller == nil || pod.Controller.GetKind() == cluster.Kind)
+		return err == nil && (pod.Controller == nil || pod.Controller.GetKind() == cluster.Kind), err
 	},
 }
 
@@ -172,9 +172,9 @@ var nodes = kept{
 	remove: func(store *cluster.Store, object any) *cluster.Transition {
 		return store.RemoveNode(object.(*corev1.Node).Name)
 	},
-	concerns: func(object any) bool {
+	concerns: func(object any) (bool, error) {
 		_, err := convert.Node(object.(*corev1.Node))
-		return err == nil
+		return err == nil, err
 	},
 }
 
