@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/internal/gate"
@@ -34,9 +36,16 @@ func (r *Reconciler) informed(
 			UpdateFunc: func(_, object any) { feed.hear(object, feed.putReadable) },
 			DeleteFunc: func(object any) { feed.hear(object, feed.remove) },
 		}
+		var told sync.Once
+		note := func(err error) {
+			r.watches.note(kept.resource, err)
+			if err != nil {
+				told.Do(func() { klog.FromContext(ctx).Error(err, "An informer cannot be used", "resource", kept.resource) })
+			}
+		}
 		registration, err := informer.AddEventHandler(handler)
 		if err != nil {
-			r.watches.note(kept.resource, fmt.Errorf("following an informer: %w", err))
+			note(fmt.Errorf("following an informer: %w", err))
 			return
 		}
 		defer func() { _ = informer.RemoveEventHandler(registration) }()
@@ -48,7 +57,7 @@ func (r *Reconciler) informed(
 		wait.UntilWithContext(ctx, func(context.Context) {
 			if awaited == nil && (isFirst || feed.isWaitedFor()) {
 				awaited, err = feed.sample(informer.GetStore())
-				r.watches.note(kept.resource, err)
+				note(err)
 			}
 			if awaited != nil && feed.hasArrived(awaited) {
 				awaited, isFirst = nil, false

@@ -87,10 +87,7 @@ func (r *Reconciler) look(ctx, asking context.Context, key types.NamespacedName)
 	defer span.End()
 	logger := klog.FromContext(ctx).WithValues("daemonSet", key)
 	asking = trace.ContextWithSpan(klog.NewContext(asking, logger), span)
-	r.waker.begin(key)
-	ended, err := r.reconcile(klog.NewContext(ctx, logger), asking, key)
-	ended.nothing = err != nil
-	r.waker.end(key, ended)
+	ended, err := r.turn(klog.NewContext(ctx, logger), asking, key)
 	var failed *failure
 	var unreachable *planclient.UnreachableError
 	switch {
@@ -116,6 +113,16 @@ func (r *Reconciler) look(ctx, asking context.Context, key types.NamespacedName)
 		span.RecordError(err)
 	}
 	return fmt.Errorf("reconciling DaemonSet %s: %w", key, err)
+}
+
+// turn reconciles while the waker knows of it, also for who recovers from a panic, as controller-runtime does.
+func (r *Reconciler) turn(ctx, asking context.Context, key types.NamespacedName) (ended ending, err error) {
+	r.waker.begin(key)
+	defer func() {
+		ended.nothing = err != nil
+		r.waker.end(key, ended)
+	}()
+	return r.reconcile(ctx, asking, key)
 }
 
 func (r *Reconciler) comeBack(key types.NamespacedName, after *time.Duration) {

@@ -393,3 +393,17 @@ func TestTheBackOffOutlastsWhatCouldNotBeDone(t *testing.T) {
 		}
 	}
 }
+
+// controller-runtime recovers from panics: the workload is then woken as before.
+func TestAWorkloadThatPanickedIsWokenAgain(t *testing.T) {
+	r := newRig(t, &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { panic("a defect") }})
+	r.apply("agent:1")
+	r.queue.take()
+	func() {
+		defer func() { _ = recover() }()
+		_ = r.Reconcile(t.Context(), key)
+	}()
+	if r.waker.wake(key); !r.queue.take() {
+		t.Error("it is not woken any more")
+	}
+}

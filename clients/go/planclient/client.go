@@ -43,8 +43,8 @@ type Client struct {
 }
 
 // New makes a client of the replicas that these servers lead to: http://HOST:PORT for one replica, https://HOST:PORT for one over
-// TLS, which needs [WithTransportCredentials], and dns:///HOST:PORT for one at each record of a name, as a headless Service has. Until Close or the end of the context it follows where they are and how they
-// stand. It logs to the logger of the context.
+// TLS, which needs [WithTransportCredentials], and dns:///HOST:PORT for one at each record of a name, as a headless Service has.
+// Until Close or the end of the context it follows where they are and how they stand. It logs to the logger of the context.
 func New(ctx context.Context, servers []string, options ...Option) (*Client, error) {
 	if len(servers) == 0 {
 		return nil, errors.New("no planning service is given: at least one is needed")
