@@ -2,6 +2,7 @@ package nodewise
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os/exec"
@@ -21,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"nodewise.dev/clients/go/internal/testkit"
@@ -121,21 +123,35 @@ func TestRollsOutWithTheService(t *testing.T) {
 }
 
 // A server answers each request with exactly this response, and nothing of it is lost on the way.
-func TestPlanVectors(t *testing.T) {
+func TestServiceVectors(t *testing.T) {
 	conn, err := grpc.NewClient("passthrough:///"+startServer(t), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	client := nodewisev1.NewReconcileServiceClient(conn)
-	for _, file := range testkit.VectorFiles(t, "plans") {
+	t.Run("plans", func(t *testing.T) { requireAnswers(t, "plans", client.Plan) })
+	t.Run("reports", func(t *testing.T) { requireAnswers(t, "reports", client.Report) })
+}
+
+// message is a pointer to a generated message of type M.
+type message[M any] interface {
+	*M
+	proto.Message
+}
+
+func requireAnswers[Q, A any, PQ message[Q], PA message[A]](
+	t *testing.T, folder string, call func(context.Context, PQ, ...grpc.CallOption) (PA, error),
+) {
+	t.Helper()
+	for _, file := range testkit.VectorFiles(t, folder) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
-			vector := testkit.Vectors[planVector](t, file)
-			request := &nodewisev1.PlanRequest{}
+			vector := testkit.Vectors[serviceVector](t, file)
+			request := PQ(new(Q))
 			if err := protojson.Unmarshal(vector.Request, request); err != nil {
 				t.Fatal(err)
 			}
-			got, err := client.Plan(t.Context(), request, grpc.WaitForReady(true))
+			got, err := call(t.Context(), request, grpc.WaitForReady(true))
 			if vector.Refusal != nil {
 				vector.requireRefusal(t, err)
 				return
@@ -143,7 +159,7 @@ func TestPlanVectors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := &nodewisev1.PlanResponse{}
+			want := PA(new(A))
 			if err := protojson.Unmarshal(vector.Response, want); err != nil {
 				t.Fatal(err)
 			}
@@ -154,7 +170,7 @@ func TestPlanVectors(t *testing.T) {
 	}
 }
 
-type planVector struct {
+type serviceVector struct {
 	Request  json.RawMessage `json:"request"`
 	Response json.RawMessage `json:"response"`
 	Refusal  *struct {
@@ -163,7 +179,7 @@ type planVector struct {
 	} `json:"refusal"`
 }
 
-func (v *planVector) requireRefusal(t *testing.T, err error) {
+func (v *serviceVector) requireRefusal(t *testing.T, err error) {
 	t.Helper()
 	said := status.Convert(err)
 	fields := []string{}
