@@ -134,7 +134,7 @@ pub struct Args {
     #[arg(long, env = "NODEWISE_CREATE_RATE", value_name = "PODS")]
     pub create_rate: Option<std::num::NonZeroU64>,
 
-    /// Longest time from SIGTERM to the end of the work under way; the service is waited for half of it
+    /// Longest time from SIGTERM to the end of the writes under way; the service is not waited for
     #[arg(long, env = "NODEWISE_DRAIN_TIMEOUT", default_value = "20s", value_name = "DURATION",
           value_parser = humantime::parse_duration)]
     pub drain_timeout: Duration,

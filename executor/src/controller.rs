@@ -91,8 +91,8 @@ pub enum ControllerError {
     NotDrained(usize, Duration),
 }
 
-/// Works on what the events bring until `stop` is cancelled; then hands out nothing that is not queued yet, lets the workers
-/// finish and returns. Dropping the future cuts everything off at once.
+/// Works on what the events bring until `stop` is cancelled; then asks for no plan any more, lets the workers finish what they
+/// write and returns. Dropping the future cuts everything off at once.
 ///
 /// Starts with empty memory: run it anew for each leadership. Workers start when every resource has been listed.
 pub async fn run<E, A, P>(
@@ -119,7 +119,7 @@ where
         clock: Arc::clone(&config.clock),
         metrics: metrics.clone(),
         next: NextPlans::default(),
-        give_up: CancellationToken::new(),
+        stop: stop.clone(),
     });
     let mut workers = JoinSet::new();
     let mut started = false;
@@ -146,14 +146,12 @@ where
         }
     }
     queue.shut_down();
-    let give_up = reconciler.give_up.clone();
     drain(
         &mut workers,
         &mut events,
         &state,
         &queue,
         &metrics,
-        &give_up,
         config.drain_timeout,
     )
     .await
@@ -171,19 +169,17 @@ fn take_in(state: &Shared, queue: &WorkQueue<Key>, event: ClusterEvent, metrics:
     }
 }
 
-/// Lets the workers finish. Events are still taken in, so that nobody who waits for a cache waits in vain; the service is
-/// waited for half of the time, and the other half is for writes.
+/// Lets the workers finish. Events are still taken in, so that nobody who waits for a cache waits in vain.
 async fn drain<E: Stream<Item = ClusterEvent> + Unpin>(
     workers: &mut JoinSet<()>,
     events: &mut E,
     state: &Shared,
     queue: &WorkQueue<Key>,
     metrics: &Metrics,
-    give_up: &CancellationToken,
     timeout: Duration,
 ) -> Result<(), ControllerError> {
-    let (half, deadline) = (tokio::time::sleep(timeout / 2), tokio::time::sleep(timeout));
-    tokio::pin!(half, deadline);
+    let deadline = tokio::time::sleep(timeout);
+    tokio::pin!(deadline);
     let mut watching = true;
     while !workers.is_empty() {
         tokio::select! {
@@ -194,7 +190,6 @@ async fn drain<E: Stream<Item = ClusterEvent> + Unpin>(
                 workers.shutdown().await;
                 return Err(ControllerError::NotDrained(left, timeout));
             }
-            () = &mut half, if !give_up.is_cancelled() => give_up.cancel(),
             event = events.next(), if watching => match event {
                 Some(event) => take_in(state, queue, event, metrics),
                 None => watching = false,

@@ -33,7 +33,7 @@ pub const DEFAULT_BURST: u32 = 250;
 /// How old a plan may be that was asked for while the one before it was applied.
 const MAX_AGE_OF_NEXT: Duration = Duration::from_secs(1);
 
-/// How long whoever has written waits for the answer to a report when the service is otherwise waited for no more.
+/// How long whoever has written waits after a stop for the answer to a report.
 const REPORT_GRACE: Duration = Duration::from_secs(2);
 
 /// The clock that snapshots are taken by.
@@ -101,8 +101,8 @@ pub struct Reconciler<A, P> {
     pub metrics: Metrics,
     /// Plans that are there before their turn.
     pub next: NextPlans,
-    /// Cancelled when the service is waited for no more.
-    pub give_up: CancellationToken,
+    /// Cancelled when nothing new is begun, and the service is waited for no more.
+    pub stop: CancellationToken,
 }
 
 /// Plans that were asked for while the ones before them were applied: what comes next is known when these are done.
@@ -170,7 +170,8 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 self.next.forget(key);
                 return Ok(Ending::Settled { after: None });
             };
-            let planned = match self.next.take(&workload).filter(|_| live.is_empty()) {
+            let there = self.next.take(&workload);
+            let planned = match there.filter(|_| live.is_empty() && !self.stop.is_cancelled()) {
                 Some(next) => next,
                 None => self.plan(&workload, &live).await?,
             };
@@ -309,7 +310,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             }
         };
         let answer = self
-            .unless_given_up(Duration::ZERO, self.service.plan(uid, &mut build))
+            .unless_stopped(Duration::ZERO, self.service.plan(uid, &mut build))
             .await;
         let Answer { plan, request } = answer.map_err(|error| match error {
             ServiceError::Unreachable(_) => Ending::Unreachable {
@@ -325,19 +326,21 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         Ok(Planned { plan, workload, sent })
     }
 
-    /// Waits for the service, and when it is given up for so long at most.
-    async fn unless_given_up<T>(
+    /// Waits for the service, and after a stop for so long at most.
+    async fn unless_stopped<T>(
         &self,
         grace: Duration,
         call: impl Future<Output = Result<T, ServiceError>>,
     ) -> Result<T, ServiceError> {
-        let given_up = async {
-            self.give_up.cancelled().await;
-            tokio::time::sleep(grace).await;
+        let stopped = async {
+            self.stop.cancelled().await;
+            if !grace.is_zero() {
+                tokio::time::sleep(grace).await;
+            }
         };
         tokio::select! {
             biased;
-            () = given_up => Err(ServiceError::Unreachable("the controller stops".to_owned())),
+            () = stopped => Err(ServiceError::Unreachable("the controller stops".to_owned())),
             answer = call => answer,
         }
     }
@@ -434,7 +437,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             plan_error: plan.error.clone(),
         };
         let told = self.service.report(report.clone());
-        match self.unless_given_up(REPORT_GRACE, told).await {
+        match self.unless_stopped(REPORT_GRACE, told).await {
             Ok(response) => {
                 let after = response.requeue_after.and_then(|after| after.try_into().ok());
                 let requeue = response.requeue();

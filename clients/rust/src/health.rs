@@ -52,9 +52,10 @@ async fn look_after_one(replicas: &Replicas, replica: Arc<Replica>) {
             let failures = replica.failures();
             match probe(&replica).await {
                 Ok((serves, watch)) => {
-                    tell(replicas, &replica, failures, serves);
                     let began = Instant::now();
-                    follow(replicas, &replica, failures, watch).await;
+                    if tell(replicas, &replica, failures, serves) {
+                        follow(replicas, &replica, failures, watch).await;
+                    }
                     if began.elapsed() > MAX_PROBE_PAUSE {
                         pause = PROBE_PAUSE;
                     }
@@ -89,7 +90,7 @@ async fn probe(replica: &Replica) -> Result<(bool, Streaming<HealthCheckResponse
     }
 }
 
-/// Follows a replica's health, since so many calls had failed, until one more does or the watch ends.
+/// Follows a replica's health, since so many calls had failed, until one more has or the watch ends.
 async fn follow(
     replicas: &Replicas,
     replica: &Replica,
@@ -102,7 +103,11 @@ async fn follow(
             told = watch.message() => told,
         };
         match told {
-            Ok(Some(health)) => tell(replicas, replica, failures, serves(health)),
+            Ok(Some(health)) => {
+                if !tell(replicas, replica, failures, serves(health)) {
+                    return;
+                }
+            }
             // So ends one that drains.
             Ok(None) => return replicas.unwell(replica, &no_more(replica)),
             Err(status) => return replicas.unwell(replica, &failure(replica, &status)),
@@ -114,11 +119,13 @@ fn no_more(replica: &Replica) -> String {
     format!("{}: its health is told no more", replica.url())
 }
 
-fn tell(replicas: &Replicas, replica: &Replica, failures: u64, serves: bool) {
+/// Whether what it tells counts: else a probe is to be sent anew.
+fn tell(replicas: &Replicas, replica: &Replica, failures: u64, serves: bool) -> bool {
     if serves {
-        replicas.serves(replica, failures);
+        replicas.serves(replica, failures)
     } else {
         replicas.drains(replica);
+        true
     }
 }
 

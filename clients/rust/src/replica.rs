@@ -210,12 +210,15 @@ impl Replica {
         self.state().failures
     }
 
-    /// It said that it serves, to a probe that was sent when so many calls had failed. One that failed since knows better.
-    pub(super) fn serves(&self, failures: u64) {
+    /// It said that it serves, to a probe that was sent when so many calls had failed. Whether that counts: one that failed since knows
+    /// better.
+    pub(super) fn serves(&self, failures: u64) -> bool {
         let mut state = self.state();
-        if state.failures == failures {
+        let counts = state.failures == failures;
+        if counts {
             state.standing = Standing::Ready;
         }
+        counts
     }
 
     /// It said that it serves no longer. Whether it could be asked until now.
@@ -354,7 +357,7 @@ mod tests {
         let replica = replica();
         let sent = replica.failures();
         assert!(replica.failed("no answer"));
-        replica.serves(sent);
+        assert!(!replica.serves(sent));
         assert_eq!(replica.standing(), Standing::Evicted("no answer".into()));
     }
 }

@@ -140,10 +140,11 @@ impl Replicas {
         self.note();
     }
 
-    /// It said so to a probe that was sent when so many calls had failed.
-    pub(super) fn serves(&self, replica: &Replica, failures: u64) {
-        replica.serves(failures);
+    /// It said so to a probe that was sent when so many calls had failed. Whether that counts.
+    pub(super) fn serves(&self, replica: &Replica, failures: u64) -> bool {
+        let counts = replica.serves(failures);
         self.note();
+        counts
     }
 
     pub(super) fn drains(&self, replica: &Replica) {

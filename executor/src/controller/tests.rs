@@ -259,7 +259,7 @@ async fn stopping_does_not_wait_for_a_service_that_hangs() {
         running.pass(SECOND).await;
         let start = Instant::now();
         running.end().await.expect("a clean end");
-        assert!(start.elapsed() < Config::default().drain_timeout, "{hangs:?}");
+        assert!(start.elapsed() <= 2 * SECOND, "{hangs:?}");
     }
 }
 

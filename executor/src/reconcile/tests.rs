@@ -35,7 +35,7 @@ fn fixture(service: ScriptedService, actuator: ScriptedActuator) -> Fixture {
         clock: Arc::new(|| jiff::Timestamp::from_second(1_000).expect("a time")),
         metrics: metrics.clone(),
         next: NextPlans::default(),
-        give_up: CancellationToken::new(),
+        stop: CancellationToken::new(),
     };
     Fixture {
         state,
@@ -945,7 +945,7 @@ async fn a_plan_goes_with_the_request_that_it_answers() {
         clock: reconciler.clock,
         metrics: reconciler.metrics,
         next: reconciler.next,
-        give_up: CancellationToken::new(),
+        stop: CancellationToken::new(),
     };
     let workload = reconciler
         .admit(&key(), &mut Vec::new())

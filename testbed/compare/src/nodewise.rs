@@ -154,7 +154,7 @@ impl Nodewise {
             clock: Arc::new(move || now),
             metrics: Metrics::new(),
             next: NextPlans::default(),
-            give_up: CancellationToken::new(),
+            stop: CancellationToken::new(),
         };
         let mut ending = self.runtime.block_on(reconciler.reconcile(&key));
         // An orphan was gone, so another plan is due once the watch shows what was adopted besides.

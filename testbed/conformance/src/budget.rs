@@ -145,11 +145,11 @@ impl BudgetWatch {
 
     async fn catch_up(&self) -> Result<()> {
         let labelled = ListParams::default().labels(&self.labels);
-        let listed = self.pods.list(&labelled).await?;
         eventually(
             DEADLINE,
             "the watch to show the pods that there are",
             async || {
+                let listed = self.pods.list(&labelled).await?;
                 let state = self.lock();
                 let late = listed.iter().filter(|pod| !state.shows(pod)).count();
                 ensure!(late == 0, "{late} pods are shown as they were, or not at all");

@@ -63,12 +63,12 @@ async fn failed_pod_back_off(scene: &Scene) -> Result<()> {
     }
     let deleted = scene.deletes_of_pods().await?;
     ensure!(deleted.len() == 3, "{} pods were deleted", deleted.len());
-    // The first goes at once; each next one waits for 1 and 2 s since the one before. A request may come in a little late, so the
-    // gap after it may look a little shorter than it was.
+    // The first goes at once; each next one waits for 1 and 2 s since the one before. On a busy machine a request comes in late, and
+    // the gap after it looks shorter than it was.
     for (gap, least) in deleted.windows(2).zip([1.0, 2.0]) {
         let seconds = gap[1].duration_since(gap[0]).as_secs_f64();
         ensure!(
-            seconds > least - 0.3,
+            seconds > least / 2.0,
             "a delay of {least} s was cut to {seconds} s"
         );
     }
