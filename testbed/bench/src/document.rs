@@ -16,6 +16,7 @@ const INTRODUCTION: &str = "# Benchmarks
 Written by `make bench`, which measures everything again, both sides in one run, in a quarter of an hour on two cores:
 `cargo run --release -p nodewise-bench -- SECTION` measures one section again, of those whose names stand below. Figures are
 medians, with the least and the most of all rounds in brackets. The machine should have nothing else to do.
+Where a goal is missed, [profiles](profiles.md) say where the time goes.
 ";
 
 /// The document, of what the sections in this order found.
