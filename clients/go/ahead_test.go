@@ -2,6 +2,7 @@ package nodewise
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"nodewise.dev/clients/go/internal/write"
 	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/planclient"
 )
 
 // bursts is a planner whose first plans create a pod each and go on at once.
@@ -48,6 +50,32 @@ func TestTheNextPlanIsAskedForAhead(t *testing.T) {
 	creates := planner.asked[1].GetSnapshot().GetState().GetExpectations().GetCreates()
 	if len(creates) != 1 || creates[0].GetPodName() != "p1" {
 		t.Errorf("it was asked with %v outstanding", creates)
+	}
+}
+
+// W14: a plan that was asked for ahead is not begun after the stop, though queues give out its workload once more.
+func TestAPlanAheadIsNotBegunAfterTheStop(t *testing.T) {
+	planner := bursts(2)
+	r := newRig(t, planner)
+	r.apply("agent:1")
+	r.cluster.unseen = true
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	if err := r.Reconcile(ctx, key); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	err := r.Reconcile(ctx, key)
+	var unreachable *planclient.UnreachableError
+	if !errors.Is(err, ErrNotYet) || !errors.As(err, &unreachable) {
+		t.Errorf("got %v", err)
+	}
+	if len(planner.asked) != 2 || r.cluster.count("create pods") != 1 {
+		t.Errorf("asked %d times, wrote %v", len(planner.asked), r.cluster.writes)
+	}
+	// It was there: without the stop it is applied.
+	if err := r.Reconcile(t.Context(), key); err != nil || r.cluster.count("create pods") != 2 {
+		t.Errorf("wrote %v, and then %v", r.cluster.writes, err)
 	}
 }
 

@@ -118,11 +118,12 @@ func (r *Reconciler) look(ctx, asking context.Context, key types.NamespacedName)
 // turn reconciles while the waker knows of it, also for who recovers from a panic, as controller-runtime does.
 func (r *Reconciler) turn(ctx, asking context.Context, key types.NamespacedName) (ended ending, err error) {
 	r.waker.begin(key)
-	defer func() {
-		ended.nothing = err != nil
-		r.waker.end(key, ended)
-	}()
-	return r.reconcile(ctx, asking, key)
+	// So it ends with a panic.
+	ended.nothing = true
+	defer func() { r.waker.end(key, ended) }()
+	ended, err = r.reconcile(ctx, asking, key)
+	ended.nothing = err != nil
+	return ended, err
 }
 
 func (r *Reconciler) comeBack(key types.NamespacedName, after *time.Duration) {
@@ -165,7 +166,7 @@ func (r *Reconciler) reconcile(ctx, asking context.Context, key types.Namespaced
 		} else if len(colliding) > 0 {
 			klog.FromContext(ctx).Info("The name of a new revision is taken; planning again with the object of that name")
 		}
-		ended, err := r.report(ctx, planned, applied)
+		ended, err := r.report(ctx, asking, planned, applied)
 		if err != nil && !isReported(err) || len(colliding) == 0 && !outdated {
 			if next != nil && err == nil && ended.isAtOnce() {
 				r.next.keep(key, *next)
@@ -236,10 +237,14 @@ func (r *Reconciler) admit(key types.NamespacedName, live *[]*cluster.Revision) 
 	return workload, nil
 }
 
-// nextPlan is the plan that was asked for ahead, or else a new one.
+// nextPlan is the plan that was asked for ahead, or else a new one; neither when asking is over: queues give out after the stop what
+// was in them by then, and nothing new is begun.
 func (r *Reconciler) nextPlan(
 	ctx context.Context, workload *cluster.DaemonSet, live []*cluster.Revision,
 ) (*planned, error) {
+	if ctx.Err() != nil {
+		return nil, &planclient.UnreachableError{Reason: context.Cause(ctx).Error()}
+	}
 	next := r.next.take(workload)
 	if next != nil && len(live) == 0 {
 		return next, nil

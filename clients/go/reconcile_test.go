@@ -407,3 +407,22 @@ func TestAWorkloadThatPanickedIsWokenAgain(t *testing.T) {
 		t.Error("it is not woken any more")
 	}
 }
+
+// What was urgent before a panic is urgent after it.
+func TestAWorkloadThatPanickedStaysUrgent(t *testing.T) {
+	r := newRig(t, &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { panic("a defect") }})
+	r.apply("agent:1")
+	for _, urgent := range []bool{false, true} {
+		delete(r.waker.urgent, key)
+		if urgent {
+			r.waker.wakeFirst(key)
+		}
+		func() {
+			defer func() { _ = recover() }()
+			_ = r.Reconcile(t.Context(), key)
+		}()
+		if r.waker.urgent[key] != urgent {
+			t.Errorf("urgent before: %t, and after: %t", urgent, !urgent)
+		}
+	}
+}

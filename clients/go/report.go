@@ -13,10 +13,15 @@ import (
 	"nodewise.dev/clients/go/planclient"
 )
 
+// reportGrace is how long whoever has written waits for the answer to a report when the service is otherwise asked no more.
+const reportGrace = 2 * time.Second
+
+var errStops = errors.New("the controller stops")
+
 // report tells the service what became of the plan, and learns when to come back. Without actions there is nothing to tell.
 //
 // A report that is refused ends the reconcile: what it would settle stays as it is until it expires.
-func (r *Reconciler) report(ctx context.Context, planned *planned, applied *apply.Applied) (ending, error) {
+func (r *Reconciler) report(ctx, asking context.Context, planned *planned, applied *apply.Applied) (ending, error) {
 	plan, workload, s := planned.plan, planned.workload, r.state
 	reason := reasonToRetry(plan, applied)
 	// Another plan does not follow at once when it is not known what became of this one, or nothing did.
@@ -39,7 +44,7 @@ func (r *Reconciler) report(ctx context.Context, planned *planned, applied *appl
 		RequeueAfter: plan.GetRequeueAfter(),
 		PlanError:    plan.GetError(),
 	}
-	response, err := r.planner.Report(ctx, report)
+	response, err := r.deliver(ctx, asking, report)
 	if err != nil {
 		return r.undelivered(planned, report, after, errors.Join(reason), err)
 	}
@@ -57,6 +62,23 @@ func (r *Reconciler) report(ctx context.Context, planned *planned, applied *appl
 	default:
 		return ending{after: after}, nil
 	}
+}
+
+// deliver gives a report to the service: a service that hangs is not waited for much longer than asking lasts.
+func (r *Reconciler) deliver(
+	ctx, asking context.Context, report *nodewisev1.ReportRequest,
+) (*nodewisev1.ReportResponse, error) {
+	// A deadline would be taken for that of the call, and blame the replica.
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	defer context.AfterFunc(asking, func() {
+		select {
+		case <-ctx.Done():
+		case <-time.After(reportGrace):
+			giveUp(errStops)
+		}
+	})()
+	return r.planner.Report(ctx, report)
 }
 
 // undelivered ends a reconcile whose report did not arrive.

@@ -15,7 +15,8 @@ import (
 var ErrNotDrained = errors.New("reconciles were still under way and were cut off")
 
 // Run watches, and works on what the watches bring, until the context is cancelled; then it begins nothing new and asks the service
-// no more, lets the workers finish what they are writing, and report it, and returns nil. It is called once.
+// no more, lets the workers finish what they are writing, and report it, and returns nil. A service that hangs has 2 seconds for a
+// report, which is then left undelivered. It is called once.
 func (r *Reconciler) Run(ctx context.Context) error {
 	logger := klog.FromContext(ctx)
 	queue := newWorkQueue(r.config.workers)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -22,6 +24,7 @@ import (
 
 // running is a Reconciler that runs until it is stopped.
 type running struct {
+	*Reconciler
 	stop  context.CancelFunc
 	ended chan error
 }
@@ -33,7 +36,7 @@ func run(t *testing.T, api *apiserver, planner Planner, options ...Option) *runn
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	running := &running{stop, make(chan error, 1)}
+	running := &running{r, stop, make(chan error, 1)}
 	go func() { running.ended <- r.Run(ctx) }()
 	return running
 }
@@ -50,27 +53,26 @@ func within[T any](t *testing.T, what string, from <-chan T) T {
 	}
 }
 
-// hanging is a service that never answers.
+// hanging is a service that never answers, or only when it is asked for plans.
 type hanging struct {
 	nodewisev1.UnimplementedReconcileServiceServer
+	plan        *nodewisev1.Plan
 	asked, left chan struct{}
 }
 
-func (h *hanging) Plan(ctx context.Context, _ *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error) {
-	h.asked <- struct{}{}
-	<-ctx.Done()
-	h.left <- struct{}{}
-	return nil, ctx.Err()
-}
-
-// W14: whoever is stopped does not wait for a service that hangs.
-func TestAStopDoesNotWaitForTheService(t *testing.T) {
+// startHanging starts such a service, and makes a client of it that is patient.
+func startHanging(t *testing.T, plan *nodewisev1.Plan) (*hanging, *planclient.Client) {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, service := grpc.NewServer(), &hanging{asked: make(chan struct{}, 100), left: make(chan struct{}, 100)}
+	server := grpc.NewServer()
+	service := &hanging{plan: plan, asked: make(chan struct{}, 100), left: make(chan struct{}, 100)}
 	nodewisev1.RegisterReconcileServiceServer(server, service)
+	healthy := health.NewServer()
+	healthy.SetServingStatus(nodewisev1.ReconcileService_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
+	grpc_health_v1.RegisterHealthServer(server, healthy)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	planner, err := planclient.New(t.Context(), []string{"http://" + listener.Addr().String()}, planclient.WithTimeout(time.Hour))
@@ -78,6 +80,30 @@ func TestAStopDoesNotWaitForTheService(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = planner.Close() })
+	return service, planner
+}
+
+func (h *hanging) Plan(ctx context.Context, _ *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error) {
+	if h.plan != nil {
+		return &nodewisev1.PlanResponse{Plan: h.plan}, nil
+	}
+	return nil, h.hang(ctx)
+}
+
+func (h *hanging) Report(ctx context.Context, _ *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
+	return nil, h.hang(ctx)
+}
+
+func (h *hanging) hang(ctx context.Context) error {
+	h.asked <- struct{}{}
+	<-ctx.Done()
+	h.left <- struct{}{}
+	return ctx.Err()
+}
+
+// W14: whoever is stopped does not wait for a service that hangs.
+func TestAStopDoesNotWaitForTheService(t *testing.T) {
+	service, planner := startHanging(t, nil)
 	running := run(t, &apiserver{}, planner, WithDrainTimeout(time.Hour))
 	within(t, "the service is asked", service.asked)
 	running.stop()
@@ -85,6 +111,35 @@ func TestAStopDoesNotWaitForTheService(t *testing.T) {
 		t.Error(err)
 	}
 	within(t, "the service is told", service.left)
+}
+
+// W14: whoever has written when the stop comes waits for a service that hangs no longer than that is an orderly end, and keeps the
+// report. The replica is not to blame.
+func TestAReportThatHangsIsNotWaitedForAfterTheStop(t *testing.T) {
+	plan := creating("a")
+	plan.Workload = &nodewisev1.WorkloadReference{Kind: "DaemonSet", Namespace: key.Namespace, Name: key.Name, Uid: "d1"}
+	service, planner := startHanging(t, plan)
+	writing, stopped := make(chan struct{}), make(chan struct{})
+	api := &apiserver{creates: func(w http.ResponseWriter, _ *http.Request) {
+		close(writing)
+		<-stopped
+		_, _ = fmt.Fprint(w, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"10"}}`)
+	}}
+	running := run(t, api, planner)
+	within(t, "a write", writing)
+	running.stop()
+	close(stopped)
+	within(t, "it reports", service.asked)
+	if err := within(t, "it ends", running.ended); err != nil {
+		t.Error(err)
+	}
+	within(t, "the service is told", service.left)
+	if kept := running.state.undeliveredOf(key, "d1"); len(kept) != 1 || kept[0].GetPlanId() != "p" {
+		t.Errorf("kept %v", kept)
+	}
+	if err := planner.Health(); err != nil {
+		t.Error(err)
+	}
 }
 
 // W14: what is being written when the stop comes is brought to its end and reported, while nothing new is begun.
