@@ -62,9 +62,11 @@ type patient struct {
 	notYet map[reconcile.Request]bool
 }
 
+// newPatient makes one of this limiter, or else of what controller-runtime takes for a queue with priorities: each workload has a
+// back-off of its own, and they do not slow down one another.
 func newPatient(limiter workqueue.TypedRateLimiter[reconcile.Request]) *patient {
 	if limiter == nil {
-		limiter = workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()
+		limiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, 1000*time.Second)
 	}
 	return &patient{TypedRateLimiter: limiter, notYet: map[reconcile.Request]bool{}}
 }

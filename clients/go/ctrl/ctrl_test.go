@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"testing"
 	"time"
 
@@ -101,6 +102,16 @@ func TestTheBackOffOutlastsWhatCouldNotBeDone(t *testing.T) {
 		}
 		if got := limiter.NumRequeues(request); got != step.want || !result.IsZero() {
 			t.Errorf("step %d: %d failures are remembered, want %d", i, got, step.want)
+		}
+	}
+}
+
+// However many workloads fail, each is slowed down by its own failures only.
+func TestWorkloadsDoNotSlowDownOneAnother(t *testing.T) {
+	limiter := newPatient(nil)
+	for i := range 1000 {
+		if delay := limiter.When(reconcile.Request{NamespacedName: named(strconv.Itoa(i))}); delay != 5*time.Millisecond {
+			t.Fatalf("workload %d waits %s after its first failure", i, delay)
 		}
 	}
 }

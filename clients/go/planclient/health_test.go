@@ -22,7 +22,7 @@ type toldHealth struct {
 }
 
 func (h *toldHealth) Watch(_ *grpc_health_v1.HealthCheckRequest, watch grpc_health_v1.Health_WatchServer) error {
-	answer := make(chan error)
+	answer := make(chan error, 1)
 	select {
 	case h.probes <- answer:
 	case <-watch.Context().Done():

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -51,8 +50,7 @@ func TestServersOverTLSProveWhoTheyAre(t *testing.T) {
 		{"https://127.0.0.2:" + port, named, true},
 		{"dns:///example.com:" + port, stranger, false},
 	} {
-		client, err := New(t.Context(), []string{test.server}, WithLookup(lookup), WithTransportCredentials(test.credentials),
-			WithTimeout(3*time.Second))
+		client, err := New(t.Context(), []string{test.server}, WithLookup(lookup), WithTransportCredentials(test.credentials))
 		if err != nil {
 			t.Fatal(err)
 		}
