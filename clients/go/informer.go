@@ -109,9 +109,14 @@ func (f *feed) sample(store cache.Store) (*sample, error) {
 		return nil, errNoVersion
 	}
 	had := map[types.NamespacedName]string{}
+	// All that is done under the lock holds up everybody else, and most pods of a cluster may be foreign.
+	foreign := map[types.NamespacedName]bool{}
 	for _, object := range store.List() {
 		if key, version, err := identify(object); err == nil {
 			had[key] = version
+			if f.isForeign != nil && f.isForeign(object) {
+				foreign[key] = true
+			}
 		}
 	}
 	f.state.mu.Lock()
@@ -121,7 +126,7 @@ func (f *feed) sample(store cache.Store) (*sample, error) {
 		taken.missing[key] = ""
 	}
 	for key, version := range had {
-		if known, _ := f.state.store.Version(f.resource, key); known != version {
+		if known, isKept := f.state.store.Version(f.resource, key); known != version && (isKept || !foreign[key]) {
 			taken.missing[key] = version
 		}
 	}

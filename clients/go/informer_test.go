@@ -168,6 +168,9 @@ func TestAnInformerThatIsAheadIsWaitedFor(t *testing.T) {
 	hear(podAt("b", "15", ""))
 	expect("it has come, and is newer by now", true)
 	put(podAt("foreign", "16", "ReplicaSet"))
+	if next, err := feed.sample(store); err != nil || len(next.missing) > 0 {
+		t.Errorf("it is waited for what nobody here is concerned with: %v, %v", next, err)
+	}
 	expect("one that nobody here is concerned with", true)
 	put(podAt("b", "17", "ReplicaSet"))
 	expect("one that is no concern any more", false)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -24,6 +25,8 @@ type kept struct {
 	slim cache.TransformFunc
 	// concerns tells whether an object is one that is kept; an error says why it cannot be read.
 	concerns func(object any) (bool, error)
+	// isForeign tells at a glance of most objects that are not kept; nil where there are hardly any such.
+	isForeign func(object any) bool
 }
 
 // feed is where a watch puts what it sees: the store that a reflector of client-go keeps up to date. Everything arrives in the
@@ -155,6 +158,10 @@ var pods = kept{
 	concerns: func(object any) (bool, error) {
 		pod, err := projectPod(object.(*corev1.Pod))
 		return err == nil && (pod.Controller == nil || pod.Controller.GetKind() == cluster.Kind), err
+	},
+	isForeign: func(object any) bool {
+		controller := metav1.GetControllerOfNoCopy(object.(*corev1.Pod))
+		return controller != nil && controller.Kind != cluster.Kind
 	},
 }
 
