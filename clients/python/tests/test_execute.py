@@ -294,6 +294,33 @@ async def test_a_plan_that_comes_after_the_stop_is_not_applied() -> None:
     assert rig.actuator.calls == []
 
 
+@pytest.mark.parametrize("stops", ["while it is applied", "while it is reported"])
+async def test_a_report_that_hangs_after_the_stop_is_kept(stops: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execute, "REPORT_GRACE", 1.0)
+    rig = Rig(plan(phase(CREATES, batch(create("a")))))
+    telling = asyncio.Event()
+
+    async def hangs(report: v1.ReportRequest) -> v1.ReportResponse:
+        rig.service.reported.append(report)
+        telling.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    rig.service.report = hangs  # type: ignore[method-assign]
+    if stops == "while it is applied":
+        rig.actuator.on_call = lambda *_: rig.executor.stop()
+    reconciling = asyncio.create_task(rig.reconcile())
+    await asyncio.wait_for(telling.wait(), 20)
+    if stops == "while it is reported":
+        rig.executor.stop()
+    done, _ = await asyncio.wait({reconciling}, timeout=0.05)
+    assert not done, "it is waited for, if not for long"
+    ending = await asyncio.wait_for(reconciling, 20)
+    assert isinstance(ending, Failed)
+    assert "rides on the next plan" in ending.reason
+    assert list(rig.state.undelivered(KEY, "u1")) == rig.service.reported
+
+
 async def test_neither_is_one_that_was_there_before() -> None:
     rig = two_in_a_row()
     await rig.reconcile()

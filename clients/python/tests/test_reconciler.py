@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from nodewise import ClientConfig, Config, KubeClient, Reconciler, Settled, Unreachable, UnreachableError, sync, v1
+from nodewise import ClientConfig, Config, KubeClient, Reconciler, Settled, Unreachable, UnreachableError, execute, sync, v1
 from nodewise.actuator import Actuator
 from nodewise.client import target
 from nodewise.kinds import Resource
@@ -214,6 +214,27 @@ async def test_a_stop_waits_for_no_plan(apiserver: tuple[Apiserver, KubeClient])
         await asyncio.wait_for(asked.wait(), 20)
     with pytest.raises(EndedError):
         await asking
+
+
+# What was written is told if the service listens; that it does not must not take the whole time for the drain.
+async def test_a_stop_does_not_wait_for_a_report_that_hangs(
+    apiserver: tuple[Apiserver, KubeClient], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(execute, "REPORT_GRACE", 0.1)
+    server, kube = apiserver
+    serve(server, daemon_set())
+    service, telling = FakeService([plan(phase(v1.PHASE_KIND_CREATES, batch(create("a"))))]), asyncio.Event()
+
+    async def hangs(_: v1.ReportRequest) -> v1.ReportResponse:
+        telling.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    service.report = hangs  # type: ignore[method-assign, assignment]
+    async with Reconciler(kube, service, Config(drain_timeout=1000)):
+        await asyncio.wait_for(telling.wait(), 20)
+    assert "rides on the next plan" in caplog.text
+    assert "did not end in time" not in caplog.text
 
 
 async def test_sigterm_ends_the_example_though_the_service_hangs(

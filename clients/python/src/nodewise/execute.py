@@ -6,9 +6,9 @@ Nothing is decided here about the workload. Whatever goes wrong before a plan is
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -34,6 +34,9 @@ orphan was gone.
 
 MAX_AGE_OF_NEXT = 1.0
 """How old a plan may be, in seconds, that was asked for while the one before it was applied."""
+
+REPORT_GRACE = 2.0
+"""How long the answer to a report is waited for once the executor stops, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +114,8 @@ class Executor:
         self._apply_concurrency = apply_concurrency
         self._now = now
         self._stopping = False
-        self._asking: set[asyncio.Task[v1.Plan]] = set()
-        """Calls for plans that are under way."""
+        self._calls: dict[asyncio.Task[Any], float] = {}
+        """Calls of the service that are under way, and how long each may go on after the stop."""
         self._next: dict[Key, tuple[_Planned, float]] = {}
         """Plans that are there before their turn, and when they were asked for."""
         # Creates that expectations tell by name need not be seen before more is created: until they are, only nodes
@@ -129,11 +132,11 @@ class Executor:
 
     def stop(self) -> None:
         """From now on nothing is begun. Whoever waits for a plan does so no more; what is being applied goes on to its
-        end, and is reported.
+        end, and is reported if the service answers soon.
         """
         self._stopping = True
-        for call in self._asking:
-            call.cancel()
+        for call, grace in self._calls.items():
+            _give_up(call, grace)
 
     def waits_for_watches(self, key: Key) -> bool:
         """Whether creates or deletes of a workload are still to be seen."""
@@ -206,11 +209,8 @@ class Executor:
             )
 
         self._go_on()
-        call = asyncio.create_task(self._service.plan(uid, build))
-        self._asking.add(call)
-        call.add_done_callback(self._asking.discard)
         try:
-            plan = await _answer(call)
+            plan = await self._ask(self._service.plan(uid, build), grace=0)
         except RefusedError as error:
             # Perhaps for the sake of an old report, and those are dispensable.
             state.reports_delivered(key)
@@ -321,7 +321,7 @@ class Executor:
             plan_error=plan.error,
         )
         try:
-            response = await _answer(asyncio.create_task(self._service.report(report)))
+            response = await self._ask(self._service.report(report), grace=REPORT_GRACE)
         except RefusedError as error:
             # It would be refused again with the next plan, and the plan with it.
             raise _EndedError(_ending(_later(after), reason or str(error))) from error
@@ -336,18 +336,26 @@ class Executor:
             return Failed(reason or response.message, after)
         return Settled(after)
 
+    async def _ask(self, asking: Coroutine[Any, Any, _T], *, grace: float) -> _T:
+        """The answer of the service, which is waited for so long at most once the executor stops. A call that is given
+        up then, or that somebody else cancelled, as whoever closes its channel does, has none; the reconcile goes on.
+        """
+        call = asyncio.create_task(asking)
+        self._calls[call] = grace
+        if self._stopping:
+            _give_up(call, grace)
+        try:
+            await asyncio.wait({call})
+        finally:
+            del self._calls[call]
+            call.cancel()
+        if call.cancelled():
+            raise UnreachableError("the call was cancelled")
+        return call.result()
 
-async def _answer(call: "asyncio.Task[_T]") -> _T:
-    """The answer to a call. One that somebody else cancelled, as whoever closes its channel does, has none; the
-    reconcile goes on.
-    """
-    try:
-        await asyncio.wait({call})
-    finally:
-        call.cancel()
-    if call.cancelled():
-        raise UnreachableError("the call was cancelled")
-    return call.result()
+
+def _give_up(call: "asyncio.Task[Any]", grace: float) -> None:
+    asyncio.get_running_loop().call_later(grace, call.cancel)
 
 
 def is_telling(outcome: v1.Outcome) -> bool:
