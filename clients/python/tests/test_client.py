@@ -337,6 +337,19 @@ async def test_a_call_goes_on_though_its_replica_is_none_any_more(
         await eventually(lambda: replica.is_closed, "nobody needs it any more")
 
 
+async def test_a_call_that_begins_as_the_last_one_ends_is_waited_for_too() -> None:
+    replica = Replica("127.0.0.1:1", 1 << 20)
+    with replica.in_use():
+        closing = asyncio.create_task(replica.close())
+        await asyncio.sleep(0)
+    with replica.in_use():
+        done, _ = await asyncio.wait({closing}, timeout=0.1)
+        assert not done
+        assert not replica.is_closed
+    await asyncio.wait_for(closing, 20)
+    assert replica.is_closed
+
+
 async def test_replicas_that_went_meanwhile_have_not_answered(
     servers: list[Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:

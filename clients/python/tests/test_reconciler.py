@@ -7,13 +7,26 @@ import pathlib
 import sys
 import threading
 import time
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from nodewise import ClientConfig, Config, KubeClient, Reconciler, Settled, Unreachable, UnreachableError, execute, sync, v1
+from nodewise import (
+    ClientConfig,
+    Config,
+    KubeClient,
+    Reconciler,
+    Settled,
+    Unreachable,
+    UnreachableError,
+    execute,
+    sync,
+    v1,
+)
 from nodewise.actuator import Actuator
 from nodewise.client import target
 from nodewise.kinds import Resource
@@ -36,6 +49,19 @@ def serve(server: Apiserver, *daemon_sets: Any) -> None:
         items = [json.loads(each.object) for each in daemon_sets] if resource is Resource.DAEMON_SETS else []
         server.script[f"GET {path}"] = [page(items), lines()]
     server.script[PODS] = [answer({"metadata": {"name": "a", "resourceVersion": "50"}})]
+
+
+def soon(condition: Callable[[], bool], what: str) -> None:
+    """As `eventually`, in a thread without asyncio."""
+    until = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < until, f"not in time: {what}"
+        time.sleep(0.01)
+
+
+def portals() -> list[str]:
+    """The threads of those who work without asyncio."""
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("nodewise ")]
 
 
 async def test_what_is_there_is_looked_at_and_again_on_demand(apiserver: tuple[Apiserver, KubeClient]) -> None:
@@ -125,12 +151,14 @@ async def test_without_asyncio_there_are_the_same_options(
                 client.__enter__()
             assert isinstance(reconciler.reconcile("ns", "foo"), Unreachable), "by its own timeout"
             replica.behave = answers
-            assert reconciler.reconcile("ns", "foo") == Settled()
-            assert reconciler.health() == []
+            soon(lambda: reconciler.reconcile("ns", "foo") == Settled(), "it settles")
+            soon(lambda: reconciler.health() == [], "it is ready")
+            assert portals() == ["nodewise reconciler"]
+        assert portals() == []
         with pytest.raises(RuntimeError, match="as a context manager"):
             reconciler.health()
 
-    await asyncio.wait_for(asyncio.to_thread(use), 30)
+    await asyncio.wait_for(asyncio.to_thread(use), 90)
     assert len(wrapped) == 1
     await replica.stop()
 
@@ -139,12 +167,11 @@ async def test_what_fails_to_start_leaves_no_thread_behind(
     kubeconfig: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
-    before = threading.active_count()
     with pytest.raises(target.TargetError):
         sync.Reconciler("nothing").__enter__()
     with pytest.raises(target.TargetError):
         sync.PlanClient("nothing").__enter__()
-    assert threading.active_count() == before
+    assert portals() == []
 
 
 async def test_whoever_waits_in_another_thread_is_told_of_the_end() -> None:
@@ -154,15 +181,70 @@ async def test_whoever_waits_in_another_thread_is_told_of_the_end() -> None:
     def use() -> None:
         with sync.PlanClient(replica.url, config=ClientConfig(timeout=1.0, min_attempts=1000)) as client:
             waits = pool.submit(client.plan, "u", lambda _: v1.PlanRequest())
-            until = time.monotonic() + 20
-            while not replica.plans and time.monotonic() < until:
-                time.sleep(0.01)
+            soon(lambda: bool(replica.plans), "a plan is asked for")
         with pytest.raises((UnreachableError, CancelledError)):
             waits.result(20)
 
     with ThreadPoolExecutor() as pool:
         await asyncio.wait_for(asyncio.to_thread(use), 60)
     await replica.stop()
+
+
+# It would wait for ever: nobody would be there to do it.
+def test_nobody_may_call_once_it_is_being_left() -> None:
+    leaves, goes_on = threading.Event(), threading.Event()
+
+    @asynccontextmanager
+    async def slow_to_leave() -> AsyncIterator[None]:
+        yield
+        leaves.set()
+        await asyncio.to_thread(goes_on.wait, 20)
+
+    portal = sync._Portal("test", slow_to_leave)
+    portal.open()
+    with ThreadPoolExecutor() as pool:
+        closing = pool.submit(portal.close)
+        assert leaves.wait(20)
+        called = pool.submit(portal.call, lambda _: asyncio.sleep(3600))
+        try:
+            with pytest.raises(RuntimeError, match="as a context manager"):
+                called.result(10)
+        finally:
+            goes_on.set()
+        closing.result(20)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_goes_on_at_the_end_is_ended_and_what_it_begins_then(fails: bool) -> None:
+    ended: list[str] = []
+    tasks = []
+
+    async def go_on(then: tuple[str, ...], name: str = "first") -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(name)
+            if then:
+                tasks.append(asyncio.create_task(go_on(then[1:], then[0])))
+
+    @asynccontextmanager
+    async def busy() -> AsyncIterator[None]:
+        tasks.append(asyncio.create_task(go_on(("second", "third"))))
+        await asyncio.sleep(0)
+        if fails:
+            raise KeyError("a defect")
+        yield
+
+    portal = sync._Portal("test", busy)
+    if fails:
+        with pytest.raises(KeyError):
+            portal.open()
+    else:
+        portal.open()
+        portal.close()
+    assert portals() == []
+    assert ended == ["first", "second", "third"]
+    assert all(task.done() for task in tasks)
 
 
 class Slow:

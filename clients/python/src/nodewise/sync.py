@@ -5,6 +5,7 @@ own.
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -29,64 +30,90 @@ class _Portal(Generic[_T]):
     def __init__(self, name: str, manager: Callable[[], AbstractAsyncContextManager[_T]]) -> None:
         self._name = name
         self._manager = manager
+        self._lock = threading.Lock()
+        """Held to begin a call and to open and close, so that no call is begun any more once it is being left."""
+        self._is_open = False
+        """Whether calls are taken."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._entered: AbstractAsyncContextManager[_T]
         self._inner: _T
 
     def open(self) -> None:
         """Starts the thread and enters there. What fails to start leaves no thread behind."""
-        if self._loop is not None:
-            raise RuntimeError(f"the {self._name} is in use already")
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name=f"nodewise {self._name}", daemon=True)
+        with self._lock:
+            if self._loop is not None:
+                raise RuntimeError(f"the {self._name} is in use already")
+            self._loop = loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=_serve, args=[loop], name=f"nodewise {self._name}", daemon=True)
         self._thread.start()
         try:
-            self._run(self._enter())
+            _answer(asyncio.run_coroutine_threadsafe(self._enter(), loop))
         except BaseException:
-            self._end()
+            self._end(loop)
             raise
+        self._is_open = True
 
-    def close(self, *error: Any) -> None:
-        """Leaves and ends the thread."""
-        if self._loop is None:
-            return
+    def close(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        traceback: TracebackType | None = None,
+    ) -> None:
+        """Leaves and ends the thread. Calls are refused from now on, and those under way are told of the end."""
+        with self._lock:
+            if not self._is_open:
+                return
+            self._is_open = False
+        assert self._loop is not None
         try:
-            self._run(self._leave(*error))
+            _answer(asyncio.run_coroutine_threadsafe(self._entered.__aexit__(kind, error, traceback), self._loop))
         finally:
-            self._end()
+            self._end(self._loop)
 
     def call(self, use: Callable[[_T], Coroutine[Any, Any, _Answer]]) -> _Answer:
         """Uses it there and waits for the answer. An interrupt of the wait cancels the use."""
-        if self._loop is None:
-            raise RuntimeError(f"use the {self._name} as a context manager: with ... as {self._name.split()[-1]}")
-        return self._run(use(self._inner))
+        with self._lock:
+            if not self._is_open:
+                raise RuntimeError(f"use the {self._name} as a context manager: with ... as {self._name.split()[-1]}")
+            assert self._loop is not None
+            future = asyncio.run_coroutine_threadsafe(use(self._inner), self._loop)
+        return _answer(future)
 
     async def _enter(self) -> None:
         self._entered = self._manager()
         self._inner = await self._entered.__aenter__()
 
-    async def _leave(self, *error: Any) -> None:
-        try:
-            await self._entered.__aexit__(*error)
-        finally:
-            # Whoever waits in another thread must not do so for ever.
-            await waiting.ended(asyncio.all_tasks() - {asyncio.current_task()})
-
-    def _run(self, coroutine: Coroutine[Any, Any, _Answer]) -> _Answer:
-        assert self._loop is not None
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
-
-    def _end(self) -> None:
-        loop, self._loop = self._loop, None
-        assert loop is not None
+    def _end(self, loop: asyncio.AbstractEventLoop) -> None:
         loop.call_soon_threadsafe(loop.stop)
-        self._thread.join()
+        try:
+            self._thread.join()
+        finally:
+            self._loop = None
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    """Runs a loop until it is told to stop, and then ends whatever goes on there: who waits for it in another thread
+    must not do so for ever.
+    """
+
+    async def end() -> None:
+        # What ends may begin something at that.
+        while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+            await waiting.ended(tasks)
+
+    try:
+        loop.run_forever()
+        loop.run_until_complete(end())
+    finally:
         loop.close()
+
+
+def _answer(future: "Future[_Answer]") -> _Answer:
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise
 
 
 class PlanClient:

@@ -135,7 +135,9 @@ class Replica:
         """It is a replica no more. Calls under way go on: each has a deadline. To close the channel before would cancel
         whoever waits for one.
         """
-        await self._idle.wait()
+        while self._calls:
+            # Another one may have begun between the end of the last and this.
+            await self._idle.wait()
         self.is_closed = True
         await self._channel.close()
 
