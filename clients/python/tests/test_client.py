@@ -3,13 +3,12 @@
 import asyncio
 import dataclasses
 import itertools
-import pathlib
-import subprocess
 import time
 from collections.abc import AsyncIterator, Callable
 
 import grpc
 import pytest
+import trustme
 
 from nodewise import ClientConfig, PlanClient, RefusedError, UnreachableError, node_buckets, pod_buckets, sync, v1
 from nodewise.client import discovery, target
@@ -23,6 +22,8 @@ from .servers import Server, details, fails, hangs, retry_info
 
 CODE = grpc.StatusCode
 QUICK = ClientConfig(timeout=6, base_pause=0.01, max_pause=0.02)
+PATIENT = dataclasses.replace(QUICK, timeout=90)
+"""For a call that a test holds up until something has happened."""
 
 
 @pytest.fixture
@@ -322,7 +323,7 @@ async def test_a_call_goes_on_though_its_replica_is_none_any_more(
 
     servers[0].behave = slow
     lookup = Moves(servers[0].address)
-    async with PlanClient("dns:///planner:1", config=QUICK, lookup=lookup) as client:
+    async with PlanClient("dns:///planner:1", config=PATIENT, lookup=lookup) as client:
         calling = asyncio.create_task(client.plan_request(request("a")))
         await asyncio.wait_for(asked.wait(), 20)
         replica = at(client, servers[0])
@@ -364,7 +365,7 @@ async def test_replicas_that_went_meanwhile_have_not_answered(
         await eventually(lambda: other.is_closed, "the other one is gone")
         await context.abort(CODE.UNAVAILABLE, "and so am I")
 
-    async with PlanClient("dns:///planner:1", config=QUICK, lookup=lookup) as client:
+    async with PlanClient("dns:///planner:1", config=PATIENT, lookup=lookup) as client:
         await client.plan_request(request("a"))
         other = at(client, second)
         first.behave = everybody_moves
@@ -391,9 +392,9 @@ async def test_each_name_is_looked_up_again_when_a_replica_fails(
     async with PlanClient("dns:///quick:1", "dns:///slow:1", config=QUICK, lookup=lookup) as client:
         await eventually(lambda: counts == {"quick": 1, "slow": 1} and bool(client._replicas.members), "both")
         client._replicas.failed(at(client, servers[0]), "a call failed")
-        await eventually(lambda: counts["quick"] == 2, "one is looked up again")
+        await eventually(lambda: counts["quick"] >= 2, "one is looked up again")
         answers.set()
-        await eventually(lambda: counts["slow"] == 2, "and the other as well")
+        await eventually(lambda: counts["slow"] >= 2, "and the other as well")
 
 
 async def test_a_client_may_be_used_again(servers: list[Server]) -> None:
@@ -513,20 +514,12 @@ def test_targets_go_with_credentials() -> None:
         PlanClient("dns:///h:1", "http://h:1", config=ClientConfig(credentials=credentials))
 
 
-@pytest.fixture
-def certified(tmp_path: pathlib.Path) -> tuple[bytes, bytes]:
-    """A key, and a certificate that nobody knows."""
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    make = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=planner -addext"
-    names = "subjectAltName=DNS:planner.example,IP:127.0.0.1"
-    command: list[str | pathlib.Path] = [*make.split(), names, "-keyout", key, "-out", certificate]
-    subprocess.run(command, check=True, capture_output=True)
-    return key.read_bytes(), certificate.read_bytes()
-
-
-async def test_tls(certified: tuple[bytes, bytes]) -> None:
+async def test_tls() -> None:
+    authority = trustme.CA()
+    issued = authority.issue_cert("planner.example", "127.0.0.1")
+    certified = issued.private_key_pem.bytes(), b"".join(part.bytes() for part in issued.cert_chain_pems)
     server = await Server().start(grpc.ssl_server_credentials([certified]))
-    trusting = dataclasses.replace(QUICK, credentials=grpc.ssl_channel_credentials(certified[1]))
+    trusting = dataclasses.replace(QUICK, credentials=grpc.ssl_channel_credentials(authority.cert_pem.bytes()))
 
     async def lookup(_: str, __: int) -> list[str]:
         return [server.address]

@@ -39,7 +39,7 @@ def test_the_oldest_dependencies_do() -> None:
     pins = oldest()
     assert {pin.split("==")[0] for pin in pins} >= {"grpcio", "protobuf", "msgspec", "aiohttp", "kubernetes"}
     locked = (CLIENT / "requirements.txt").read_text()
-    runner = re.findall(r"^(?:pytest|pytest-asyncio|pytest-timeout)==.*$", locked, re.MULTILINE)
+    runner = re.findall(r"^(?:pytest|pytest-asyncio|pytest-timeout|trustme)==.*$", locked, re.MULTILINE)
     python = environment("oldest", *pins, *runner)
     tests = ["test_vectors", "test_client", "test_health", "test_kube", "test_apply", "test_execute"]
     command: list[str | pathlib.Path] = [
