@@ -56,7 +56,7 @@ def urls(servers: list[Server]) -> list[str]:
 
 
 async def eventually(condition: Callable[[], bool], what: str) -> None:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < until, f"not in time: {what}"
         await asyncio.sleep(0.01)
