@@ -179,10 +179,10 @@ async def test_one_that_hangs_costs_a_part_of_the_time(servers: list[Server]) ->
     first, second, _ = home(servers)
     first.behave = hangs
     began = time.monotonic()
-    async with PlanClient(*urls(servers), config=ClientConfig(timeout=1.5)) as client:
+    async with PlanClient(*urls(servers), config=ClientConfig(timeout=6)) as client:
         assert (await client.plan_request(request("a"))).plan_id == second.address
-    assert 0.4 < time.monotonic() - began < 1.5
-    assert first.remaining[0] <= 0.5, "it is told its deadline"
+    assert 1.9 < time.monotonic() - began < 6
+    assert first.remaining[0] <= 2, "it is told its deadline"
 
 
 async def test_a_wrong_request_is_not_asked_again(servers: list[Server]) -> None:
