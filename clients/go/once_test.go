@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"nodewise.dev/clients/go/internal/testkit"
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
@@ -72,13 +73,8 @@ func TestPlansOnce(t *testing.T) {
 }
 
 func TestPlansOnceSayWhatIsMissing(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no such thing","reason":"NotFound","code":404}`)
-	}))
-	t.Cleanup(server.Close)
-	_, err := PlanOnce(t.Context(), &rest.Config{Host: server.URL}, &scripted{plan: noop}, "ns", "agent")
+	url := testkit.Refusing(t, http.StatusNotFound, "NotFound", "no such thing")
+	_, err := PlanOnce(t.Context(), &rest.Config{Host: url}, &scripted{plan: noop}, "ns", "agent")
 	if err == nil || !strings.Contains(err.Error(), "DaemonSet ns/agent") || !strings.Contains(err.Error(), "no such thing") {
 		t.Errorf("got %v", err)
 	}

@@ -45,12 +45,17 @@ fn json(message: &impl Serialize) -> Value {
     serde_json::to_value(message).expect("JSON")
 }
 
-/// Holds that a folder has these vectors and no others, or makes it so.
-fn hold(folder: &str, vectors: impl IntoIterator<Item = (&'static str, Value)>) {
+/// Holds that a folder has the vectors of these questions and no others, or makes it so.
+fn hold<Q: Serialize, A: Serialize>(
+    folder: &str,
+    questions: Vec<(&str, Q)>,
+    answer: impl Fn(Q) -> Result<A, Refusal>,
+) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../proto/testdata/{folder}"));
     let regenerate = std::env::var_os("NODEWISE_REGENERATE").is_some();
     let mut names = BTreeSet::new();
-    for (name, vector) in vectors {
+    for (name, question) in questions {
+        let vector = vector(name, question, &answer);
         let path = folder.join(format!("{name}.json"));
         names.insert(path.clone());
         if regenerate {
@@ -76,20 +81,12 @@ fn hold(folder: &str, vectors: impl IntoIterator<Item = (&'static str, Value)>) 
 
 #[test]
 fn plans_are_as_the_vectors_say() {
-    let plan = |request| engine().plan(request, &never);
-    let vectors = requests()
-        .into_iter()
-        .map(|(name, request)| (name, vector(name, request, plan)));
-    hold("plans", vectors);
+    hold("plans", requests(), |request| engine().plan(request, &never));
 }
 
 #[test]
 fn reports_are_answered_as_the_vectors_say() {
-    let report = |report| engine().report(report, &never);
-    let vectors = reports()
-        .into_iter()
-        .map(|(name, request)| (name, vector(name, request, report)));
-    hold("reports", vectors);
+    hold("reports", reports(), |report| engine().report(report, &never));
 }
 
 /// The JSON form says all that the binary form says.

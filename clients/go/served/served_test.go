@@ -196,13 +196,8 @@ func TestErrorsOfAWatchAreThoseOfTheAPI(t *testing.T) {
 }
 
 func TestRefusalsAreThoseOfTheAPI(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusForbidden)
-		_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"not yours","reason":"Forbidden","code":403}`)
-	}))
-	t.Cleanup(server.Close)
-	client, err := served.NewClient(&rest.Config{Host: server.URL}, server.Client())
+	url := testkit.Refusing(t, http.StatusForbidden, "Forbidden", "not yours")
+	client, err := served.NewClient(&rest.Config{Host: url}, http.DefaultClient)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,14 +33,15 @@ pub(crate) struct Claims {
 impl Claims {
     /// Those of a bucket.
     pub(crate) fn of(pods: &[Pod]) -> Self {
-        let those = |orphans: bool| {
-            let those = pods.iter().filter(|pod| pod.controller.is_none() == orphans);
-            Said::by(those.map(says))
-        };
-        Self {
-            orphans: those(true),
-            controlled: those(false),
+        let mut claims = Self::default();
+        for pod in pods {
+            let alike = match pod.controller {
+                None => &mut claims.orphans,
+                Some(_) => &mut claims.controlled,
+            };
+            *alike += Said::by(says(pod));
         }
+        claims
     }
 }
 
@@ -59,11 +60,9 @@ struct Said {
 }
 
 impl Said {
-    fn by(pods: impl Iterator<Item = usize>) -> Self {
-        pods.fold(Self::default(), |Self { count, bytes }, one| Self {
-            count: count + 1,
-            bytes: bytes + one,
-        })
+    /// By one pod that says so much.
+    fn by(bytes: usize) -> Self {
+        Self { count: 1, bytes }
     }
 
     /// Whether `identity` bytes for each are too much beside the bytes of each.
@@ -128,7 +127,9 @@ mod tests {
     }
 
     fn too_many(identity: usize, orphans: impl Iterator<Item = usize>) -> bool {
-        Said::by(orphans).too_many(identity)
+        let mut said = Said::default();
+        orphans.for_each(|bytes| said += Said::by(bytes));
+        said.too_many(identity)
     }
 
     #[test]

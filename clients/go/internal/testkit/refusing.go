@@ -1,0 +1,20 @@
+package testkit
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// Refusing is the address of an apiserver that refuses everything so; it ends with the test.
+func Refusing(t testing.TB, code int, reason, message string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":%q,"reason":%q,"code":%d}`, message, reason, code)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
