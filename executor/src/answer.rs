@@ -3,18 +3,31 @@
 //! The data of a ControllerRevision is what some client wrote, byte for byte, and an apiserver keeps bytes that are no UTF-8.
 //! They are replaced, wherever an object is read: it is the same one in a list, in a watch and by itself.
 
-use futures::io::AsyncReadExt as _;
-use http::Request;
-use kube::Client;
+use http::{Request, StatusCode};
+use kube::{Client, client::Body, core::Status};
 use serde::Deserialize;
 
 /// An answer as a whole.
 pub async fn text(client: &Client, request: Request<Vec<u8>>) -> Result<String, kube::Error> {
-    let mut body = std::pin::pin!(client.request_stream(request).await?);
-    let mut bytes = Vec::new();
-    let read = body.read_to_end(&mut bytes).await;
-    read.map_err(|error| kube::Error::Service(error.into()))?;
-    Ok(lossy(bytes))
+    answer(client, request).await.map(|(_, text)| text)
+}
+
+/// A successful answer as a whole, and its status.
+pub(crate) async fn answer(
+    client: &Client,
+    request: Request<Vec<u8>>,
+) -> Result<(StatusCode, String), kube::Error> {
+    let response = client.send(request.map(Body::from)).await?;
+    let status = response.status();
+    let text = lossy(response.into_body().collect_bytes().await?.to_vec());
+    if status.is_client_error() || status.is_server_error() {
+        // What stands between here and an apiserver may answer in another form.
+        let refusal = serde_json::from_str::<Status>(&text).unwrap_or_else(|_| {
+            Status::failure(text.trim(), "Failed to parse error data").with_code(status.as_u16())
+        });
+        return Err(kube::Error::Api(refusal.boxed()));
+    }
+    Ok((status, text))
 }
 
 /// Bytes as text.

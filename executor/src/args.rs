@@ -11,6 +11,7 @@ use crate::{
     config::{Config, ConfigError, Mode},
     lead::Timing,
     reconcile::DEFAULT_BURST,
+    trace::DEFAULT_TRACED_CALLS,
 };
 
 /// Runs DaemonSets by the plans of a nodewise-server: watches the apiserver, asks for plans, applies them and reports back.
@@ -148,6 +149,16 @@ pub struct Args {
     )]
     pub http_listen: SocketAddr,
 
+    /// Most actions of a batch whose calls to the apiserver have spans of their own; a larger batch is one span with its counts.
+    /// Traces themselves are turned on, and sampled, by the standard OTEL_* variables
+    #[arg(long, env = "NODEWISE_TRACE_CALLS", default_value_t = DEFAULT_TRACED_CALLS, value_name = "N")]
+    pub trace_calls: usize,
+
+    /// Give created pods the annotation nodewise.dev/traceparent, by which later reconciles, and whoever else wants to, find
+    /// the trace of their creation
+    #[arg(long, env = "NODEWISE_TRACE_ANNOTATIONS")]
+    pub trace_annotations: bool,
+
     /// Form of the log on standard error
     #[arg(long, env = "NODEWISE_LOG_FORMAT", value_enum, default_value_t = LogFormat::Human)]
     pub log_format: LogFormat,
@@ -207,6 +218,9 @@ impl Args {
             plan_timeout: self.plan_timeout,
             hedge_after: self.hedge_after,
             api_timeout: self.api_timeout,
+            apiserver: None,
+            traced_calls: self.trace_calls,
+            trace_annotations: self.trace_annotations,
             drain_timeout: self.drain_timeout,
         };
         config.validate()

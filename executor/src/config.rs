@@ -12,6 +12,8 @@ use crate::lead::{Timing, TimingError};
 pub struct Config {
     /// Replicas of the service; at least one.
     pub servers: Vec<Target>,
+    /// Where the cluster is, for traces; `None`: they do not tell.
+    pub apiserver: Option<http::Uri>,
     /// Whether to write.
     pub mode: Mode,
     /// How to take part in leader election; `None`: work at once.
@@ -36,6 +38,10 @@ pub struct Config {
     pub hedge_after: Option<Duration>,
     /// Longest wait for one answer of the apiserver.
     pub api_timeout: Duration,
+    /// Most actions of a batch whose calls are traced one by one.
+    pub traced_calls: usize,
+    /// Whether created pods carry the trace context of their batch.
+    pub trace_annotations: bool,
     /// Longest time from the request to stop to the end of the work under way.
     pub drain_timeout: Duration,
 }

@@ -19,6 +19,7 @@ use crate::metrics::Metrics;
 use crate::queue::{RateLimits, Serves, Taken, Urgency, WorkQueue};
 use crate::reconcile::{Clock, Ending, NextPlans, Reconciler};
 use crate::state::{Shared, State};
+use crate::trace::{self, Origins, Trigger};
 
 /// The shortest time between two looks at everything.
 const RESYNC: Duration = Duration::from_hours(12);
@@ -35,8 +36,8 @@ pub struct Config {
     pub buckets: u32,
     /// How to plan.
     pub options: v1::PlanOptions,
-    /// Most calls to the apiserver at a time, for one plan.
-    pub apply_concurrency: usize,
+    /// How plans are applied.
+    pub apply: apply::Options,
     /// How failed workloads are slowed down.
     pub limits: RateLimits,
     /// How long a workload is left alone after each look at it, so that a burst of events makes one call; zero for not at all.
@@ -58,7 +59,7 @@ impl Default for Config {
             workers: 2,
             buckets: 64,
             options: v1::PlanOptions::default(),
-            apply_concurrency: apply::DEFAULT_CONCURRENCY,
+            apply: apply::Options::default(),
             limits: RateLimits::default(),
             rest: Duration::from_millis(20),
             unreachable_delay: Duration::from_secs(5),
@@ -115,12 +116,19 @@ where
         actuator,
         service,
         options: config.options.clone(),
-        apply_concurrency: config.apply_concurrency,
+        apply: config.apply.clone(),
         clock: Arc::clone(&config.clock),
         metrics: metrics.clone(),
         next: NextPlans::default(),
+        origins: Arc::default(),
         stop: stop.clone(),
     });
+    let intake = Intake {
+        state: state.clone(),
+        queue: Arc::clone(&queue),
+        origins: Arc::clone(&reconciler.origins),
+        metrics,
+    };
     let mut workers = JoinSet::new();
     let mut started = false;
     let mut resync = interval_at(Instant::now() + config.resync, config.resync);
@@ -132,7 +140,7 @@ where
             _ = resync.tick() => state.lock().every_workload().into_iter().for_each(|key| queue.add(&key, Urgency::Normal)),
             event = events.next() => {
                 let event = event.ok_or(ControllerError::WatchesEnded)?;
-                take_in(&state, &queue, event, &metrics);
+                intake.take(event);
                 if !started && state.lock().store.unsynced().next().is_none() {
                     started = true;
                     tracing::info!(workers = config.workers, "all caches are filled; starting to work");
@@ -146,25 +154,31 @@ where
         }
     }
     queue.shut_down();
-    drain(
-        &mut workers,
-        &mut events,
-        &state,
-        &queue,
-        &metrics,
-        config.drain_timeout,
-    )
-    .await
+    drain(&mut workers, &mut events, &intake, config.drain_timeout).await
 }
 
-fn take_in(state: &Shared, queue: &WorkQueue<Key>, event: ClusterEvent, metrics: &Metrics) {
-    let wake_ups = state.lock().take_in(event, metrics);
-    for wake_up in wake_ups {
-        match wake_up {
-            Reaction::Enqueue(key) => queue.add(&key, Urgency::Normal),
-            Reaction::EnqueueFirst(key) => queue.add(&key, Urgency::Urgent),
-            Reaction::EnqueueAfter(key, delay) => queue.add_after(key, delay),
-            _ => {}
+/// What becomes of events.
+struct Intake {
+    state: Shared,
+    queue: Arc<WorkQueue<Key>>,
+    origins: Arc<Origins>,
+    metrics: Metrics,
+}
+
+impl Intake {
+    fn take(&self, event: ClusterEvent) {
+        let trigger = Trigger::of(&event);
+        let wake_ups = self.state.lock().take_in(event, &self.metrics);
+        for wake_up in wake_ups {
+            if let (Some(trigger), Some(key)) = (&trigger, wake_up.woken()) {
+                self.origins.woke(key, trigger);
+            }
+            match wake_up {
+                Reaction::Enqueue(key) => self.queue.add(&key, Urgency::Normal),
+                Reaction::EnqueueFirst(key) => self.queue.add(&key, Urgency::Urgent),
+                Reaction::EnqueueAfter(key, delay) => self.queue.add_after(key, delay),
+                _ => {}
+            }
         }
     }
 }
@@ -173,9 +187,7 @@ fn take_in(state: &Shared, queue: &WorkQueue<Key>, event: ClusterEvent, metrics:
 async fn drain<E: Stream<Item = ClusterEvent> + Unpin>(
     workers: &mut JoinSet<()>,
     events: &mut E,
-    state: &Shared,
-    queue: &WorkQueue<Key>,
-    metrics: &Metrics,
+    intake: &Intake,
     timeout: Duration,
 ) -> Result<(), ControllerError> {
     let deadline = tokio::time::sleep(timeout);
@@ -191,7 +203,7 @@ async fn drain<E: Stream<Item = ClusterEvent> + Unpin>(
                 return Err(ControllerError::NotDrained(left, timeout));
             }
             event = events.next(), if watching => match event {
-                Some(event) => take_in(state, queue, event, metrics),
+                Some(event) => intake.take(event),
                 None => watching = false,
             },
         }
@@ -217,9 +229,12 @@ async fn work<A: Actuator, P: PlanService>(
 ) {
     while let Some(Taken { key, waited }) = queue.take(serves).await {
         let timer = reconciler.metrics.work_started(waited);
-        let span = tracing::info_span!("reconcile", %key);
-        let ending = reconciler.reconcile(&key).instrument(span).await;
-        reconciler.metrics.reconciled(ending.name());
+        let span = reconciler.origins.begin(&key, waited);
+        let began = Instant::now();
+        let ending = reconciler.reconcile(&key).instrument(span.clone()).await;
+        let entered = span.entered();
+        reconciler.metrics.reconciled(ending.name(), began.elapsed());
+        trace::ended(&entered, &ending);
         if !matches!(ending, Ending::Settled { .. }) {
             queue.put_off(&key);
         }
@@ -240,6 +255,7 @@ async fn work<A: Actuator, P: PlanService>(
                 queue.add_after(key.clone(), unreachable_delay);
             }
         }
+        drop(entered);
         if reconciler.waits_for_watches(&key) {
             // Should what is expected never show, no event would tell.
             queue.add_after(key.clone(), EXPECTATIONS_EXPIRED);

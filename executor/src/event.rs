@@ -108,6 +108,20 @@ pub enum ClusterEvent {
     Bookmark(Resource, String),
 }
 
+impl ClusterEvent {
+    /// What it is about.
+    #[must_use]
+    pub fn resource(&self) -> Resource {
+        match self {
+            Self::DaemonSets(_) => Resource::DaemonSets,
+            Self::Pods(_) | Self::PodPage { .. } => Resource::Pods,
+            Self::Nodes(_) => Resource::Nodes,
+            Self::Revisions(_) => Resource::Revisions,
+            Self::Bookmark(resource, _) => *resource,
+        }
+    }
+}
+
 /// How the objects of one resource changed.
 #[derive(Clone, Debug)]
 pub enum Delta<T> {
@@ -137,8 +151,28 @@ pub struct DaemonSet {
     pub selector: Selector,
     /// spec.minReadySeconds.
     pub min_ready_seconds: u32,
+    /// metadata.generation.
+    pub generation: i64,
+    /// How far the pods are, as the status says.
+    pub status: DaemonSetStatus,
+    /// The annotation [`crate::trace::ANNOTATION`].
+    pub traceparent: Option<String>,
     /// The object as JSON, without its managed fields.
     pub object: Bytes,
+}
+
+/// Counts of a DaemonSet's status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DaemonSetStatus {
+    /// Nodes that should run a pod.
+    pub desired_number_scheduled: i64,
+    /// Of these, nodes that have one.
+    pub current_number_scheduled: i64,
+    /// Nodes with a pod of the current template.
+    pub updated_number_scheduled: i64,
+    /// Nodes with an available pod.
+    pub number_available: i64,
 }
 
 #[derive(Deserialize)]
@@ -146,6 +180,8 @@ struct DaemonSetObject<'a> {
     metadata: Meta,
     #[serde(borrow)]
     spec: Option<&'a RawValue>,
+    #[serde(borrow)]
+    status: Option<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
@@ -166,7 +202,11 @@ impl DaemonSet {
     /// One whose spec cannot be read is kept as it is, and nothing wakes it but itself: the service refuses it and says why.
     /// Left out, it would look deleted.
     pub fn from_text(object: &str) -> Result<Self, ProjectError> {
-        let DaemonSetObject { metadata, spec } = project::parse_text(object)?;
+        let DaemonSetObject {
+            metadata,
+            spec,
+            status,
+        } = project::parse_text(object)?;
         metadata.require_name()?;
         let spec = spec.map(|spec| project::parse_text::<DaemonSetSpec>(spec.get()));
         let spec = spec.transpose().unwrap_or_else(|error| {
@@ -175,6 +215,7 @@ impl DaemonSet {
             None
         });
         let spec = spec.unwrap_or_default();
+        let traceparent = metadata.traceparent();
         Ok(Self {
             key: Key::new(&metadata.namespace, &metadata.name),
             uid: metadata.uid.into(),
@@ -184,6 +225,11 @@ impl DaemonSet {
                 .min_ready_seconds
                 .and_then(|s| s.try_into().ok())
                 .unwrap_or(0),
+            generation: metadata.generation.unwrap_or_default(),
+            status: status
+                .and_then(|status| project::parse_text(status.get()).ok())
+                .unwrap_or_default(),
+            traceparent,
             object: project::kept(object),
         })
     }
@@ -241,6 +287,8 @@ pub struct Pod {
     pub namespace: String,
     /// metadata.resourceVersion.
     pub resource_version: String,
+    /// The annotation [`crate::trace::ANNOTATION`].
+    pub traceparent: Option<String>,
     /// Everything else that matters.
     pub projection: v1::Pod,
 }
@@ -264,6 +312,7 @@ impl TryFrom<PodObject> for Pod {
         Ok(Self {
             namespace: std::mem::take(&mut object.metadata.namespace),
             resource_version: std::mem::take(&mut object.metadata.resource_version),
+            traceparent: object.metadata.traceparent(),
             projection: object.project()?,
         })
     }

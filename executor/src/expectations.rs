@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use jiff::SignedDuration;
 use nodewise_proto::{Timestamp, v1};
 
 use crate::event::Key;
@@ -19,6 +20,24 @@ pub enum DeletionRule {
     ByUid,
     /// Any deletion of a pod of the workload counts, and each of its events again, as upstream does.
     Counted,
+}
+
+/// After this time a plan waits for nothing that is still expected, as the contract says.
+const LIFETIME: SignedDuration = SignedDuration::from_mins(5);
+
+/// How many creates and deletes a plan made at `now` does not wait for any more, since they were expected for too long.
+#[must_use]
+pub fn expired(sent: &v1::ReconcileState, now: jiff::Timestamp) -> usize {
+    let Some(expectations) = &sent.expectations else {
+        return 0;
+    };
+    let set_at = expectations
+        .set_at
+        .and_then(|at| jiff::Timestamp::new(at.seconds, at.nanos).ok());
+    match set_at {
+        Some(set_at) if now.duration_since(set_at) <= LIFETIME => 0,
+        _ => expectations.creates.len() + expectations.delete_uids.len(),
+    }
 }
 
 /// Creates and deletes of one plan that have not been observed.

@@ -61,6 +61,17 @@ pub enum Reaction {
     },
 }
 
+impl Reaction {
+    /// The one workload that is to be looked at, if so.
+    #[must_use]
+    pub fn woken(&self) -> Option<&Key> {
+        match self {
+            Self::Enqueue(key) | Self::EnqueueFirst(key) | Self::EnqueueAfter(key, _) => Some(key),
+            _ => None,
+        }
+    }
+}
+
 /// The reactions to one transition, in order.
 #[must_use]
 pub fn react(store: &Store, transition: &Transition, rules: Rules) -> Vec<Reaction> {

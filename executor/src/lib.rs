@@ -27,6 +27,7 @@ pub mod state;
 pub mod store;
 #[cfg(test)]
 mod testing;
+pub mod trace;
 #[cfg(test)]
 mod vectors;
 pub mod watch;

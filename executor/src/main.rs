@@ -31,7 +31,7 @@ fn main() -> ExitCode {
 }
 
 fn execute(args: &Args) -> anyhow::Result<()> {
-    let config = args.config(&host_name())?;
+    let mut config = args.config(&host_name())?;
     let runtime = tokio::runtime::Runtime::new().context("starting the async runtime")?;
     let telemetry = {
         let _inside = runtime.enter();
@@ -46,7 +46,9 @@ fn execute(args: &Args) -> anyhow::Result<()> {
     let result = runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
         let mut interrupt = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
-        let client = client(args).await?;
+        let cluster = cluster(args).await?;
+        config.apiserver = Some(cluster.cluster_url.clone());
+        let client = Client::try_from(cluster).context("connecting to the cluster")?;
         let listener = TcpListener::bind(args.http_listen)
             .await
             .with_context(|| format!("listening on {}", args.http_listen))?;
@@ -69,8 +71,8 @@ fn execute(args: &Args) -> anyhow::Result<()> {
     result
 }
 
-/// A client of the cluster that never repeats a call by itself: a create that timed out may have happened.
-async fn client(args: &Args) -> anyhow::Result<Client> {
+/// How the cluster is reached. No call is ever repeated: a create that timed out may have happened.
+async fn cluster(args: &Args) -> anyhow::Result<kube::Config> {
     let file = match &args.kubeconfig {
         Some(path) => {
             Some(Kubeconfig::read_from(path).with_context(|| format!("reading {}", path.display()))?)
@@ -86,7 +88,7 @@ async fn client(args: &Args) -> anyhow::Result<Client> {
             .context("not in a cluster: name one with --kubeconfig, or KUBECONFIG")?,
     };
     config.default_retry = false;
-    Client::try_from(config).context("connecting to the cluster")
+    Ok(config)
 }
 
 /// The name of this machine or pod, for people who look at the Lease.

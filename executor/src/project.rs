@@ -102,9 +102,25 @@ pub(crate) struct Meta {
     pub(crate) finalizers: Option<Vec<IgnoredAny>>,
     pub(crate) creation_timestamp: Option<Time>,
     pub(crate) deletion_timestamp: Option<Time>,
+    pub(crate) generation: Option<i64>,
+    annotations: Option<Annotations>,
+}
+
+/// The annotations that are read.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Annotations {
+    // As in `trace::ANNOTATION`.
+    #[serde(rename = "nodewise.dev/traceparent")]
+    traceparent: Option<String>,
 }
 
 impl Meta {
+    /// The trace that the object names.
+    pub(crate) fn traceparent(&self) -> Option<String> {
+        self.annotations.as_ref()?.traceparent.clone()
+    }
+
     /// The owner reference with `controller: true`.
     pub(crate) fn controller(&self) -> Option<v1::ControllerReference> {
         let owner = self.owner_references.as_ref()?.0.as_ref()?;

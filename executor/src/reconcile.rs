@@ -11,17 +11,19 @@ use nodewise_client::{Answer, Digest, PlanService, ServiceError};
 use nodewise_proto::v1;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument as _, field::Empty};
+use tracing::Instrument as _;
 
 use crate::actuator::{Actuator, ObjectKey};
 use crate::answer::Identity;
 use crate::apply::{self, Applied};
 use crate::event::{DaemonSet, Key, Resource, Revision};
+use crate::expectations;
 use crate::gate::Behind;
 use crate::metrics::Metrics;
 use crate::project;
 use crate::snapshot;
 use crate::state::{Shared, is_enabled};
+use crate::trace::{self, Origins};
 
 /// Plans that one reconcile may ask for in a row because what one rested on was not so: a revision's name was taken, an
 /// orphan was gone.
@@ -93,14 +95,16 @@ pub struct Reconciler<A, P> {
     pub service: Arc<P>,
     /// How to plan.
     pub options: v1::PlanOptions,
-    /// Most calls to the apiserver at a time, for one plan.
-    pub apply_concurrency: usize,
+    /// How plans are applied.
+    pub apply: apply::Options,
     /// The time.
     pub clock: Clock,
     /// What is counted.
     pub metrics: Metrics,
     /// Plans that are there before their turn.
     pub next: NextPlans,
+    /// How traces lead to one another.
+    pub origins: Arc<Origins>,
     /// Cancelled when nothing new is begun, and the service is waited for no more.
     pub stop: CancellationToken,
 }
@@ -168,8 +172,10 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         for _ in 0..MAX_PLANS {
             let Some(workload) = self.admit(key, &mut live)? else {
                 self.next.forget(key);
+                self.origins.forget(key);
                 return Ok(Ending::Settled { after: None });
             };
+            self.origins.is_of(&workload);
             let there = self.next.take(&workload);
             let planned = match there.filter(|_| live.is_empty() && !self.stop.is_cancelled()) {
                 Some(next) => next,
@@ -356,6 +362,8 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
     /// Holds what the plan says, before its first write.
     fn hold(&self, planned: &Planned) {
         let (key, uid) = (&planned.workload.key, &planned.workload.uid);
+        let expired = expectations::expired(&planned.sent, (self.clock)());
+        self.metrics.expectations_expired(expired);
         let mut state = self.state.lock();
         let state = &mut *state;
         state.reports_delivered(key);
@@ -382,19 +390,13 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         if plan.phases.is_empty() {
             return Applied::default();
         }
-        let span = tracing::debug_span!(
-            "apply",
-            plan = plan.plan_id,
-            actions = Empty,
-            failed = Empty,
-            batches = Empty
-        );
-        let applied = apply::apply(&*self.actuator, plan, &workload.object, self.apply_concurrency)
+        let span = tracing::debug_span!("apply", nodewise.plan.id = plan.plan_id);
+        let applied = apply::apply(&*self.actuator, plan, &workload.object, &self.apply)
             .instrument(span.clone())
             .await;
-        span.record("actions", applied.outcomes.len());
-        span.record("failed", applied.count(v1::Result::Failed));
-        span.record("batches", applied.batches);
+        trace::count(&span, "nodewise.apply.actions", applied.outcomes.len());
+        trace::count(&span, "nodewise.apply.failed", applied.count(v1::Result::Failed));
+        trace::count(&span, "nodewise.apply.batches", applied.batches as usize);
         drop(span);
         self.metrics.applied(plan, &applied);
         let mut state = self.state.lock();

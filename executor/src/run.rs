@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     actuator::{Actuator, KubeActuator, ObserveActuator},
+    apply,
     config::{Config, Mode},
     controller::{self, ControllerError},
     event::Resource,
@@ -80,6 +81,7 @@ pub async fn run(
         metrics.clone(),
         recorder.clone(),
     )
+    .with_server(config.apiserver.clone())
     .with_most_calls_per_second(config.calls_per_second)
     .with_most_creates_per_second(config.creates_per_second);
     let parts = Parts {
@@ -164,7 +166,11 @@ impl Parts {
             workers: config.concurrent_syncs,
             buckets: config.buckets,
             options: config.options.clone(),
-            apply_concurrency: config.concurrent_writes,
+            apply: apply::Options {
+                concurrency: config.concurrent_writes,
+                traced_calls: config.traced_calls,
+                trace_annotations: config.trace_annotations,
+            },
             drain_timeout: config.drain_timeout,
             ..controller::Config::default()
         };

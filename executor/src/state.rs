@@ -12,7 +12,7 @@ use crate::gate::Gate;
 use crate::handlers::{self, Reaction, Rules};
 use crate::metrics::Metrics;
 use crate::queue::Urgency;
-use crate::store::Store;
+use crate::store::{Change, Store, Transition};
 
 /// Reports kept for a workload until they can be delivered; older ones are dropped, which costs time only.
 const MAX_UNDELIVERED: usize = 8;
@@ -73,8 +73,15 @@ impl State {
             read_live,
             metrics,
         };
+        let resource = event.resource();
         let (mut wake_ups, mut wake_all) = (Vec::new(), None);
         store.apply_each(event, &mut |store, transition| {
+            if let Transition::DaemonSet(Change {
+                new: Some(workload), ..
+            }) = &transition
+            {
+                metrics.workload_status(workload);
+            }
             for reaction in handlers::react(store, &transition, *rules) {
                 match reaction {
                     Reaction::EnqueueAll(urgency) => wake_all = wake_all.max(Some(urgency)),
@@ -88,6 +95,7 @@ impl State {
                 }
             }
         });
+        metrics.watched(resource, store.reached(resource));
         let opened = gate.opened(|resource| store.reached(resource));
         wake_ups.extend(opened.into_iter().map(Reaction::Enqueue));
         if let Some(urgency) = wake_all {

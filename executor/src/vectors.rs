@@ -90,6 +90,7 @@ fn bucket_bytes() {
         for pod in messages("pods") {
             take(ClusterEvent::Pods(Delta::Applied(Pod {
                 namespace: "ns".into(),
+                traceparent: None,
                 projection: read(&pod),
                 resource_version: "1".into(),
             })));

@@ -14,12 +14,31 @@ pub(crate) enum Class {
 }
 
 const TABLE: [(Method, Class); 5] = [
-    (method("Plan", "plan", true), Class::Planning),
-    (method("PlanStream", "plan_stream", true), Class::Stream),
-    (method("Report", "report", true), Class::Planning),
-    (method("Explain", "explain", true), Class::Planning),
+    (
+        method("Plan", "nodewise.v1.ReconcileService/Plan", true),
+        Class::Planning,
+    ),
+    (
+        method("PlanStream", "nodewise.v1.ReconcileService/PlanStream", true),
+        Class::Stream,
+    ),
+    (
+        method("Report", "nodewise.v1.ReconcileService/Report", true),
+        Class::Planning,
+    ),
+    (
+        method("Explain", "nodewise.v1.ReconcileService/Explain", true),
+        Class::Planning,
+    ),
     // Executors ask for the capabilities every few seconds, to see whether the server is there: that begins no trace.
-    (method("GetCapabilities", "get_capabilities", false), Class::Cheap),
+    (
+        method(
+            "GetCapabilities",
+            "nodewise.v1.ReconcileService/GetCapabilities",
+            false,
+        ),
+        Class::Cheap,
+    ),
 ];
 
 /// The methods as traces show them.
@@ -33,10 +52,10 @@ pub(crate) const TRACED: &[Method] = &{
     traced
 };
 
-const fn method(rpc: &'static str, span: &'static str, begins_traces: bool) -> Method {
+const fn method(rpc: &'static str, name: &'static str, begins_traces: bool) -> Method {
     Method {
         rpc,
-        span,
+        name,
         begins_traces,
     }
 }
@@ -82,5 +101,8 @@ mod tests {
         table.sort();
         assert_eq!(table, streams);
         assert_eq!(class(&format!("/{SERVICE_NAME}/Plan")), Class::Planning);
+        for method in TRACED {
+            assert_eq!(method.name, format!("{SERVICE_NAME}/{}", method.rpc));
+        }
     }
 }

@@ -1,26 +1,110 @@
-//! What Prometheus is told of the service. Everything is read when it is asked for: answering a request does nothing for it.
+//! What Prometheus is told of the service. Calls are counted as they end; everything else is read when it is asked for.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
+use nodewise_telemetry::{
+    grpc::{OnEnd, code_name},
+    metrics::{Histogram, Histograms, observe, register_spans},
+};
 use prometheus_client::{
     collector::Collector,
-    encoding::{DescriptorEncoder, EncodeMetric, text},
-    metrics::{counter::ConstCounter, gauge::ConstGauge},
+    encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text},
+    metrics::{counter::ConstCounter, family::Family, gauge::ConstGauge, histogram::exponential_buckets},
     registry::{Registry, Unit},
 };
 
-use crate::{cache::Kind, engine::Engine};
+use crate::{cache::Kind, engine::Engine, pool::Pool};
 
-/// The metrics of an engine, in the text form of OpenMetrics 1.0.
-pub(crate) fn encode(engine: &Arc<Engine>) -> String {
-    let mut registry = Registry::default();
-    registry.register_collector(Box::new(Reading(Arc::clone(engine))));
-    let mut text = String::new();
-    // Writing to a String cannot fail.
-    let _ = text::encode(&mut text, &registry);
-    text
+/// The metrics of a service.
+#[derive(Clone)]
+pub(crate) struct Metrics {
+    registry: Arc<Registry>,
+    calls: Histograms<Call>,
 }
 
+/// Labels as OpenTelemetry's conventions for RPC name them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Call {
+    rpc_system_name: &'static str,
+    rpc_method: &'static str,
+    rpc_response_status_code: &'static str,
+}
+
+/// From 0.25 ms to 8 s.
+fn call_buckets() -> Histogram {
+    Histogram::new(exponential_buckets(0.000_25, 2.0, 16))
+}
+
+impl Metrics {
+    pub(crate) fn new(engine: &Arc<Engine>, pool: &Pool) -> Self {
+        let calls: Histograms<Call> = Family::new_with_constructor(call_buckets);
+        let mut registry = Registry::default();
+        registry.register(
+            "rpc_server_call_duration_seconds",
+            "Calls of the service, from the request's headers to the last byte of the answer",
+            calls.clone(),
+        );
+        registry.register_collector(Box::new(Load(pool.clone())));
+        registry.register_collector(Box::new(Reading(Arc::clone(engine))));
+        register_spans(&mut registry);
+        Self {
+            registry: Arc::new(registry),
+            calls,
+        }
+    }
+
+    /// Counts calls.
+    pub(crate) fn on_end(&self) -> OnEnd {
+        let calls = self.calls.clone();
+        Arc::new(move |method, code, took: Duration| {
+            let call = calls.get_or_create(&Call {
+                rpc_system_name: "grpc",
+                rpc_method: method,
+                rpc_response_status_code: code_name(code),
+            });
+            observe(&call, took.as_secs_f64());
+        })
+    }
+
+    /// The text form of OpenMetrics 1.0.
+    pub(crate) fn encode(&self) -> String {
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = text::encode(&mut text, &self.registry);
+        text
+    }
+}
+
+/// How busy the planning threads are.
+#[derive(Debug)]
+struct Load(Pool);
+
+impl Collector for Load {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        for (name, help, load) in [
+            (
+                "nodewise_planning",
+                "Requests that are planned for, or wait for it",
+                self.0.load(),
+            ),
+            (
+                "nodewise_planning_capacity",
+                "The most of them; further ones are refused",
+                self.0.capacity(),
+            ),
+        ] {
+            let kind = ConstGauge::new(0_i64).metric_type();
+            let mut family = encoder.encode_descriptor(name, help, None, kind)?;
+            for (state, count) in [("queued", load.queued), ("running", load.running)] {
+                let count = ConstGauge::new(i64::try_from(count).unwrap_or(i64::MAX));
+                count.encode(family.encode_family(&[("state", state)])?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The cache, and what plans found there.
 #[derive(Debug)]
 struct Reading(Arc<Engine>);
 
@@ -104,4 +188,21 @@ fn counters<const N: usize>(
         ConstCounter::new(*count).encode(family.encode_family(labels)?)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic::Code;
+
+    use super::*;
+    use crate::{config::Config, methods, service::Service};
+
+    // The table in the documentation is what is served, and nothing else.
+    #[test]
+    fn every_metric_is_documented() {
+        let service = Service::new(&Config::default());
+        let metrics = Metrics::new(service.engine(), service.pool());
+        metrics.on_end()(methods::TRACED[0].name, Code::Ok, Duration::from_millis(3));
+        nodewise_telemetry::testing::assert_documented("nodewise-server", &metrics.encode());
+    }
 }

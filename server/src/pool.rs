@@ -23,6 +23,14 @@ pub(crate) struct Pool {
     places: Arc<Semaphore>,
     /// Running calls.
     slots: Arc<Semaphore>,
+    most: Load,
+}
+
+/// How many calls there are in a pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Load {
+    pub(crate) queued: usize,
+    pub(crate) running: usize,
 }
 
 /// The right to be queued or running. Given back on drop.
@@ -48,6 +56,25 @@ impl Pool {
         Self {
             places: Arc::new(Semaphore::new(places)),
             slots: Arc::new(Semaphore::new(concurrent)),
+            most: Load {
+                queued: places - concurrent,
+                running: concurrent,
+            },
+        }
+    }
+
+    /// The most that it takes.
+    pub(crate) fn capacity(&self) -> Load {
+        self.most
+    }
+
+    /// What it has in hand. A call that is just beginning may count as queued.
+    pub(crate) fn load(&self) -> Load {
+        let all = (self.most.queued + self.most.running).saturating_sub(self.places.available_permits());
+        let running = self.most.running.saturating_sub(self.slots.available_permits());
+        Load {
+            queued: all.saturating_sub(running),
+            running,
         }
     }
 

@@ -1,6 +1,6 @@
 //! A server from its first connection to its last.
 
-use std::{future::Future, net::SocketAddr, sync::Arc};
+use std::{future::Future, net::SocketAddr};
 
 use nodewise_proto::v1::reconcile_service_server::SERVICE_NAME;
 use nodewise_telemetry::{
@@ -13,7 +13,7 @@ use tonic::transport::{Server, server::TcpIncoming};
 use tonic_health::ServingStatus;
 use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
 
-use crate::{config::Config, gate::Gate, methods, metrics, route::Router, service::Service};
+use crate::{config::Config, gate::Gate, methods, metrics::Metrics, route::Router, service::Service};
 
 /// HTTP/2 flow-control window of a call. A usual snapshot fits, so that its sender never waits for an acknowledgement.
 const STREAM_WINDOW: u32 = 4 << 20;
@@ -69,7 +69,10 @@ pub async fn run(
     let Listeners { grpc: listener, http } = listeners.into();
     let address = listener.local_addr().map_err(Error::Address)?;
     let service = Service::new(&config);
-    let _http = http.map(|listener| serve_http(listener, &service)).transpose()?;
+    let metrics = Metrics::new(service.engine(), service.pool());
+    let _http = http
+        .map(|listener| serve_http(listener, &service, metrics.clone()))
+        .transpose()?;
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_service_status("", ServingStatus::Serving).await;
     health
@@ -93,7 +96,7 @@ pub async fn run(
         .max_concurrent_streams(config.max_calls_per_connection)
         .http2_keepalive_interval(Some(config.keepalive))
         .http2_keepalive_timeout(Some(config.keepalive))
-        .add_service(Traced::new(gate, methods::TRACED))
+        .add_service(Traced::new(gate, methods::TRACED, metrics.on_end()))
         .add_service(health_service)
         .add_optional_service(reflection(&config)?)
         .serve_with_incoming_shutdown(incoming, service.draining().clone().cancelled_owned());
@@ -129,10 +132,9 @@ fn log_listening(address: SocketAddr) {
 }
 
 /// Serves health and metrics until the answer is dropped: also while the server drains.
-fn serve_http(listener: TcpListener, service: &Service) -> Result<DropGuard, Error> {
-    let engine = Arc::clone(service.engine());
+fn serve_http(listener: TcpListener, service: &Service, metrics: Metrics) -> Result<DropGuard, Error> {
     let health = Health {
-        metrics: Exposition::new(move || metrics::encode(&engine)),
+        metrics: Exposition::new(move || metrics.encode()),
         ..Health::default()
     };
     let draining = service.draining().clone();

@@ -2,13 +2,17 @@
 //!
 //! Traces are off unless the standard `OTEL_*` variables name a collector ([`Traces::from_env`]), and never stand in the way
 //! of the work: spans are queued and exported by a thread of their own, and are lost when the collector cannot take them.
-//! [`grpc`] carries a trace from a caller to a server.
+//! [`grpc`] carries a trace from a caller to a server, [`metrics`] leads from a measurement to the trace that it was part of.
 
 mod causes;
 pub mod grpc;
 pub mod http;
 mod logs;
-mod traces;
+pub mod metrics;
+pub mod propagation;
+#[cfg(feature = "testing")]
+pub mod testing;
+pub mod traces;
 
 use tracing_subscriber::{filter::ParseError, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 

@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nodewise_proto::v1;
-use nodewise_proto::v1::reconcile_service_server::SERVICE_NAME;
 use nodewise_telemetry::grpc::ClientCall;
 use prost::Message as _;
 use tokio::time::Instant;
@@ -167,7 +166,7 @@ async fn call(
     size: usize,
     until: Instant,
 ) -> Result<v1::Plan, Status> {
-    let call = ClientCall::new("plan", SERVICE_NAME, "Plan", replica.url());
+    let call = ClientCall::new(Method::Plan.full_name(), replica.url());
     call.count("nodewise.request.bytes", size);
     let answer = call.run(timed(request, until), async |request| {
         bounded(until, replica.client().plan(request)).await
@@ -213,7 +212,8 @@ fn describe(call: &ClientCall, plan: &v1::Plan) {
         "nodewise.plan.actions",
         batches.map(|batch| batch.actions.len()).sum(),
     );
-    call.tell("nodewise.plan.verdict", plan.verdict().as_str_name());
+    let verdict = plan.verdict().as_str_name();
+    call.tell("nodewise.plan.verdict", verdict.trim_start_matches("VERDICT_"));
 }
 
 /// The detail of FAILED_PRECONDITION that names buckets.

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use kube::Client;
 use nodewise_proto::v1;
-use nodewise_proto::v1::reconcile_service_server::SERVICE_NAME;
 use nodewise_telemetry::{grpc::ClientCall, with_causes};
 use tokio::time::{Instant, timeout_at};
 use tonic::Status;
@@ -245,7 +244,7 @@ impl PlanService for PlanClient {
         let order = self.order(&uid, &tries).await;
         while let Some(turn) = tries.turn(&order) {
             let (replica, until) = (&*turn.replica, turn.until);
-            let call = ClientCall::new("report", SERVICE_NAME, "Report", replica.url());
+            let call = ClientCall::new(Method::Report.full_name(), replica.url());
             call.count("nodewise.outcomes", report.outcomes.len());
             let answer = call.run(timed(report.clone(), until), async |request| {
                 bounded(until, replica.client().report(request)).await

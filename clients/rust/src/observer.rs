@@ -16,6 +16,17 @@ pub enum Method {
     Report,
 }
 
+impl Method {
+    /// `package.Service/Method`, as traces have it.
+    #[must_use]
+    pub fn full_name(self) -> &'static str {
+        match self {
+            Self::Plan => "nodewise.v1.ReconcileService/Plan",
+            Self::Report => "nodewise.v1.ReconcileService/Report",
+        }
+    }
+}
+
 /// What became of a call to a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fate {

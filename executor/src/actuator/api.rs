@@ -7,19 +7,24 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Method, Request, header};
+use http::{Method, Request, Uri, header};
 use kube::Client;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep_until};
-use tracing::Instrument as _;
+use tracing::{Instrument as _, Span};
 
-use super::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WRITER, WorkloadEvent, Written};
+use super::{
+    Actuator, ActuatorError, ObjectKey, Patch, Refusal, WRITER, WorkloadEvent, Written,
+    call::{self, Call, JSON},
+};
 use crate::{answer, event::Resource, events::EventRecorder, metrics::Metrics};
 
 /// Writes through a Kubernetes client: bodies go out as they are given, answers are read no further than their identity.
 #[derive(Clone)]
 pub struct KubeActuator {
     client: Client,
+    /// Where it is, for traces.
+    server: Option<Uri>,
     call_timeout: Duration,
     pace: Option<Arc<Pace>>,
     /// Of creates of pods, besides.
@@ -62,12 +67,19 @@ impl KubeActuator {
     pub fn new(client: Client, call_timeout: Duration, metrics: Metrics, recorder: EventRecorder) -> Self {
         Self {
             client,
+            server: None,
             call_timeout,
             pace: None,
             create_pace: None,
             metrics,
             recorder,
         }
+    }
+
+    /// Tells traces where the apiserver is.
+    #[must_use]
+    pub fn with_server(self, server: Option<Uri>) -> Self {
+        Self { server, ..self }
     }
 
     /// Makes at most so many calls per second. What waits for its turn is not yet under way: it does not time out.
@@ -88,74 +100,84 @@ impl KubeActuator {
         }
     }
 
-    async fn call(&self, call: Call) -> Result<String, ActuatorError> {
+    /// Makes a call, and has `read` take what is answered.
+    async fn call<T>(
+        &self,
+        call: Call,
+        read: impl FnOnce(&Self, String) -> Result<T, ActuatorError>,
+    ) -> Result<T, ActuatorError> {
         let creates = call.verb == "create" && call.resource == Resource::Pods;
         for pace in self.create_pace.iter().filter(|_| creates).chain(&self.pace) {
             pace.keep().await;
         }
         let (verb, resource) = (call.verb, call.resource.plural());
-        let span = tracing::debug_span!("api_call", verb, resource, path = call.path);
+        let span = call.span(self.server.as_ref());
         let started = Instant::now();
-        let result = match tokio::time::timeout(self.call_timeout, self.send(call))
-            .instrument(span)
-            .await
-        {
-            Ok(answer) => answer,
-            Err(_) => Err(ActuatorError::unclear(format!(
-                "no answer within {:?}",
-                self.call_timeout
-            ))),
+        let sent = tokio::time::timeout(self.call_timeout, self.send(call)).instrument(span.clone());
+        let (result, without_answer) = match sent.await {
+            Ok(answer) => (answer, "_OTHER"),
+            Err(_) => {
+                let message = format!("no answer within {:?}", self.call_timeout);
+                (Err(ActuatorError::unclear(message)), "timeout")
+            }
         };
-        let code = result.as_ref().map_or_else(|error| error.http_status, |_| 200);
-        self.metrics.api_call(verb, resource, code, started.elapsed());
-        result
+        let code = result
+            .as_ref()
+            .map_or_else(|error| error.http_status, |(code, _)| *code);
+        span.in_scope(|| {
+            call::ended(&span, &result, without_answer);
+            self.metrics.api_call(verb, resource, code, started.elapsed());
+            result.and_then(|(_, text)| read(self, text))
+        })
     }
 
-    async fn send(&self, call: Call) -> Result<String, ActuatorError> {
+    async fn send(&self, call: Call) -> Result<(u16, String), ActuatorError> {
         let mut request = Request::builder()
+            .uri(call.uri())
             .method(call.method)
-            .uri(call.path)
             .header(header::USER_AGENT, WRITER)
             .header(header::ACCEPT, call.accept);
         if !call.body.is_empty() {
             request = request.header(header::CONTENT_TYPE, call.content_type);
         }
+        if let Some(headers) = request.headers_mut() {
+            call::carry_context(headers);
+        }
         let request = request
             .body(call.body.to_vec())
             .map_err(|error| ActuatorError::unclear(error.to_string()))?;
-        Ok(answer::text(&self.client, request).await?)
+        let (status, text) = answer::answer(&self.client, request).await?;
+        Ok((status.as_u16(), text))
     }
-}
 
-/// One call to the apiserver.
-struct Call {
-    /// As in RBAC rules.
-    verb: &'static str,
-    method: Method,
-    resource: Resource,
-    path: String,
-    accept: &'static str,
-    content_type: &'static str,
-    body: Bytes,
-}
-
-impl Call {
-    fn new(verb: &'static str, method: Method, resource: Resource, path: String) -> Self {
-        Self {
-            verb,
-            method,
-            resource,
-            path,
-            accept: IDENTITY_ONLY,
-            content_type: JSON,
-            body: Bytes::new(),
+    /// Reads the identity in an answer.
+    fn written(&self, resource: Resource, answer: &str) -> Result<Written, ActuatorError> {
+        #[derive(Deserialize)]
+        struct Object {
+            metadata: Metadata,
         }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Metadata {
+            name: String,
+            #[serde(default)]
+            resource_version: String,
+        }
+        let Object { metadata } = serde_json::from_str(answer)
+            .map_err(|error| ActuatorError::unclear(format!("reading the apiserver's answer: {error}")))?;
+        if resource == Resource::Pods {
+            Span::current().record("k8s.pod.name", &*metadata.name);
+        }
+        self.metrics.written(resource, &metadata.resource_version);
+        Ok(Written {
+            name: metadata.name,
+            resource_version: metadata.resource_version,
+        })
     }
 }
 
-const JSON: &str = "application/json";
-/// Of what was written only the metadata is of interest.
-const IDENTITY_ONLY: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+/// Whose writes they are, as the apiserver keeps it.
+const FIELD_MANAGER: &str = "?fieldManager=nodewise-executor";
 
 impl Actuator for KubeActuator {
     async fn create(
@@ -164,12 +186,13 @@ impl Actuator for KubeActuator {
         namespace: &str,
         manifest: Bytes,
     ) -> Result<Written, ActuatorError> {
-        let path = format!("{}?fieldManager={WRITER}", collection(resource, namespace));
         let call = Call {
+            query: FIELD_MANAGER,
             body: manifest,
-            ..Call::new("create", Method::POST, resource, path)
+            ..Call::to_all("create", Method::POST, resource, namespace)
         };
-        written(&self.call(call).await?)
+        self.call(call, |this, answer| this.written(resource, &answer))
+            .await
     }
 
     async fn patch(&self, key: &ObjectKey, patch: Patch) -> Result<Written, ActuatorError> {
@@ -177,13 +200,14 @@ impl Actuator for KubeActuator {
             Patch::Merge(body) => ("application/merge-patch+json", body),
             Patch::Strategic(body) => ("application/strategic-merge-patch+json", body),
         };
-        let uri = format!("{}?fieldManager={WRITER}", object(key));
         let call = Call {
+            query: FIELD_MANAGER,
             content_type,
             body,
-            ..Call::new("patch", Method::PATCH, key.resource, uri)
+            ..Call::to("patch", Method::PATCH, key)
         };
-        written(&self.call(call).await?)
+        self.call(call, |this, answer| this.written(key.resource, &answer))
+            .await
     }
 
     async fn delete(&self, key: &ObjectKey, uid: Option<&str>) -> Result<(), ActuatorError> {
@@ -194,66 +218,32 @@ impl Actuator for KubeActuator {
         });
         let call = Call {
             body,
-            ..Call::new("delete", Method::DELETE, key.resource, object(key))
+            ..Call::to("delete", Method::DELETE, key)
         };
-        self.call(call).await.map(drop)
+        self.call(call, |_, _| Ok(())).await
     }
 
     async fn replace_status(&self, key: &ObjectKey, body: Bytes) -> Result<Written, ActuatorError> {
-        let path = format!("{}/status?fieldManager={WRITER}", object(key));
         let call = Call {
+            query: FIELD_MANAGER,
             body,
-            ..Call::new("update", Method::PUT, key.resource, path)
+            ..Call::to("update", Method::PUT, key).of("/status")
         };
-        written(&self.call(call).await?)
+        self.call(call, |this, answer| this.written(key.resource, &answer))
+            .await
     }
 
     async fn read(&self, key: &ObjectKey) -> Result<Bytes, ActuatorError> {
         let call = Call {
             accept: JSON,
-            ..Call::new("get", Method::GET, key.resource, object(key))
+            ..Call::to("get", Method::GET, key)
         };
-        self.call(call).await.map(Bytes::from)
+        self.call(call, |_, answer| Ok(answer.into())).await
     }
 
     fn emit(&self, event: WorkloadEvent) {
         self.recorder.record(event.into());
     }
-}
-
-/// The path of a resource's collection in a namespace.
-fn collection(resource: Resource, namespace: &str) -> String {
-    let root = match resource.group() {
-        "" => "/api/v1".to_owned(),
-        group => format!("/apis/{group}/v1"),
-    };
-    format!("{root}/namespaces/{namespace}/{}", resource.plural())
-}
-
-/// The path of one object. Names of Kubernetes objects need no escaping.
-fn object(key: &ObjectKey) -> String {
-    format!("{}/{}", collection(key.resource, &key.namespace), key.name)
-}
-
-/// Reads the identity in an answer.
-fn written(answer: &str) -> Result<Written, ActuatorError> {
-    #[derive(Deserialize)]
-    struct Object {
-        metadata: Metadata,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Metadata {
-        name: String,
-        #[serde(default)]
-        resource_version: String,
-    }
-    let Object { metadata } = serde_json::from_str(answer)
-        .map_err(|error| ActuatorError::unclear(format!("reading the apiserver's answer: {error}")))?;
-    Ok(Written {
-        name: metadata.name,
-        resource_version: metadata.resource_version,
-    })
 }
 
 impl Refusal {

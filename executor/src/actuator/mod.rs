@@ -11,6 +11,7 @@ use nodewise_proto::v1;
 use crate::event::Resource;
 
 mod api;
+mod call;
 mod observe;
 #[cfg(test)]
 mod tests;

@@ -62,6 +62,10 @@ impl Done {
         }
     }
 
+    pub(super) fn has_failed(&self) -> bool {
+        matches!(self.outcome.result(), v1::Result::Failed | v1::Result::NameTaken)
+    }
+
     pub(super) fn skipped(action: &v1::Action) -> Self {
         Self::new(action, v1::Result::Skipped)
     }
@@ -130,12 +134,18 @@ fn subject(action: &v1::Action) -> Option<Subject> {
 }
 
 impl<'a, A: Actuator> Context<'a, A> {
-    pub(super) fn new(actuator: &'a A, plan: &'a v1::Plan, object: &'a Bytes) -> Self {
+    pub(super) fn new(
+        actuator: &'a A,
+        plan: &'a v1::Plan,
+        object: &'a Bytes,
+        trace_annotations: bool,
+    ) -> Self {
+        let manifest = PodManifest::parse(plan).map(|manifest| manifest.annotated(trace_annotations));
         Self {
             actuator,
             workload: plan.workload.clone().unwrap_or_default(),
             object,
-            manifest: PodManifest::parse(plan).map(Mutex::new),
+            manifest: manifest.map(Mutex::new),
         }
     }
 

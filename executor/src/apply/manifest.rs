@@ -2,15 +2,18 @@
 
 use bytes::Bytes;
 use nodewise_proto::v1;
+use nodewise_telemetry::propagation;
 use serde_json::Value;
 
-use crate::{actuator::HASH_LABEL, event::Pod};
+use crate::{actuator::HASH_LABEL, event::Pod, trace};
 
 /// `Plan.pod_manifest` with the places that differ from pod to pod.
 #[derive(Debug)]
 pub(super) struct PodManifest {
     manifest: Value,
     node_name_pointers: Vec<String>,
+    /// Pods tell by whose trace they were created.
+    annotated: bool,
 }
 
 impl PodManifest {
@@ -33,7 +36,13 @@ impl PodManifest {
         Ok(Self {
             manifest,
             node_name_pointers: plan.node_name_pointers.clone(),
+            annotated: false,
         })
+    }
+
+    /// The same, with pods that carry the context of the span in which they are rendered.
+    pub(super) fn annotated(self, annotated: bool) -> Self {
+        Self { annotated, ..self }
     }
 
     /// The pod for one node. An empty pod name leaves the name to the manifest's generateName.
@@ -49,6 +58,11 @@ impl PodManifest {
             }
         } else {
             self.manifest["metadata"]["name"] = Value::from(create.pod_name.as_str());
+        }
+        if let Some(context) = self.annotated.then(propagation::current)
+            && let Some(context) = propagation::traceparent(&context)
+        {
+            self.manifest["metadata"]["annotations"][trace::ANNOTATION] = Value::from(context);
         }
         self.manifest.to_string().into()
     }

@@ -11,6 +11,7 @@ use tracing::Instrument as _;
 use crate::{
     actuator::{Actuator, ObjectKey},
     event::Resource,
+    trace,
 };
 
 mod action;
@@ -24,6 +25,27 @@ pub(crate) use manifest::render_pod;
 
 /// Most calls of one batch that are under way at the same time.
 pub const DEFAULT_CONCURRENCY: usize = 64;
+
+/// How plans are applied.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Most calls of one batch that are under way at the same time. At least 1.
+    pub concurrency: usize,
+    /// Most actions of a batch whose calls are traced one by one; a larger batch is only summed up.
+    pub traced_calls: usize,
+    /// Whether created pods carry the trace context of their batch, in the annotation [`trace::ANNOTATION`].
+    pub trace_annotations: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            concurrency: DEFAULT_CONCURRENCY,
+            traced_calls: trace::DEFAULT_TRACED_CALLS,
+            trace_annotations: false,
+        }
+    }
+}
 
 /// A write of ours whose trace a later snapshot must show (D-109).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +96,7 @@ impl Applied {
     }
 
     fn take(&mut self, phase: v1::PhaseKind, done: Done) -> bool {
-        let failed = matches!(done.outcome.result(), v1::Result::Failed | v1::Result::NameTaken);
+        let failed = done.has_failed();
         self.failed |= failed && phase != v1::PhaseKind::Events;
         self.outcomes.push(done.outcome);
         self.writes.extend(done.write);
@@ -85,21 +107,15 @@ impl Applied {
     }
 }
 
-/// Applies `plan` for the workload whose cached JSON is `object`, with at most `concurrency` calls at once.
+/// Applies `plan` for the workload whose cached JSON is `object`.
 ///
 /// Returns when every call has been answered or has timed out. Plans with nothing to apply give an empty answer.
-pub async fn apply<A: Actuator>(
-    actuator: &A,
-    plan: &v1::Plan,
-    object: &Bytes,
-    concurrency: usize,
-) -> Applied {
-    let context = Context::new(actuator, plan, object);
+pub async fn apply<A: Actuator>(actuator: &A, plan: &v1::Plan, object: &Bytes, options: &Options) -> Applied {
+    let context = Context::new(actuator, plan, object, options.trace_annotations);
     let mut applied = Applied::default();
     let mut any_failure = false;
     for phase in &plan.phases {
         let mut stopped = applied.aborted || (phase.requires_success && any_failure);
-        let span = tracing::debug_span!("phase", kind = phase.kind().as_str_name());
         let mut phase_failed = false;
         for batch in &phase.batches {
             if stopped {
@@ -110,9 +126,14 @@ pub async fn apply<A: Actuator>(
                 continue;
             }
             applied.batches += 1;
-            let dones = run_batch(&context, batch, concurrency)
+            let span = trace::batch(phase.kind(), batch);
+            let are_traced = batch.actions.len() <= options.traced_calls;
+            let dones = trace::with_calls(are_traced, run_batch(&context, batch, options.concurrency))
                 .instrument(span.clone())
                 .await;
+            let failed = dones.iter().filter(|done| done.has_failed()).count();
+            trace::count(&span, "nodewise.batch.failed", failed);
+            trace::count(&span, "nodewise.batch.succeeded", dones.len() - failed);
             for done in dones {
                 phase_failed |= applied.take(phase.kind(), done);
             }

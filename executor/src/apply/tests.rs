@@ -237,7 +237,7 @@ fn live_pod(owner: &str, node: &str, hash: &str) -> Value {
 }
 
 async fn run(script: &Script, plan: &v1::Plan) -> Applied {
-    apply(script, plan, &cached(), DEFAULT_CONCURRENCY).await
+    apply(script, plan, &cached(), &Options::default()).await
 }
 
 fn results(applied: &Applied) -> Vec<v1::Result> {
@@ -320,7 +320,11 @@ async fn concurrency_is_bounded() {
         P::Creates,
         vec![(0..20).map(|i| create_pod(&i.to_string())).collect()],
     )]);
-    apply(&script, &plan, &cached(), 3).await;
+    let options = Options {
+        concurrency: 3,
+        ..Options::default()
+    };
+    apply(&script, &plan, &cached(), &options).await;
     assert_eq!(script.most_under_way.load(Ordering::SeqCst), 3);
     assert_eq!(script.calls().len(), 20);
 }

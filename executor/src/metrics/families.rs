@@ -6,21 +6,16 @@ use std::{
     time::Instant,
 };
 
+use nodewise_telemetry::metrics::{Histogram, Histograms, register_spans};
 use prometheus_client::{
     encoding::EncodeLabelSet,
-    metrics::{
-        counter::Counter,
-        family::Family,
-        gauge::Gauge,
-        histogram::{Histogram, exponential_buckets},
-    },
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::exponential_buckets},
     registry::Registry,
 };
 
-use super::{QUEUE_NAME, service::Service};
+use super::{QUEUE_NAME, rollout::Rollouts, service::Service, watches::Watches};
 use crate::{actuator::WRITER, event::Resource};
 
-type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 type Seconds = Gauge<f64, AtomicU64>;
 
 /// Everything that is counted.
@@ -31,17 +26,20 @@ pub(super) struct Families {
     pub(super) stale_syncs: Family<GroupResource, Counter>,
     pub(super) plans: Family<Verdict, Counter>,
     pub(super) plan_errors: Family<Code, Counter>,
-    pub(super) plan_duration: Histogram,
+    pub(super) plan_duration: Histograms<Outcome>,
     pub(super) plan_request_bytes: Histogram,
     pub(super) plan_actions: Histogram,
     pub(super) actions: Family<ActionLabels, Counter>,
     pub(super) batches: Counter,
+    pub(super) batch_actions: Histogram,
     pub(super) api_calls: Histograms<ApiCall>,
     pub(super) expectations: Family<OfWorkload, Gauge>,
-    pub(super) rollouts: Family<OfWorkload, Gauge>,
+    pub(super) expectations_expired: Counter,
+    pub(super) rollouts: Rollouts,
+    pub(super) watches: Watches,
     pub(super) events: Family<Fate, Counter>,
     pub(super) unreadable: Family<GroupResource, Counter>,
-    pub(super) reconciles: Family<Outcome, Counter>,
+    pub(super) reconciles: Histograms<Outcome>,
     pub(super) service: Service,
 }
 
@@ -85,7 +83,7 @@ pub(super) struct Verdict {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct Code {
-    pub(super) code: String,
+    pub(super) code: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -142,6 +140,12 @@ fn call_buckets() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 2.0, 15))
 }
 
+/// Up to some more than the largest usual burst.
+fn action_buckets() -> Histogram {
+    let bounds = [0.0, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1_000.0];
+    Histogram::new(bounds.into_iter())
+}
+
 impl Default for Queue {
     fn default() -> Self {
         Self {
@@ -166,19 +170,20 @@ impl Default for Families {
             stale_syncs: Family::default(),
             plans: Family::default(),
             plan_errors: Family::default(),
-            plan_duration: call_buckets(),
+            plan_duration: Family::new_with_constructor(call_buckets),
             plan_request_bytes: Histogram::new(exponential_buckets(1_024.0, 4.0, 9)),
-            plan_actions: Histogram::new([
-                0.0, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1_000.0,
-            ]),
+            plan_actions: action_buckets(),
             actions: Family::default(),
             batches: Counter::default(),
+            batch_actions: action_buckets(),
             api_calls: Family::new_with_constructor(call_buckets),
             expectations: Family::default(),
-            rollouts: Family::default(),
+            expectations_expired: Counter::default(),
+            rollouts: Rollouts::default(),
+            watches: Watches::default(),
             events: Family::default(),
             unreadable: Family::default(),
-            reconciles: Family::default(),
+            reconciles: Family::new_with_constructor(call_buckets),
             service: Service::default(),
         }
     }
@@ -226,7 +231,16 @@ impl Families {
             "Actions by kind, reason and result",
             self.actions.clone(),
         );
-        own.register("batches", "Batches applied", self.batches.clone());
+        own.register(
+            "batches",
+            "Batches of which at least one action was attempted",
+            self.batches.clone(),
+        );
+        own.register(
+            "batch_actions",
+            "Actions of a batch of which at least one was attempted",
+            self.batch_actions.clone(),
+        );
         own.register(
             "api_call_duration_seconds",
             "Calls to the apiserver",
@@ -235,9 +249,9 @@ impl Families {
         let help = "Creates and deletes of a workload not yet seen in a watch";
         own.register("expectations", help, self.expectations.clone());
         own.register(
-            "rollout_nodes",
-            "Nodes of a workload by rollout state",
-            self.rollouts.clone(),
+            "expectations_expired",
+            "Creates and deletes that no watch showed within five minutes, so that nobody waits for them any more",
+            self.expectations_expired.clone(),
         );
         own.register(
             "events",
@@ -250,11 +264,14 @@ impl Families {
             self.unreadable.clone(),
         );
         own.register(
-            "reconciles",
-            "Reconciles, by how they ended",
+            "reconcile_duration_seconds",
+            "Reconciles, from the queue to their end, by how they ended",
             self.reconciles.clone(),
         );
+        self.rollouts.register(own);
+        self.watches.register(own);
         self.service.register(own);
+        register_spans(&mut registry);
         registry
     }
 }

@@ -12,17 +12,20 @@ use std::{
 
 use nodewise_client::{Evicted, Fate, Hedge, Method, Observer, ReplicaCounts};
 use nodewise_proto::v1;
+use nodewise_telemetry::{grpc::code_name, metrics::observe};
 use prometheus_client::{encoding::text, registry::Registry};
 
 use crate::{
     apply::{self, Applied},
-    event::Resource,
+    event::{DaemonSet, Resource},
 };
 
 mod families;
+mod rollout;
 mod service;
 #[cfg(test)]
 mod tests;
+mod watches;
 
 use families::{
     ActionLabels, ApiCall, Code, ELECTION, Families, GroupResource, OfWorkload, Outcome, QUEUE, Verdict,
@@ -33,7 +36,6 @@ use service::{Call, Cause};
 pub const QUEUE_NAME: &str = "daemonset";
 
 const EXPECTATION_STATES: [&str; 2] = ["create", "delete"];
-const ROLLOUT_STATES: [&str; 4] = ["desired", "outdated", "unavailable", "surging"];
 
 /// A handle on all metrics of this executor. Clones share them.
 #[derive(Clone)]
@@ -79,6 +81,8 @@ impl Metrics {
     #[must_use]
     pub fn encode(&self) -> String {
         self.families().queue.observe_running();
+        self.families().rollouts.observe_ages();
+        self.families().watches.observe_ages();
         let mut text = String::new();
         // Writing to a String cannot fail.
         let _ = text::encode(&mut text, &self.inner.registry);
@@ -109,7 +113,7 @@ impl Metrics {
     #[must_use]
     pub fn work_started(&self, waited: Duration) -> WorkTimer {
         let queue = &self.families().queue;
-        queue.waited.get_or_create(&QUEUE).observe(waited.as_secs_f64());
+        observe(&queue.waited.get_or_create(&QUEUE), waited.as_secs_f64());
         let began = Instant::now();
         WorkTimer {
             metrics: self.clone(),
@@ -142,12 +146,21 @@ impl Metrics {
 
     /// A plan was applied with these outcomes.
     pub fn applied(&self, plan: &v1::Plan, applied: &Applied) {
-        self.families().batches.inc_by(applied.batches.into());
         let results: HashMap<u32, v1::Result> = applied
             .outcomes
             .iter()
             .map(|outcome| (outcome.action_id, outcome.result()))
             .collect();
+        self.families().batches.inc_by(applied.batches.into());
+        let batches = plan.phases.iter().flat_map(|phase| &phase.batches);
+        let attempted = |batch: &&v1::Batch| {
+            let ids = batch.actions.iter().map(|action| action.id);
+            let mut results = ids.filter_map(|id| results.get(&id));
+            results.any(|result| *result != v1::Result::Skipped)
+        };
+        for batch in batches.filter(attempted) {
+            observe(&self.families().batch_actions, float(batch.actions.len()));
+        }
         for action in plan
             .phases
             .iter()
@@ -174,10 +187,30 @@ impl Metrics {
             resource,
             code: code.into(),
         };
-        self.families()
-            .api_calls
-            .get_or_create(&labels)
-            .observe(took.as_secs_f64());
+        observe(
+            &self.families().api_calls.get_or_create(&labels),
+            took.as_secs_f64(),
+        );
+    }
+
+    /// A write of ours was answered with this metadata.resourceVersion.
+    pub fn written(&self, resource: Resource, version: &str) {
+        self.families().watches.written(resource, version);
+    }
+
+    /// The watch of a resource showed something, and has now reached this metadata.resourceVersion.
+    pub fn watched(&self, resource: Resource, reached: &str) {
+        self.families().watches.reached(resource, reached);
+    }
+
+    /// A workload is as its status says.
+    pub fn workload_status(&self, workload: &DaemonSet) {
+        self.families().rollouts.status(workload);
+    }
+
+    /// So many creates and deletes were not seen in time.
+    pub fn expectations_expired(&self, count: usize) {
+        self.families().expectations_expired.inc_by(count as u64);
     }
 
     /// So many creates and deletes of a workload have not been seen in a watch yet.
@@ -198,17 +231,13 @@ impl Metrics {
                 .expectations
                 .remove(&OfWorkload::new(namespace, name, state));
         }
-        for state in ROLLOUT_STATES {
-            self.families()
-                .rollouts
-                .remove(&OfWorkload::new(namespace, name, state));
-        }
+        self.families().rollouts.forget(namespace, name);
     }
 
     /// A reconcile ended: `settled`, `failed`, `behind` or `unreachable`.
-    pub fn reconciled(&self, outcome: &'static str) {
-        let reconciles = &self.families().reconciles;
-        reconciles.get_or_create(&Outcome { outcome }).inc();
+    pub fn reconciled(&self, outcome: &'static str, took: Duration) {
+        let reconciles = self.families().reconciles.get_or_create(&Outcome { outcome });
+        observe(&reconciles, took.as_secs_f64());
     }
 
     /// What became of a Kubernetes Event: `created`, `patched`, `filtered`, `dropped` or `failed`.
@@ -239,41 +268,34 @@ impl Metrics {
 impl Observer for Metrics {
     fn plan_answered(&self, took: Duration, request_bytes: usize, plan: &v1::Plan) {
         let families = self.families();
-        families.plan_duration.observe(took.as_secs_f64());
-        families.plan_request_bytes.observe(float(request_bytes));
-        families
-            .plans
-            .get_or_create(&Verdict {
-                verdict: verdict_name(plan.verdict()),
-            })
-            .inc();
+        let verdict = verdict_name(plan.verdict());
+        let duration = families
+            .plan_duration
+            .get_or_create(&Outcome { outcome: verdict });
+        observe(&duration, took.as_secs_f64());
+        drop(duration);
+        observe(&families.plan_request_bytes, float(request_bytes));
+        families.plans.get_or_create(&Verdict { verdict }).inc();
         let actions = plan
             .phases
             .iter()
             .flat_map(|phase| &phase.batches)
             .map(|batch| batch.actions.len())
             .sum();
-        families.plan_actions.observe(float(actions));
+        observe(&families.plan_actions, float(actions));
         if let (Some(workload), Some(rollout)) = (&plan.workload, &plan.rollout) {
-            let counts = [
-                rollout.desired,
-                rollout.outdated,
-                rollout.unavailable,
-                rollout.surging,
-            ];
-            for (state, count) in ROLLOUT_STATES.into_iter().zip(counts) {
-                let labels = OfWorkload::new(&workload.namespace, &workload.name, state);
-                families.rollouts.get_or_create(&labels).set(count.into());
-            }
+            families.rollouts.plan(workload, rollout);
         }
     }
 
     fn plan_failed(&self, took: Duration, code: tonic::Code) {
-        self.families().plan_duration.observe(took.as_secs_f64());
+        let outcome = Outcome { outcome: "failed" };
+        let duration = self.families().plan_duration.get_or_create(&outcome);
+        observe(&duration, took.as_secs_f64());
         self.families()
             .plan_errors
             .get_or_create(&Code {
-                code: format!("{code:?}"),
+                code: code_name(code),
             })
             .inc();
     }
@@ -321,10 +343,10 @@ impl Drop for WorkTimer {
     fn drop(&mut self) {
         let queue = &self.metrics.families().queue;
         queue.ended(self.id);
-        queue
-            .worked
-            .get_or_create(&QUEUE)
-            .observe(self.began.elapsed().as_secs_f64());
+        observe(
+            &queue.worked.get_or_create(&QUEUE),
+            self.began.elapsed().as_secs_f64(),
+        );
     }
 }
 

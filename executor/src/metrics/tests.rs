@@ -101,7 +101,7 @@ fn plans_and_actions_are_counted_and_forgotten_with_their_workload() {
     let text = metrics.encode();
     for line in [
         "nodewise_plans_total{verdict=\"apply\"} 1",
-        "nodewise_plan_errors_total{code=\"Unavailable\"} 1",
+        "nodewise_plan_errors_total{code=\"UNAVAILABLE\"} 1",
         "nodewise_actions_total{action=\"CreatePod\",reason=\"NODE_WITHOUT_POD\",result=\"SUCCEEDED\"} 1",
         "nodewise_rollout_nodes{namespace=\"a\",name=\"agent\",state=\"outdated\"} 3",
         "nodewise_expectations{namespace=\"a\",name=\"agent\",state=\"create\"} 1",
@@ -127,7 +127,7 @@ fn replicas_are_counted_without_their_names() {
     metrics.replica_evicted(Evicted::Health);
     metrics.hedged(Hedge::Won);
     metrics.planned_elsewhere();
-    metrics.reconciled("settled");
+    metrics.reconciled("settled", Duration::from_millis(3));
     let text = metrics.encode();
     for line in [
         "nodewise_replicas{state=\"ready\"} 2",
@@ -138,10 +138,102 @@ fn replicas_are_counted_without_their_names() {
         "nodewise_replica_evictions_total{cause=\"health\"} 1",
         "nodewise_plan_hedges_total{outcome=\"won\"} 1",
         "nodewise_plans_elsewhere_total 1",
-        "nodewise_reconciles_total{outcome=\"settled\"} 1",
+        "nodewise_reconcile_duration_seconds_count{outcome=\"settled\"} 1",
     ] {
         assert_line(&text, line);
     }
+}
+
+fn workload(status: &serde_json::Value) -> DaemonSet {
+    let object = serde_json::json!({
+        "metadata": {"namespace": "a", "name": "agent", "uid": "u1", "generation": 2},
+        "spec": {"selector": {"matchLabels": {"app": "agent"}}},
+        "status": status,
+    });
+    DaemonSet::from_json(&object).expect("a DaemonSet")
+}
+
+// A rollout that does not come closer to its end ages; one that does, or has ended, does not.
+#[test]
+fn a_rollout_without_progress_ages() {
+    let metrics = Metrics::new();
+    let since = || {
+        let text = metrics.encode();
+        let series = "nodewise_rollout_since_progress_seconds{namespace=\"a\",name=\"agent\"} ";
+        let age = text.lines().find_map(|line| line.strip_prefix(series));
+        age.expect("an age").parse::<f64>().expect("a number")
+    };
+    let status = |updated: u32, available: u32| {
+        serde_json::json!({
+            "desiredNumberScheduled": 3, "currentNumberScheduled": 3, "numberAvailable": available,
+            "updatedNumberScheduled": updated,
+        })
+    };
+    metrics.workload_status(&workload(&status(1, 3)));
+    let first = since();
+    metrics.workload_status(&workload(&status(1, 3)));
+    let second = since();
+    assert!(0.0 < first && first < second, "{first} {second}");
+    let text = metrics.encode();
+    assert_line(
+        &text,
+        "nodewise_rollout_nodes{namespace=\"a\",name=\"agent\",state=\"updated\"} 1",
+    );
+    metrics.workload_status(&workload(&status(3, 3)));
+    assert!(since().abs() < f64::EPSILON, "the rollout is done");
+    metrics.forget_workload("a", "agent");
+    assert!(!metrics.encode().contains("agent"));
+}
+
+#[test]
+fn a_watch_lags_until_it_shows_what_was_written() {
+    let metrics = Metrics::new();
+    let seen = || {
+        let text = metrics.encode();
+        let series = "nodewise_watch_lag_seconds_count{group=\"\",resource=\"pods\"} ";
+        let count = text.lines().find_map(|line| line.strip_prefix(series));
+        count.map_or(0, |count| count.parse::<u64>().expect("a number"))
+    };
+    metrics.watched(Resource::Pods, "9");
+    metrics.written(Resource::Pods, "11");
+    metrics.written(Resource::Pods, "12");
+    assert_eq!(seen(), 0);
+    metrics.watched(Resource::Pods, "11");
+    assert_eq!(seen(), 1);
+    metrics.written(Resource::Pods, "10");
+    assert_eq!(seen(), 2, "the watch was quicker than the answer");
+    metrics.watched(Resource::Pods, "100");
+    assert_eq!(seen(), 3);
+}
+
+// The table in the documentation is what is served, and nothing else.
+#[test]
+fn every_metric_is_documented() {
+    let metrics = Metrics::new();
+    let plan = plan();
+    metrics.queue_added(1);
+    metrics.queue_retried();
+    drop(metrics.work_started(Duration::ZERO));
+    metrics.set_leader(true);
+    metrics.lease_slow_path();
+    metrics.stale_sync(Resource::Pods);
+    metrics.unreadable(Resource::Pods);
+    metrics.plan_answered(Duration::ZERO, 1, &plan);
+    metrics.plan_failed(Duration::ZERO, tonic::Code::Internal);
+    let skipped = Applied::default();
+    metrics.applied(&plan, &skipped);
+    metrics.api_call("create", "pods", 201, Duration::ZERO);
+    metrics.expectations("a", "agent", 1, 0);
+    metrics.reconciled("settled", Duration::ZERO);
+    metrics.event("created");
+    metrics.replicas(&ReplicaCounts::default());
+    metrics.call(Method::Plan, Fate::Answered);
+    metrics.replica_evicted(Evicted::Health);
+    metrics.hedged(Hedge::Won);
+    metrics.workload_status(&workload(&serde_json::Value::Null));
+    metrics.watched(Resource::Pods, "9");
+    metrics.written(Resource::Pods, "9");
+    nodewise_telemetry::testing::assert_documented("nodewise-executor", &metrics.encode());
 }
 
 fn assert_line(text: &str, line: &str) {

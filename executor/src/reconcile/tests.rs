@@ -31,7 +31,11 @@ fn fixture(service: ScriptedService, actuator: ScriptedActuator) -> Fixture {
         actuator: Arc::clone(&actuator),
         service: Arc::clone(&service),
         options: v1::PlanOptions::default(),
-        apply_concurrency: 4,
+        apply: apply::Options {
+            concurrency: 4,
+            ..apply::Options::default()
+        },
+        origins: Arc::default(),
         clock: Arc::new(|| jiff::Timestamp::from_second(1_000).expect("a time")),
         metrics: metrics.clone(),
         next: NextPlans::default(),
@@ -941,7 +945,11 @@ async fn a_plan_goes_with_the_request_that_it_answers() {
         state,
         actuator: reconciler.actuator,
         options: reconciler.options,
-        apply_concurrency: 4,
+        apply: apply::Options {
+            concurrency: 4,
+            ..apply::Options::default()
+        },
+        origins: Arc::default(),
         clock: reconciler.clock,
         metrics: reconciler.metrics,
         next: reconciler.next,

@@ -49,6 +49,7 @@ async fn start(mode: Mode, elect: bool) -> Running {
     let server = format!("http://{}", silent.local_addr().expect("an address"));
     let config = Config {
         servers: vec![server.parse().expect("a target")],
+        apiserver: None,
         mode,
         election: elect.then(|| Election {
             namespace: "kube-system".to_owned(),
@@ -65,6 +66,8 @@ async fn start(mode: Mode, elect: bool) -> Running {
         plan_timeout: Duration::from_secs(5),
         hedge_after: None,
         api_timeout: Duration::from_secs(5),
+        traced_calls: 32,
+        trace_annotations: false,
         drain_timeout: Duration::from_secs(20),
     };
     let (client, requests) = apiserver(answer);

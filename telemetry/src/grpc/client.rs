@@ -5,25 +5,27 @@ use tonic::{Code, Request, Status, metadata::MetadataMap};
 use tracing::{Instrument as _, Span, field::Empty};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
-use super::inject;
+use super::code_name;
+use crate::propagation;
 
 /// One attempt of a call: its span, and its context on the way to the server.
 #[derive(Debug)]
 pub struct ClientCall(Span);
 
 impl ClientCall {
-    /// A call of `service`'s `method` at the server of this URL. Its span is named `name`, and is a child of the current one.
+    /// A call of `method`, such as `package.Service/Method`, at the server of this URL. Its span is a child of the current one.
     #[must_use]
-    pub fn new(name: &'static str, service: &'static str, method: &'static str, url: &str) -> Self {
+    pub fn new(method: &'static str, url: &str) -> Self {
         let span = tracing::debug_span!(
             "rpc",
-            otel.name = name,
+            otel.name = method,
             otel.kind = "client",
+            otel.status_code = Empty,
             otel.status_description = Empty,
-            rpc.system = "grpc",
-            rpc.service = service,
+            rpc.system.name = "grpc",
             rpc.method = method,
-            rpc.grpc.status_code = Empty,
+            rpc.response.status_code = Empty,
+            error.r#type = Empty,
             server.address = Empty,
             server.port = Empty,
         );
@@ -57,12 +59,15 @@ impl ClientCall {
         F: Future<Output = Result<A, Status>>,
     {
         let mut headers = std::mem::take(request.metadata_mut()).into_headers();
-        inject(&self.0.context(), &mut headers);
+        self.0
+            .in_scope(|| propagation::inject(&propagation::current(), &mut headers));
         *request.metadata_mut() = MetadataMap::from_headers(headers);
         let result = send(request).instrument(self.0.clone()).await;
         let code = result.as_ref().err().map_or(Code::Ok, Status::code);
-        self.0.record("rpc.grpc.status_code", code as i64);
+        self.0.record("rpc.response.status_code", code_name(code));
         if let Err(status) = &result {
+            self.0.record("error.type", code_name(code));
+            self.0.record("otel.status_code", "ERROR");
             self.0.record("otel.status_description", status.message());
         }
         result

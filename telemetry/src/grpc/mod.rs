@@ -1,77 +1,35 @@
 //! Traces over gRPC: a span on each side of a call, and the W3C trace context in its metadata in between.
 //!
-//! Attributes are named by OpenTelemetry's conventions for RPC.
+//! Spans and attributes are named by OpenTelemetry's conventions for RPC (1.43): a span is called like its method, in full.
 
 mod client;
 mod server;
 
 pub use client::ClientCall;
-pub use server::{Method, Traced};
+pub use server::{Method, OnEnd, Traced};
 
-use http::{HeaderMap, HeaderName, HeaderValue};
-use opentelemetry::{
-    Context,
-    propagation::{Extractor, Injector, TextMapPropagator as _},
-};
-use opentelemetry_sdk::propagation::TraceContextPropagator;
+use tonic::Code;
 
-/// Writes `traceparent` and `tracestate`; nothing where there is no trace.
-fn inject(context: &Context, headers: &mut HeaderMap) {
-    TraceContextPropagator::new().inject_context(context, &mut Headers(headers));
-}
-
-/// Reads them; what cannot be read counts as absent.
-fn extract(headers: &HeaderMap) -> Context {
-    TraceContextPropagator::new().extract_with_context(&Context::new(), &Headers(headers))
-}
-
-struct Headers<H>(H);
-
-impl Injector for Headers<&mut HeaderMap> {
-    fn set(&mut self, key: &str, value: String) {
-        if let (Ok(name), Ok(value)) = (HeaderName::try_from(key), HeaderValue::try_from(value)) {
-            self.0.insert(name, value);
-        }
-    }
-}
-
-impl Extractor for Headers<&HeaderMap> {
-    fn get(&self, key: &str) -> Option<&str> {
-        self.0.get(key)?.to_str().ok()
-    }
-
-    fn keys(&self) -> Vec<&str> {
-        self.0.keys().map(HeaderName::as_str).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use opentelemetry::trace::TraceContextExt as _;
-
-    use super::*;
-
-    #[test]
-    fn a_context_survives_the_way_and_garbage_is_none() {
-        let sent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-        let mut headers = HeaderMap::new();
-        headers.insert("traceparent", HeaderValue::from_static(sent));
-        let mut copied = HeaderMap::new();
-        inject(&extract(&headers), &mut copied);
-        assert_eq!(copied["traceparent"], sent);
-        for garbage in [
-            &b""[..],
-            b"00-0-0-00",
-            b"\xff",
-            b"00-00000000000000000000000000000000-b7ad6b7169203331-01",
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert("traceparent", HeaderValue::from_bytes(garbage).expect("bytes"));
-            let context = extract(&headers);
-            assert!(!context.span().span_context().is_valid(), "{garbage:?}");
-            let mut copied = HeaderMap::new();
-            inject(&context, &mut copied);
-            assert!(!copied.contains_key("traceparent"), "{garbage:?}");
-        }
+/// What a status code is called in `rpc.response.status_code`.
+#[must_use]
+pub fn code_name(code: Code) -> &'static str {
+    match code {
+        Code::Ok => "OK",
+        Code::Cancelled => "CANCELLED",
+        Code::Unknown => "UNKNOWN",
+        Code::InvalidArgument => "INVALID_ARGUMENT",
+        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
+        Code::NotFound => "NOT_FOUND",
+        Code::AlreadyExists => "ALREADY_EXISTS",
+        Code::PermissionDenied => "PERMISSION_DENIED",
+        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
+        Code::FailedPrecondition => "FAILED_PRECONDITION",
+        Code::Aborted => "ABORTED",
+        Code::OutOfRange => "OUT_OF_RANGE",
+        Code::Unimplemented => "UNIMPLEMENTED",
+        Code::Internal => "INTERNAL",
+        Code::Unavailable => "UNAVAILABLE",
+        Code::DataLoss => "DATA_LOSS",
+        Code::Unauthenticated => "UNAUTHENTICATED",
     }
 }

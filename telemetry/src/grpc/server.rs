@@ -2,8 +2,11 @@
 
 use std::{
     convert::Infallible,
+    fmt,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
+    time::{Duration, Instant},
 };
 
 use futures::future::BoxFuture;
@@ -15,58 +18,77 @@ use tower::Service;
 use tracing::{Instrument as _, Span, field::Empty};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
-use super::extract;
+use super::code_name;
+use crate::propagation::extract;
 
-/// A method whose calls are traced.
+/// A method whose calls are traced and measured.
 #[derive(Debug, Clone, Copy)]
 pub struct Method {
     /// Its name in the contract.
     pub rpc: &'static str,
-    /// The name of its spans.
-    pub span: &'static str,
+    /// The same in full, `package.Service/Method`: the name of its spans.
+    pub name: &'static str,
     /// Whether calls that belong to no trace begin one.
     pub begins_traces: bool,
 }
 
-/// Stands around a service and spans each call, from the request's headers to the last byte of the answer.
-#[derive(Debug, Clone)]
+/// Is told of each call that ended: the method's full name, the code, and how long it took, to the last byte of the answer.
+/// The call's span is entered meanwhile.
+pub type OnEnd = Arc<dyn Fn(&'static str, Code, Duration) + Send + Sync>;
+
+/// Stands around a service, spans each call, from the request's headers to the last byte of the answer, and measures it.
+#[derive(Clone)]
 pub struct Traced<S> {
     inner: S,
     methods: &'static [Method],
+    on_end: OnEnd,
+}
+
+impl<S: fmt::Debug> fmt::Debug for Traced<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Traced")
+            .field("inner", &self.inner)
+            .field("methods", &self.methods)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<S> Traced<S> {
     /// Traces calls of these methods. Others pass untraced, since their names are the client's to choose.
-    pub fn new(inner: S, methods: &'static [Method]) -> Self {
-        Self { inner, methods }
+    pub fn new(inner: S, methods: &'static [Method], on_end: OnEnd) -> Self {
+        Self {
+            inner,
+            methods,
+            on_end,
+        }
     }
 
-    /// The span of a call, which is disabled where there is nothing to trace.
-    fn span<B>(&self, request: &Request<B>) -> Span {
-        let mut path = request.uri().path().split('/').skip(1);
-        let (service, rpc) = (path.next().unwrap_or_default(), path.next());
-        let Some(method) = self.methods.iter().find(|method| Some(method.rpc) == rpc) else {
-            return Span::none();
-        };
-        let caller = extract(request.headers());
-        if !method.begins_traces && !caller.has_active_span() {
-            return Span::none();
-        }
-        let span = tracing::debug_span!(
-            parent: None,
-            "rpc",
-            otel.name = method.span,
-            otel.kind = "server",
-            otel.status_code = Empty,
-            rpc.system = "grpc",
-            rpc.service = service,
-            rpc.method = method.rpc,
-            rpc.grpc.status_code = Empty,
-        );
-        // Fails where spans only go to the log.
-        let _ = span.set_parent(caller);
-        span
+    fn method<B>(&self, request: &Request<B>) -> Option<&'static Method> {
+        let name = request.uri().path().strip_prefix('/')?;
+        self.methods.iter().find(|method| method.name == name)
     }
+}
+
+/// The span of a call, which is disabled where there is nothing to trace.
+fn span<B>(method: &Method, request: &Request<B>) -> Span {
+    let caller = extract(request.headers());
+    if !method.begins_traces && !caller.has_active_span() {
+        return Span::none();
+    }
+    let span = tracing::debug_span!(
+        parent: None,
+        "rpc",
+        otel.name = method.name,
+        otel.kind = "server",
+        otel.status_code = Empty,
+        rpc.system.name = "grpc",
+        rpc.method = method.name,
+        rpc.response.status_code = Empty,
+        error.r#type = Empty,
+    );
+    // Fails where spans only go to the log.
+    let _ = span.set_parent(caller);
+    span
 }
 
 impl<S: NamedService> NamedService for Traced<S> {
@@ -87,17 +109,18 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let span = self.span(&request);
-        if span.is_disabled() {
+        let Some(method) = self.method(&request) else {
             return Box::pin(self.inner.call(request));
-        }
-        let response = span
-            .in_scope(|| self.inner.call(request))
-            .instrument(span.clone());
-        let mut call = Call {
-            span,
-            code: Code::Cancelled,
         };
+        let span = span(method, &request);
+        let mut call = Call {
+            span: span.clone(),
+            method: method.name,
+            began: Instant::now(),
+            code: Code::Cancelled,
+            on_end: Arc::clone(&self.on_end),
+        };
+        let response = span.in_scope(|| self.inner.call(request)).instrument(span);
         Box::pin(async move {
             let (head, body) = response.await?.into_parts();
             call.read(&head.headers);
@@ -107,11 +130,14 @@ where
     }
 }
 
-/// A call until its end, which is recorded when this is dropped.
+/// A call until its end, which is told when this is dropped.
 struct Call {
     span: Span,
+    method: &'static str,
+    began: Instant,
     /// How it ended; cancelled by its client until it is known better.
     code: Code,
+    on_end: OnEnd,
 }
 
 impl Call {
@@ -125,10 +151,14 @@ impl Call {
 
 impl Drop for Call {
     fn drop(&mut self) {
-        self.span.record("rpc.grpc.status_code", self.code as i64);
+        let name = code_name(self.code);
+        self.span.record("rpc.response.status_code", name);
         if is_servers_fault(self.code) {
+            self.span.record("error.type", name);
             self.span.record("otel.status_code", "ERROR");
         }
+        let took = self.began.elapsed();
+        self.span.in_scope(|| (self.on_end)(self.method, self.code, took));
     }
 }
 

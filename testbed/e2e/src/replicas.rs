@@ -71,7 +71,7 @@ impl Rig {
 
     /// Waits until so many more reconciles have gone well.
     pub async fn more_reconciles(&self, count: u64) -> Result<()> {
-        let series = "nodewise_reconciles_total{outcome=\"settled\"}";
+        let series = "nodewise_reconcile_duration_seconds_count{outcome=\"settled\"}";
         let before = self.executor_metric(series).await?;
         eventually(DEADLINE, format!("{count} more reconciles"), async || {
             let now = self.executor_metric(series).await?;

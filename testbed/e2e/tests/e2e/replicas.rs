@@ -20,7 +20,7 @@ const MEANWHILE: u64 = 40;
 async fn nothing_failed(rig: &Rig, load: &mut Load, when: &str) -> Result<()> {
     load.check().await?;
     for outcome in ["unreachable", "failed"] {
-        let series = format!("nodewise_reconciles_total{{outcome=\"{outcome}\"}}");
+        let series = format!("nodewise_reconcile_duration_seconds_count{{outcome=\"{outcome}\"}}");
         let count = rig.executor_metric(&series).await?;
         ensure!(count == 0, "{when}: {count} reconciles ended as {outcome}");
     }
@@ -191,7 +191,7 @@ async fn servers_are_found_by_the_endpoint_slices_of_a_service() -> Result<()> {
     .await?;
     rig.create(daemon_set("later").build()).await?;
     eventually(DEADLINE, "the executor to have tried", async || {
-        let series = "nodewise_reconciles_total{outcome=\"unreachable\"}";
+        let series = "nodewise_reconcile_duration_seconds_count{outcome=\"unreachable\"}";
         ensure!(rig.executor_metric(series).await? > 0, "not yet");
         Ok(())
     })

@@ -1,0 +1,79 @@
+//! Metrics that lead to traces, and what is counted of the traces themselves.
+
+use std::{fmt, time::SystemTime};
+
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric as _},
+    metrics::{counter::ConstCounter, exemplar::HistogramWithExemplars, family::Family, gauge::ConstGauge},
+    registry::Registry,
+};
+
+use crate::{propagation, traces::tally::TALLY};
+
+/// The trace of an exemplar.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Exemplar {
+    trace_id: String,
+    span_id: String,
+}
+
+impl Exemplar {
+    /// The span that is entered here, if it is recorded.
+    fn current() -> Option<Self> {
+        let span = propagation::current();
+        (span.is_valid() && span.is_sampled()).then(|| Self {
+            trace_id: span.trace_id().to_string(),
+            span_id: span.span_id().to_string(),
+        })
+    }
+}
+
+/// A histogram whose buckets name a trace of what they last counted.
+pub type Histogram = HistogramWithExemplars<Exemplar>;
+
+/// One of them for each set of labels.
+pub type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
+
+/// Observes a value, as part of the span that is entered here.
+pub fn observe(histogram: &Histogram, value: f64) {
+    let exemplar = Exemplar::current();
+    let when = exemplar.is_some().then(SystemTime::now);
+    histogram.observe(value, exemplar, when);
+}
+
+/// Shows in `registry` what becomes of this process's spans.
+pub fn register_spans(registry: &mut Registry) {
+    registry.register_collector(Box::new(Spans));
+}
+
+#[derive(Debug)]
+struct Spans;
+
+impl Collector for Spans {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        for (name, help, count) in [
+            (
+                "nodewise_trace_spans_exported",
+                "Spans that the collector took",
+                TALLY.exported(),
+            ),
+            (
+                "nodewise_trace_spans_dropped",
+                "Spans that were given up, since too many waited or the collector did not take them",
+                TALLY.dropped(),
+            ),
+        ] {
+            let count = ConstCounter::new(count);
+            count.encode(encoder.encode_descriptor(name, help, None, count.metric_type())?)?;
+        }
+        let waiting = ConstGauge::new(i64::try_from(TALLY.waiting()).unwrap_or(i64::MAX));
+        let help = "Spans that wait for the collector";
+        waiting.encode(encoder.encode_descriptor(
+            "nodewise_trace_spans_waiting",
+            help,
+            None,
+            waiting.metric_type(),
+        )?)
+    }
+}

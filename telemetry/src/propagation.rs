@@ -1,0 +1,115 @@
+//! The W3C trace context, on its way from one process to the next.
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use opentelemetry::{
+    Context, TraceFlags,
+    propagation::{Extractor, Injector, TextMapPropagator as _},
+    trace::{SpanContext, TraceContextExt as _},
+};
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+
+const TRACEPARENT: &str = "traceparent";
+
+/// The context of the span that is entered here. Not valid where there is none, or nothing is traced.
+#[must_use]
+pub fn current() -> SpanContext {
+    Context::current().span().span_context().clone()
+}
+
+/// Writes `traceparent` and `tracestate`; nothing where there is no trace.
+pub fn inject(span: &SpanContext, headers: &mut HeaderMap) {
+    let context = Context::new().with_remote_span_context(span.clone());
+    TraceContextPropagator::new().inject_context(&context, &mut Headers(headers));
+}
+
+/// Reads them; what cannot be read counts as absent.
+#[must_use]
+pub fn extract(headers: &HeaderMap) -> Context {
+    TraceContextPropagator::new().extract_with_context(&Context::new(), &Headers(headers))
+}
+
+/// The same context, of which nothing below is to be recorded.
+#[must_use]
+pub fn unsampled(span: &SpanContext) -> SpanContext {
+    let flags = TraceFlags::default();
+    let state = span.trace_state().clone();
+    SpanContext::new(span.trace_id(), span.span_id(), flags, span.is_remote(), state)
+}
+
+/// A context as one text, the value of a `traceparent` header; none when it is not valid.
+#[must_use]
+pub fn traceparent(span: &SpanContext) -> Option<String> {
+    let mut headers = HeaderMap::new();
+    inject(span, &mut headers);
+    let value = headers.get(TRACEPARENT)?;
+    value.to_str().ok().map(str::to_owned)
+}
+
+/// Reads such a text.
+#[must_use]
+pub fn read_traceparent(text: &str) -> Option<SpanContext> {
+    let mut headers = HeaderMap::new();
+    headers.insert(TRACEPARENT, text.parse().ok()?);
+    let span = extract(&headers).span().span_context().clone();
+    span.is_valid().then_some(span)
+}
+
+struct Headers<H>(H);
+
+impl Injector for Headers<&mut HeaderMap> {
+    fn set(&mut self, key: &str, value: String) {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(key), HeaderValue::try_from(value)) {
+            self.0.insert(name, value);
+        }
+    }
+}
+
+impl Extractor for Headers<&HeaderMap> {
+    fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key)?.to_str().ok()
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        self.0.keys().map(HeaderName::as_str).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+    #[test]
+    fn a_context_survives_the_way_and_garbage_is_none() {
+        let mut headers = HeaderMap::new();
+        headers.insert("traceparent", HeaderValue::from_static(SENT));
+        let mut copied = HeaderMap::new();
+        inject(extract(&headers).span().span_context(), &mut copied);
+        assert_eq!(copied["traceparent"], SENT);
+        for garbage in [
+            &b""[..],
+            b"00-0-0-00",
+            b"\xff",
+            b"00-00000000000000000000000000000000-b7ad6b7169203331-01",
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert("traceparent", HeaderValue::from_bytes(garbage).expect("bytes"));
+            let context = extract(&headers);
+            assert!(!context.span().span_context().is_valid(), "{garbage:?}");
+            let mut copied = HeaderMap::new();
+            inject(context.span().span_context(), &mut copied);
+            assert!(!copied.contains_key("traceparent"), "{garbage:?}");
+        }
+    }
+
+    #[test]
+    fn a_context_is_one_text() {
+        let span = read_traceparent(SENT).expect("a context");
+        assert_eq!(traceparent(&span).as_deref(), Some(SENT));
+        let unsampled = traceparent(&unsampled(&span)).expect("still a context");
+        assert_eq!(unsampled, SENT.replace("-01", "-00"));
+        assert_eq!(read_traceparent("none\n"), None);
+        assert_eq!(traceparent(&SpanContext::NONE), None);
+    }
+}

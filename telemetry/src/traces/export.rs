@@ -1,0 +1,183 @@
+//! The export of spans.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use opentelemetry::{KeyValue, trace::TracerProvider as _};
+use opentelemetry_otlp::{SpanExporter as OtlpExporter, WithExportConfig as _};
+use opentelemetry_sdk::{
+    Resource,
+    resource::{EnvResourceDetector, TelemetryResourceDetector},
+    trace::{BatchConfigBuilder, BatchSpanProcessor, SdkTracer, SdkTracerProvider, TracerProviderBuilder},
+};
+use tracing::{Level, Metadata, level_filters::LevelFilter};
+use tracing_opentelemetry::OpenTelemetryLayer;
+use tracing_subscriber::{
+    Layer, Registry,
+    filter::{FilterFn, Filtered, filter_fn},
+};
+
+use super::{
+    Traces,
+    tally::{Bounded, Counted, TALLY},
+};
+
+/// How long the last spans may hold up the end of the process.
+const LAST_SPANS: Duration = Duration::from_secs(3);
+/// The specification's variable for the most spans that wait, and its default.
+const MAX_QUEUE_SIZE: (&str, usize) = ("OTEL_BSP_MAX_QUEUE_SIZE", 2_048);
+
+/// Spans of this process become spans of OpenTelemetry.
+pub type SpanLayer = Filtered<OpenTelemetryLayer<Registry, SdkTracer>, FilterFn, Registry>;
+
+/// The export of spans.
+#[derive(Debug)]
+pub(crate) struct Exporting {
+    provider: SdkTracerProvider,
+}
+
+impl Exporting {
+    /// Begins to export, if asked to. Nothing is connected yet.
+    pub(crate) fn start(program: &'static str, traces: Traces) -> Result<Option<Self>, String> {
+        Ok(provider(program, traces)?.map(|builder| Self {
+            provider: builder.build(),
+        }))
+    }
+
+    pub(crate) fn layer(&self) -> SpanLayer {
+        layer(&self.provider)
+    }
+
+    pub(crate) async fn shutdown(self) {
+        shut_down(self.provider).await;
+        let lost = TALLY.dropped() + TALLY.waiting() as u64;
+        if lost > 0 {
+            tracing::warn!(lost, "spans were not exported");
+        }
+    }
+}
+
+/// Sends what still waits, for at most three seconds.
+pub async fn shut_down(provider: SdkTracerProvider) {
+    // It blocks its thread until the export, which needs the runtime's, is done.
+    let flushed = tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(LAST_SPANS));
+    // Whether it succeeds says nothing: it does also when the collector refuses.
+    let _ = tokio::time::timeout(LAST_SPANS, flushed).await;
+}
+
+/// What sends the spans of `program` where `traces` says; none where they are off. The reason is a sentence's part.
+pub fn provider(program: &'static str, traces: Traces) -> Result<Option<TracerProviderBuilder>, String> {
+    let (endpoint, service) = match traces {
+        Traces::Off => return Ok(None),
+        Traces::Unusable(reason) => return Err(reason),
+        Traces::Otlp { endpoint, service } => (endpoint, service),
+    };
+    let exporter = OtlpExporter::builder()
+        .with_tonic()
+        .with_endpoint(endpoint)
+        .build()
+        .map_err(|error| error.to_string())?;
+    let counted = Counted {
+        inner: exporter,
+        tally: &TALLY,
+    };
+    let most = most_waiting(|name| std::env::var(name).ok());
+    let config = BatchConfigBuilder::default().with_max_queue_size(most).build();
+    let bounded = Bounded {
+        inner: BatchSpanProcessor::builder(counted)
+            .with_batch_config(config)
+            .build(),
+        most,
+        tally: &TALLY,
+    };
+    Ok(Some(
+        SdkTracerProvider::builder()
+            .with_resource(resource(program, service))
+            .with_span_processor(bounded),
+    ))
+}
+
+/// The layer that gives the spans of this process to `provider`.
+pub fn layer(provider: &SdkTracerProvider) -> SpanLayer {
+    super::IS_ON.store(true, Ordering::Relaxed);
+    tracing_opentelemetry::layer()
+        .with_tracer(provider.tracer("nodewise"))
+        .with_location(false)
+        .with_threads(false)
+        .with_tracked_inactivity(false)
+        .with_filter(
+            filter_fn(is_exported as fn(&Metadata<'_>) -> bool).with_max_level_hint(LevelFilter::DEBUG),
+        )
+}
+
+/// Our own spans, with what is worth a line in the log at the default level. The spans of the libraries below, among them
+/// those that export, would drown them.
+fn is_exported(metadata: &Metadata<'_>) -> bool {
+    let finest = if metadata.is_span() {
+        Level::DEBUG
+    } else {
+        Level::INFO
+    };
+    metadata.target().starts_with("nodewise") && *metadata.level() <= finest
+}
+
+/// Most spans that may wait, as the environment says. What cannot be read is the default, as with the SDK.
+fn most_waiting(read: impl Fn(&str) -> Option<String>) -> usize {
+    let (variable, default) = MAX_QUEUE_SIZE;
+    let asked = read(variable).and_then(|text| text.trim().parse().ok());
+    asked.filter(|most| *most > 0).unwrap_or(default)
+}
+
+/// Who sends the spans. What the environment says wins.
+fn resource(program: &'static str, service: Option<String>) -> Resource {
+    let detected = Resource::builder_empty()
+        .with_service_name(program)
+        .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
+        .with_detectors(&[
+            Box::new(TelemetryResourceDetector),
+            Box::new(EnvResourceDetector::new()),
+        ]);
+    match service {
+        Some(service) => detected.with_service_name(service).build(),
+        None => detected.build(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_endpoint_that_cannot_be_used_is_a_reason_and_no_panic() {
+        for endpoint in ["https://needs-tls:4317", "not a url"] {
+            let traces = Traces::Otlp {
+                endpoint: endpoint.to_owned(),
+                service: None,
+            };
+            let reason = Exporting::start("test", traces).expect_err("unusable");
+            assert!(reason.contains(endpoint), "{reason}");
+        }
+        assert!(Exporting::start("test", Traces::Off).expect("fine").is_none());
+    }
+
+    #[test]
+    fn a_service_is_called_like_its_program_unless_it_is_named() {
+        let name = |service| {
+            let resource = resource("nodewise-test", service);
+            resource.get(&"service.name".into()).map(|name| name.to_string())
+        };
+        assert_eq!(name(None).as_deref(), Some("nodewise-test"));
+        assert_eq!(name(Some("other".to_owned())).as_deref(), Some("other"));
+    }
+
+    #[test]
+    fn the_queue_is_as_long_as_the_environment_says() {
+        for (value, expected) in [
+            (None, 2_048),
+            (Some(" 10 "), 10),
+            (Some("0"), 2_048),
+            (Some("x"), 2_048),
+        ] {
+            assert_eq!(most_waiting(|_| value.map(str::to_owned)), expected, "{value:?}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Traces: whether they are exported and where to, as the OpenTelemetry specification's variables say, and the export itself.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+mod export;
+pub(crate) mod tally;
+
+pub(crate) use export::Exporting;
+pub use export::{SpanLayer, layer, provider, shut_down};
+
+/// Whether spans of this process go anywhere.
+static IS_ON: AtomicBool = AtomicBool::new(false);
+
+/// Whether spans of this process go anywhere. Where they do not, nothing needs to be kept for them.
+#[must_use]
+pub fn is_on() -> bool {
+    IS_ON.load(Ordering::Relaxed)
+}
+
+/// Where traces go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Traces {
+    /// Nowhere: no span is recorded.
+    Off,
+    /// To a collector, over OTLP/gRPC.
+    Otlp {
+        /// Its URL, such as `http://localhost:4317`.
+        endpoint: String,
+        /// The name of this service, if not the program's.
+        service: Option<String>,
+    },
+    /// Nowhere, although they are asked for: why not.
+    Unusable(String),
+}
+
+impl Traces {
+    /// What the environment says. They go to `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, or else to `OTEL_EXPORTER_OTLP_ENDPOINT`,
+    /// unless `OTEL_SDK_DISABLED` is `true` or `OTEL_TRACES_EXPORTER` names another exporter. Headers, time-outs, the sampler,
+    /// resource attributes and the queue's size are read by the SDK from the variables of the specification.
+    #[must_use]
+    pub fn from_env(read: impl Fn(&str) -> Option<String>) -> Self {
+        // The specification has empty values count as unset.
+        let get = |name| {
+            read(name)
+                .map(|value| value.trim().to_owned())
+                .filter(|value| !value.is_empty())
+        };
+        let either = |of_traces, of_all| get(of_traces).or_else(|| get(of_all));
+        let disabled = get("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"));
+        let elsewhere = get("OTEL_TRACES_EXPORTER").is_some_and(|exporter| exporter != "otlp");
+        let endpoint = either(
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+            "OTEL_EXPORTER_OTLP_ENDPOINT",
+        );
+        let Some(endpoint) = endpoint.filter(|_| !disabled && !elsewhere) else {
+            return Self::Off;
+        };
+        match either(
+            "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+            "OTEL_EXPORTER_OTLP_PROTOCOL",
+        ) {
+            Some(protocol) if protocol != "grpc" => Self::Unusable(format!(
+                "OTLP goes out over grpc only, and the environment asks for {protocol}"
+            )),
+            _ => Self::Otlp {
+                endpoint,
+                service: get("OTEL_SERVICE_NAME"),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Traces {
+        Traces::from_env(|name| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    fn otlp(endpoint: &str, service: Option<&str>) -> Traces {
+        Traces::Otlp {
+            endpoint: endpoint.to_owned(),
+            service: service.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn traces_are_off_unless_a_collector_is_named() {
+        const ALL: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://all:4317");
+        const OF_TRACES: (&str, &str) = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://traces:4317");
+        let all = otlp("http://all:4317", None);
+        for (variables, expected) in [
+            (&[][..], Traces::Off),
+            (&[("OTEL_SERVICE_NAME", "x")], Traces::Off),
+            (&[("OTEL_EXPORTER_OTLP_ENDPOINT", " ")], Traces::Off),
+            (&[ALL], all.clone()),
+            (&[ALL, OF_TRACES], otlp("http://traces:4317", None)),
+            (
+                &[ALL, ("OTEL_SERVICE_NAME", "x")],
+                otlp("http://all:4317", Some("x")),
+            ),
+            (&[ALL, ("OTEL_SDK_DISABLED", "True")], Traces::Off),
+            (&[ALL, ("OTEL_SDK_DISABLED", "1")], all.clone()),
+            (&[ALL, ("OTEL_TRACES_EXPORTER", "none")], Traces::Off),
+            (&[ALL, ("OTEL_TRACES_EXPORTER", "otlp")], all.clone()),
+            (&[ALL, ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")], all),
+        ] {
+            assert_eq!(read(variables), expected, "{variables:?}");
+        }
+        let http = read(&[ALL, ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/protobuf")]);
+        assert!(matches!(http, Traces::Unusable(reason) if reason.contains("http/protobuf")));
+    }
+}
