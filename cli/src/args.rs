@@ -88,13 +88,22 @@ pub(crate) struct ExplainArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exit status: 0 when every phase converged within its budgets and without duplicate pods, else 1."
-)]
+#[command(after_help = "Examples:
+  nodewise demo
+  nodewise demo --trace
+  nodewise demo --nodes 5000 --otlp http://localhost:4317
+
+Exit status: 0 when every phase converged within its budgets and without duplicate pods, else 1.")]
 pub(crate) struct DemoArgs {
     /// Nodes of the simulated cluster
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) nodes: u32,
+    /// Show the slowest reconcile as a waterfall: what was done when, in the executor and in the service
+    #[arg(long)]
+    pub(crate) trace: bool,
+    /// Send the traces of all reconciles to a collector, over OTLP/gRPC [default: as the standard OTEL_* variables say]
+    #[arg(long, value_name = "URL")]
+    pub(crate) otlp: Option<String>,
     /// How to print what happened
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,

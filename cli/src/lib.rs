@@ -18,7 +18,8 @@ use std::{ffi::OsString, path::Path, process::ExitCode};
 
 use anyhow::Context as _;
 use clap::{CommandFactory as _, FromArgMatches as _};
-use tracing_subscriber::EnvFilter;
+use nodewise_telemetry::traces::SpanLayer;
+use tracing_subscriber::{EnvFilter, Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 use crate::args::{Cli, Command};
 
@@ -36,7 +37,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             };
         }
     };
-    log_to_stderr().and_then(|()| run(cli)).unwrap_or_else(|error| {
+    run(cli).unwrap_or_else(|error| {
         print::error(&error);
         ExitCode::FAILURE
     })
@@ -49,17 +50,18 @@ pub fn read_text(text: Vec<u8>) -> Result<usize, impl std::error::Error> {
 }
 
 /// The logs of the service and the executor inside `demo`, and of the Kubernetes client, for whoever asks for them: with
-/// `NODEWISE_LOG=debug` or a filter such as `nodewise_executor=debug`.
-fn log_to_stderr() -> anyhow::Result<()> {
-    let Some(filter) = std::env::var_os("NODEWISE_LOG") else {
-        return Ok(());
-    };
-    let filter = EnvFilter::builder()
-        .parse(filter.to_string_lossy())
-        .context("NODEWISE_LOG is no log filter such as debug or nodewise_executor=debug")?;
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+/// `NODEWISE_LOG=debug` or a filter such as `nodewise_executor=debug`. `spans` get what is traced.
+fn observe(spans: Option<SpanLayer>) -> anyhow::Result<()> {
+    let log = std::env::var_os("NODEWISE_LOG").map(|filter| {
+        let filter = EnvFilter::builder()
+            .parse(filter.to_string_lossy())
+            .context("NODEWISE_LOG is no log filter such as debug or nodewise_executor=debug")?;
+        let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+        anyhow::Ok(log.with_filter(filter))
+    });
+    tracing_subscriber::registry()
+        .with(spans)
+        .with(log.transpose()?)
         .init();
     Ok(())
 }
@@ -78,8 +80,14 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Runtime::new().context("cannot start the async runtime")?;
     runtime.block_on(async {
         match cli.command {
-            Command::Plan(args) => plan::run(&args).await,
-            Command::Explain(args) => explain::run(&args).await,
+            Command::Plan(args) => {
+                observe(None)?;
+                plan::run(&args).await
+            }
+            Command::Explain(args) => {
+                observe(None)?;
+                explain::run(&args).await
+            }
             Command::Demo(args) => demo::run(&args).await,
         }
     })

@@ -235,3 +235,6 @@ pub async fn with_calls<T>(are_recorded: bool, batch: impl Future<Output = T>) -
 pub fn is_call_recorded() -> bool {
     traces::is_on() && ARE_RECORDED.try_get().unwrap_or(true)
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,9 @@ mod progress;
 mod report;
 mod script;
 mod stage;
+mod trace;
+mod tracing;
+mod waterfall;
 
 use std::process::ExitCode;
 
@@ -19,10 +22,12 @@ use crate::{
 use progress::Progress;
 use report::Report;
 use stage::Stage;
+use tracing::Tracing;
 
 pub(crate) async fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
     let nodes = args.nodes as usize;
     let people = args.output == Output::Text;
+    let traced = Tracing::start(args)?;
     let mut stage = Stage::start(nodes).await?;
     if people {
         print::text(&page(|page| report::introduction(page, nodes, &stage.server)))?;
@@ -43,11 +48,21 @@ pub(crate) async fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
     }
     report.duplicates = stage.picture().duplicates;
     stage.stop().await?;
+    if args.trace {
+        report.slowest_reconcile = traced.slowest();
+    }
+    let lost = traced.stop().await;
     if people {
-        print::text(&page(|page| report::conclusion(page, &report)))?;
+        print::text(&page(|page| {
+            report::conclusion(page, &report);
+            if args.trace {
+                waterfall::show(page, report.slowest_reconcile.as_ref());
+            }
+        }))?;
     } else {
         print::json(&report)?;
     }
+    lost?;
     Ok(if report.succeeded() {
         ExitCode::SUCCESS
     } else {

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::trace::Trace;
 use crate::text::{ADD, BOLD, DIM, ERROR, PLAIN, Page, count};
 
 /// How much a phase may take from the cluster. Counts of nodes.
@@ -54,6 +55,9 @@ pub(super) struct Report {
     /// No phase took more from the cluster than it may.
     budgets_held: bool,
     phases: Vec<Phase>,
+    /// What took longest, if that is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) slowest_reconcile: Option<Trace>,
 }
 
 impl Report {
@@ -64,6 +68,7 @@ impl Report {
             converged: true,
             budgets_held: true,
             phases: Vec::new(),
+            slowest_reconcile: None,
         }
     }
 

@@ -34,6 +34,19 @@ impl Page {
         }
     }
 
+    /// Columns of the terminal; `None` where that is not known.
+    pub(crate) fn width(&self) -> Option<usize> {
+        self.width
+    }
+
+    /// A line of parts, each in its own style, that is not wrapped.
+    pub(crate) fn row(&mut self, parts: &[(Style, &str)]) {
+        for (style, part) in parts {
+            write!(self.text, "{style}{part}{style:#}").expect("writing to a string cannot fail");
+        }
+        self.text.push('\n');
+    }
+
     pub(crate) fn into_text(self) -> String {
         self.text
     }

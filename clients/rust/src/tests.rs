@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
+use nodewise_proto::v1::reconcile_service_server::SERVICE_NAME;
 use nodewise_proto::v1::reconcile_service_server::{ReconcileService, ReconcileServiceServer};
 use prost::Message as _;
 use sha2::{Digest as _, Sha256};

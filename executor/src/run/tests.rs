@@ -136,7 +136,7 @@ async fn without_the_service_nothing_is_written() {
         // The DaemonSet is in the queue and was asked about, without an answer.
         running
             .until("/metrics", |text| {
-                text.contains("nodewise_plan_errors_total{code=\"Unavailable\"}")
+                text.contains("nodewise_plan_errors_total{code=\"UNAVAILABLE\"}")
             })
             .await;
         assert!(running.get("/healthz").await.ends_with("ok"));

@@ -15,6 +15,7 @@ pub(crate) struct Asked {
     pub(crate) content_type: String,
     pub(crate) accept: String,
     pub(crate) user_agent: String,
+    pub(crate) traceparent: String,
     pub(crate) body: Bytes,
 }
 
@@ -46,6 +47,7 @@ pub(crate) fn apiserver(
                 content_type: text(header::CONTENT_TYPE),
                 accept: text(header::ACCEPT),
                 user_agent: text(header::USER_AGENT),
+                traceparent: text(header::HeaderName::from_static("traceparent")),
                 body: body.collect_bytes().await?,
             };
             noted.lock().expect("lock").push(asked.clone());

@@ -49,11 +49,17 @@ impl Exporting {
 
     pub(crate) async fn shutdown(self) {
         shut_down(self.provider).await;
-        let lost = TALLY.dropped() + TALLY.waiting() as u64;
+        let lost = lost();
         if lost > 0 {
             tracing::warn!(lost, "spans were not exported");
         }
     }
+}
+
+/// Spans that no collector took, after everything was shut down.
+#[must_use]
+pub fn lost() -> u64 {
+    TALLY.dropped() + TALLY.waiting() as u64
 }
 
 /// Sends what still waits, for at most three seconds.

@@ -6,7 +6,7 @@ mod export;
 pub(crate) mod tally;
 
 pub(crate) use export::Exporting;
-pub use export::{SpanLayer, layer, provider, shut_down};
+pub use export::{SpanLayer, layer, lost, provider, shut_down};
 
 /// Whether spans of this process go anywhere.
 static IS_ON: AtomicBool = AtomicBool::new(false);

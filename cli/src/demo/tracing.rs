@@ -1,0 +1,74 @@
+//! Where the traces of the demo go: to a collector, into the terminal, or nowhere.
+
+use anyhow::{Context as _, anyhow, bail};
+use nodewise_telemetry::traces::{self, Traces};
+use opentelemetry_sdk::trace::SdkTracerProvider;
+
+use super::trace::{Slowest, Trace};
+use crate::args::DemoArgs;
+
+/// The service and the executor are one process here.
+const SERVICE: &str = "nodewise-demo";
+
+/// The tracing of a demo.
+pub(super) struct Tracing {
+    provider: Option<SdkTracerProvider>,
+    slowest: Slowest,
+    /// The collector that was asked for.
+    collector: Option<String>,
+}
+
+impl Tracing {
+    /// Traces as far as that is asked for, and begins to log.
+    pub(super) fn start(args: &DemoArgs) -> anyhow::Result<Self> {
+        let slowest = Slowest::default();
+        let from_env = Traces::from_env(|name| std::env::var(name).ok());
+        let asked = match &args.otlp {
+            Some(url) => Traces::Otlp {
+                endpoint: url.clone(),
+                service: None,
+            },
+            None => from_env,
+        };
+        let collector = match &asked {
+            Traces::Otlp { endpoint, .. } => Some(endpoint.clone()),
+            _ => None,
+        };
+        let exporting = traces::provider(SERVICE, asked)
+            .map_err(|reason| anyhow!(reason))
+            .context("cannot send traces")?;
+        let provider = match (exporting, args.trace) {
+            (Some(exporting), true) => Some(exporting.with_span_processor(slowest.clone()).build()),
+            (Some(exporting), false) => Some(exporting.build()),
+            (None, true) => Some(
+                SdkTracerProvider::builder()
+                    .with_span_processor(slowest.clone())
+                    .build(),
+            ),
+            (None, false) => None,
+        };
+        crate::observe(provider.as_ref().map(traces::layer))?;
+        Ok(Self {
+            provider,
+            slowest,
+            collector,
+        })
+    }
+
+    /// The slowest reconcile so far.
+    pub(super) fn slowest(&self) -> Option<Trace> {
+        self.slowest.trace()
+    }
+
+    /// Sends what still waits. An error when the collector did not take everything.
+    pub(super) async fn stop(self) -> anyhow::Result<()> {
+        let Some(provider) = self.provider else {
+            return Ok(());
+        };
+        traces::shut_down(provider).await;
+        match (self.collector, traces::lost()) {
+            (Some(url), lost @ 1..) => bail!("{lost} spans were not taken by the collector at {url}"),
+            _ => Ok(()),
+        }
+    }
+}
