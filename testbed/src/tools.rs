@@ -1,9 +1,14 @@
-//! The Go programs that the testbed runs, built once and kept.
+//! The programs that the testbed runs, built or unpacked once and kept.
 //!
 //! Each folder under `tools/` is one Go module that pins programs and, through its `go.sum`, every source they
-//! are made of; `upstream/` is one with a program of its own. A program is kept under the digest of those two files
-//! and of the module's own sources, so that a new version is a new file and an unchanged one is never built again.
+//! are made of; `tools/otelcol` and `upstream/` have programs of their own. A program is kept under the digest of those two
+//! files and of the module's own sources, so that a new version is a new file and an unchanged one is never built again.
+//!
+//! A few programs come from a Debian package instead; see [`debian`].
 
+mod debian;
+
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,7 +20,7 @@ use sha2::{Digest, Sha256};
 /// Names the folder that keeps the built programs, instead of `testbed/bin`.
 const BIN: &str = "NODEWISE_TESTBED_BIN";
 
-/// A program built from a Go module.
+/// A program that the testbed runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tool {
     /// The store behind the apiserver.
@@ -30,6 +35,12 @@ pub enum Tool {
     Kubectl,
     /// Plays the kubelets of fake nodes.
     Kwok,
+    /// The OpenTelemetry Collector.
+    Otelcol,
+    /// Scrapes metrics and answers questions about them.
+    Prometheus,
+    /// Checks Prometheus' rules, and tests them.
+    Promtool,
     /// Lints the Protobuf files, and generates the stubs of the Go client.
     Buf,
     /// Lints the Go client.
@@ -43,13 +54,16 @@ pub enum Tool {
 
 impl Tool {
     /// All of them, in the order in which they are best built.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Etcd,
         Self::KubeApiserver,
         Self::KubeControllerManager,
         Self::KubeScheduler,
         Self::Kubectl,
         Self::Kwok,
+        Self::Otelcol,
+        Self::Prometheus,
+        Self::Promtool,
         Self::Buf,
         Self::GolangciLint,
         Self::Upstream,
@@ -66,6 +80,9 @@ impl Tool {
             Self::KubeScheduler => "kube-scheduler",
             Self::Kubectl => "kubectl",
             Self::Kwok => "kwok",
+            Self::Otelcol => "otelcol",
+            Self::Prometheus => "prometheus",
+            Self::Promtool => "promtool",
             Self::Buf => "buf",
             Self::GolangciLint => "golangci-lint",
             Self::Upstream => "upstream",
@@ -73,33 +90,28 @@ impl Tool {
         }
     }
 
-    /// The folder of the module that pins it.
-    fn folder(self) -> &'static str {
+    /// Where it comes from.
+    fn source(self) -> Source {
         match self {
-            Self::Kwok => "tools/kwok",
-            Self::Buf => "tools/buf",
-            Self::GolangciLint => "tools/golangci-lint",
-            Self::Upstream | Self::UpstreamPlain => "upstream",
-            _ => "tools/kubernetes",
-        }
-    }
-
-    /// The name of that folder.
-    fn module(self) -> &'static str {
-        self.folder().trim_start_matches("tools/")
-    }
-
-    fn package(self) -> &'static str {
-        match self {
-            Self::Etcd => "go.etcd.io/etcd/server/v3",
-            Self::KubeApiserver => "k8s.io/kubernetes/cmd/kube-apiserver",
-            Self::KubeControllerManager => "k8s.io/kubernetes/cmd/kube-controller-manager",
-            Self::KubeScheduler => "k8s.io/kubernetes/cmd/kube-scheduler",
-            Self::Kubectl => "k8s.io/kubernetes/cmd/kubectl",
-            Self::Kwok => "sigs.k8s.io/kwok/cmd/kwok",
-            Self::Buf => "github.com/bufbuild/buf/cmd/buf",
-            Self::GolangciLint => "github.com/golangci/golangci-lint/v2/cmd/golangci-lint",
-            Self::Upstream | Self::UpstreamPlain => ".",
+            Self::Etcd => Source::go("tools/kubernetes", "go.etcd.io/etcd/server/v3"),
+            Self::KubeApiserver => Source::go("tools/kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver"),
+            Self::KubeControllerManager => Source::go(
+                "tools/kubernetes",
+                "k8s.io/kubernetes/cmd/kube-controller-manager",
+            ),
+            Self::KubeScheduler => Source::go("tools/kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler"),
+            Self::Kubectl => Source::go("tools/kubernetes", "k8s.io/kubernetes/cmd/kubectl"),
+            Self::Kwok => Source::go("tools/kwok", "sigs.k8s.io/kwok/cmd/kwok"),
+            Self::Otelcol => Source::go("tools/otelcol", "."),
+            Self::Prometheus | Self::Promtool => Source::Debian {
+                package: "prometheus",
+            },
+            Self::Buf => Source::go("tools/buf", "github.com/bufbuild/buf/cmd/buf"),
+            Self::GolangciLint => Source::go(
+                "tools/golangci-lint",
+                "github.com/golangci/golangci-lint/v2/cmd/golangci-lint",
+            ),
+            Self::Upstream | Self::UpstreamPlain => Source::go("upstream", "."),
         }
     }
 
@@ -121,42 +133,75 @@ impl Tool {
             Self::KubeApiserver => "several minutes the first time",
             Self::Etcd | Self::KubeScheduler | Self::Kubectl => "up to a minute the first time",
             Self::GolangciLint => "some three minutes the first time",
-            Self::KubeControllerManager | Self::Kwok | Self::Buf | Self::Upstream | Self::UpstreamPlain => {
-                "a minute or two the first time"
-            }
+            Self::Prometheus | Self::Promtool => "some seconds the first time",
+            Self::KubeControllerManager
+            | Self::Kwok
+            | Self::Otelcol
+            | Self::Buf
+            | Self::Upstream
+            | Self::UpstreamPlain => "a minute or two the first time",
         }
     }
 
-    /// Where the built program is; it is built first if it has to be, which can take minutes.
+    /// Where the program is; it is built first if it has to be, which can take minutes.
     ///
     /// Any number of processes may ask at the same time: one builds, the others wait for it. What is being
     /// done is said on standard error.
     ///
     /// # Errors
-    /// There is no Go on this machine, a module cannot be downloaded, or the build fails.
+    /// There is no Go on this machine, a module or a package cannot be downloaded, or the build fails.
     pub fn path(self) -> Result<PathBuf> {
         Toolbox::default().get(self)
     }
 }
 
-/// Where tools are built from, by what, and where to.
+/// Where a program comes from.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// It is built from a Go module that pins it.
+    Go {
+        /// The module's folder, below the toolbox's home.
+        folder: &'static str,
+        /// The package of the program's `main`.
+        package: &'static str,
+    },
+    /// It is the one in `PATH`, or else it is unpacked from a Debian package.
+    Debian {
+        /// The package's name.
+        package: &'static str,
+    },
+}
+
+impl Source {
+    const fn go(folder: &'static str, package: &'static str) -> Self {
+        Self::Go { folder, package }
+    }
+}
+
+/// Where tools are made from, by what, and where to.
 #[derive(Clone, Debug)]
 pub(crate) struct Toolbox {
     /// The `go` command.
     go: PathBuf,
-    /// The folder with the modules' folders; see [`Tool::folder`].
+    /// The commands of Debian's package management.
+    apt: debian::Apt,
+    /// Where programs are looked for that need not be made: folders, as in `PATH`.
+    search: OsString,
+    /// The folder with the modules' folders; see [`Source::Go`].
     home: PathBuf,
-    /// The folder that keeps the built programs.
+    /// The folder that keeps the programs.
     bin: PathBuf,
 }
 
 impl Default for Toolbox {
-    /// `go` from `PATH`, this crate's folder, and `$NODEWISE_TESTBED_BIN` or else this crate's `bin/`.
+    /// Commands from `PATH`, this crate's folder, and `$NODEWISE_TESTBED_BIN` or else this crate's `bin/`.
     fn default() -> Self {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let bin = std::env::var_os(BIN).map_or_else(|| here.join("bin"), PathBuf::from);
         Self {
             go: "go".into(),
+            apt: debian::Apt::default(),
+            search: std::env::var_os("PATH").unwrap_or_default(),
             home: here.to_owned(),
             bin,
         }
@@ -164,9 +209,18 @@ impl Default for Toolbox {
 }
 
 impl Toolbox {
-    /// Where `tool` is; it is built first if it has to be. See [`Tool::path`].
+    /// Where `tool` is; it is made first if it has to be. See [`Tool::path`].
     fn get(&self, tool: Tool) -> Result<PathBuf> {
-        let folder = self.folder(tool)?;
+        match tool.source() {
+            Source::Go { folder, package } => self.built(tool, folder, package),
+            Source::Debian { package } => self.unpacked(tool, package),
+        }
+    }
+
+    fn built(&self, tool: Tool, module: &str, package: &str) -> Result<PathBuf> {
+        let source = self.home.join(module);
+        let module = module.trim_start_matches("tools/");
+        let folder = self.folder(module, &source)?;
         let path = folder.join(tool.name());
         if path.exists() {
             return Ok(path);
@@ -175,24 +229,52 @@ impl Toolbox {
         let lock = self.lock()?;
         // Another process may have built it while this one waited.
         if !path.exists() {
-            self.build(tool, &path)?;
-            self.remove_older(tool, &folder);
+            self.build(tool, &source, package, &path)?;
+            self.remove_older(module, &folder);
         }
         drop(lock);
         Ok(path)
     }
 
-    /// The folder for this version of the tool's module.
-    fn folder(&self, tool: Tool) -> Result<PathBuf> {
+    /// Where the program of a Debian package is. Whichever version this machine's Debian has is as good as another.
+    fn unpacked(&self, tool: Tool, package: &str) -> Result<PathBuf> {
+        let installed = std::env::split_paths(&self.search).map(|folder| folder.join(tool.name()));
+        if let Some(path) = installed.into_iter().find(|path| path.is_file()) {
+            return Ok(path);
+        }
+        let folder = self.bin.join(format!("debian-{package}"));
+        let path = folder.join("usr/bin").join(tool.name());
+        if path.exists() {
+            return Ok(path);
+        }
+        fs::create_dir_all(&self.bin).with_context(|| format!("making {}", self.bin.display()))?;
+        let lock = self.lock()?;
+        if !folder.exists() {
+            eprintln!("testbed: unpacking {package} ({})", tool.patience());
+            self.apt.unpack(package, &folder).with_context(|| {
+                format!("there is no {} in PATH, and no Debian package of it", tool.name())
+            })?;
+        }
+        drop(lock);
+        ensure!(
+            path.exists(),
+            "the Debian package {package} has no {}",
+            path.display()
+        );
+        Ok(path)
+    }
+
+    /// The folder for this version of a module, whose files are in `source`.
+    fn folder(&self, module: &str, source: &Path) -> Result<PathBuf> {
         let mut digest = Sha256::new();
-        for path in sources(&self.home.join(tool.folder()))? {
+        for path in sources(source)? {
             digest.update(fs::read(&path).with_context(|| format!("reading {}", path.display()))?);
         }
         let digest: [u8; 32] = digest.finalize().into();
         let short = u64::from_be_bytes([
             0, 0, digest[0], digest[1], digest[2], digest[3], digest[4], digest[5],
         ]);
-        Ok(self.bin.join(format!("{}-{short:012x}", tool.module())))
+        Ok(self.bin.join(format!("{module}-{short:012x}")))
     }
 
     /// Waits until no other process builds. The lock ends with the file, whichever way its owner ends.
@@ -207,20 +289,19 @@ impl Toolbox {
         Ok(lock)
     }
 
-    fn build(&self, tool: Tool, path: &Path) -> Result<()> {
+    fn build(&self, tool: Tool, module: &Path, package: &str, path: &Path) -> Result<()> {
         eprintln!("testbed: building {} ({})", tool.name(), tool.patience());
         let began = Instant::now();
         // A file under its final name is always a whole one.
         let unfinished = path.with_extension("unfinished");
-        let module = self.home.join(tool.folder());
         let status = Command::new(&self.go)
-            .current_dir(&module)
+            .current_dir(module)
             .args(["build", "-mod=readonly", "-trimpath", "-buildvcs=false"])
             .args(tool.build_flags())
-            .arg(format!("-ldflags={}", linker_flags(tool, &module)?))
+            .arg(format!("-ldflags={}", linker_flags(module)?))
             .arg("-o")
             .arg(&unfinished)
-            .arg(tool.package())
+            .arg(package)
             // Pure Go: no C compiler is needed. A workspace file above must not replace what is pinned here.
             .envs([("CGO_ENABLED", "0"), ("GOWORK", "off")])
             .stdin(Stdio::null())
@@ -244,8 +325,8 @@ impl Toolbox {
     }
 
     /// Removes what earlier versions of the module left: some 400 MB each. A leftover harms nobody.
-    fn remove_older(&self, tool: Tool, current: &Path) {
-        let prefix = format!("{}-", tool.module());
+    fn remove_older(&self, module: &str, current: &Path) {
+        let prefix = format!("{module}-");
         for entry in fs::read_dir(&self.bin).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(&prefix) && entry.path() != current {
                 let _ = fs::remove_dir_all(entry.path());
@@ -270,8 +351,8 @@ fn sources(module: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Leaves out debug information, and tells Kubernetes its version, which its own release build does the same way.
-fn linker_flags(tool: Tool, module: &Path) -> Result<String> {
-    if tool.module() != "kubernetes" {
+fn linker_flags(module: &Path) -> Result<String> {
+    if !module.ends_with("tools/kubernetes") {
         return Ok("-s -w".to_owned());
     }
     let version = kubernetes_version(&fs::read_to_string(module.join("go.mod"))?)?;
@@ -314,6 +395,11 @@ mod tests {
         let dir = TempDir::new()?;
         let toolbox = Toolbox {
             go: dir.path().join("go"),
+            apt: debian::Apt {
+                get: dir.path().join("apt-get"),
+                unpack: dir.path().join("dpkg-deb"),
+            },
+            search: dir.path().join("installed").into(),
             home: dir.path().to_owned(),
             bin: dir.path().join("bin"),
         };
@@ -339,6 +425,63 @@ mod tests {
             .arg(text)
             .status()?;
         ensure!(status.success(), "writing {}", path.display());
+        Ok(())
+    }
+
+    /// An `apt-get` that finds its package only after it was told to fetch the lists, and a `dpkg-deb`.
+    fn debian(toolbox: &Toolbox, dir: &TempDir) -> Result<()> {
+        let runs = dir.path().join("runs").display().to_string();
+        let get = format!(
+            r#"echo apt-get >> {runs}
+case "$*" in
+*update) echo update >> {runs}; mkdir -p "$(dirname "$0")/lists" ;;
+*) [ -d "$(dirname "$0")/lists" ] && echo x > prometheus_2_all.deb ;;
+esac"#
+        );
+        script(&toolbox.apt.get, &get)?;
+        let unpack =
+            r#"[ -s "$2" ] && mkdir -p "$3/usr/bin" && touch "$3/usr/bin/prometheus" "$3/usr/bin/promtool""#;
+        script(&toolbox.apt.unpack, unpack)
+    }
+
+    #[test]
+    fn a_debian_package_is_unpacked_once_for_all_its_programs() -> Result<()> {
+        let (dir, toolbox) = toolbox()?;
+        debian(&toolbox, &dir)?;
+        let prometheus = toolbox.get(Tool::Prometheus)?;
+        // Asked for the package, for the lists, and for the package again.
+        assert_eq!(runs(&dir), 4);
+        let promtool = toolbox.get(Tool::Promtool)?;
+        assert_eq!(runs(&dir), 4);
+        assert_eq!(prometheus.parent(), promtool.parent());
+        let kept: Vec<_> = fs::read_dir(&toolbox.bin)?
+            .map(|entry| entry.map(|entry| entry.file_name()))
+            .collect::<Result<_, _>>()?;
+        assert_eq!(kept.len(), 2, "nothing but the package and the lock: {kept:?}");
+        Ok(())
+    }
+
+    #[test]
+    fn an_installed_program_is_taken_as_it_is() -> Result<()> {
+        let (dir, toolbox) = toolbox()?;
+        let installed = dir.path().join("installed");
+        fs::create_dir(&installed)?;
+        fs::write(installed.join("promtool"), "")?;
+        assert_eq!(toolbox.get(Tool::Promtool)?, installed.join("promtool"));
+        assert!(
+            toolbox.get(Tool::Prometheus).is_err(),
+            "that one is not installed"
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn a_machine_without_debian_packages_is_told_what_to_install() -> Result<()> {
+        let (_dir, toolbox) = toolbox()?;
+        let error = toolbox.get(Tool::Prometheus).expect_err("there is no apt-get");
+        let said = format!("{error:#}");
+        assert!(said.contains("no prometheus in PATH"), "{said}");
+        assert!(said.contains("install Prometheus"), "{said}");
         Ok(())
     }
 
@@ -417,7 +560,8 @@ mod tests {
         script(&toolbox.go, "exit 1")?;
         let error = toolbox.get(Tool::Buf).expect_err("go fails");
         assert!(error.to_string().contains("building buf failed"), "{error:#}");
-        assert!(!toolbox.folder(Tool::Buf)?.join("buf").exists());
+        let folder = toolbox.folder("buf", &toolbox.home.join("tools/buf"))?;
+        assert!(!folder.join("buf").exists());
         Ok(())
     }
 
@@ -434,8 +578,8 @@ mod tests {
     fn upstream_is_the_kubernetes_that_the_control_plane_runs() -> Result<()> {
         let home = Toolbox::default().home;
         let pinned =
-            |tool: Tool| kubernetes_version(&fs::read_to_string(home.join(tool.folder()).join("go.mod"))?);
-        assert_eq!(pinned(Tool::Upstream)?, pinned(Tool::KubeApiserver)?);
+            |module: &str| kubernetes_version(&fs::read_to_string(home.join(module).join("go.mod"))?);
+        assert_eq!(pinned("upstream")?, pinned("tools/kubernetes")?);
         Ok(())
     }
 
@@ -443,7 +587,7 @@ mod tests {
     fn kubernetes_is_told_the_version_that_its_module_pins() -> Result<()> {
         let module = Toolbox::default().home.join("tools/kubernetes");
         let version = kubernetes_version(&fs::read_to_string(module.join("go.mod"))?)?;
-        let flags = linker_flags(Tool::Kubectl, &module)?;
+        let flags = linker_flags(&module)?;
         assert!(
             flags.contains(&format!("version.gitVersion={version}")),
             "{flags}"
