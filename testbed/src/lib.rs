@@ -3,14 +3,16 @@
 //! * [`ControlPlane`]: etcd and kube-apiserver, and on request kube-controller-manager, kube-scheduler and
 //!   kwok's fake kubelets, each a real process on a free port of the loopback interface;
 //! * [`Process`]: a program under test (a server, an executor), with its log, signals and a certain end;
+//! * [`Collector`]: the OpenTelemetry Collector, and the spans that it was sent;
 //! * [`eventually`]: the one way to wait, for a condition and with a deadline;
-//! * [`Tool`]: the Go programs behind it, built once from the modules pinned in `tools/`.
+//! * [`Tool`]: the programs behind it, mostly built once from the Go modules pinned in `tools/`.
 //!
 //! Whatever is started here is gone when its owner is: on drop, after a panic, and also when the owner is
 //! killed with SIGKILL (see [`Workdir`]).
 //!
 //! Errors are [`anyhow::Error`]: a test has nothing to decide on them, it shows them to a person.
 
+mod collector;
 mod control_plane;
 mod ports;
 mod process;
@@ -19,6 +21,8 @@ mod tools;
 mod wait;
 mod workdir;
 
+pub use collector::Collector;
+pub use collector::span::{Attributes, Span, SpanEvent, SpanKind, SpanLink, SpanStatus};
 pub use control_plane::ControlPlane;
 pub use control_plane::audit::{AuditEvent, AuditTail};
 pub use control_plane::builder::{Builder, Component, User};

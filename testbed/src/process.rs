@@ -280,7 +280,7 @@ impl fmt::Debug for Process {
 
 /// A program that should run has ended.
 #[derive(Debug)]
-pub(crate) struct Ended {
+struct Ended {
     name: String,
     status: ExitStatus,
     log_tail: String,
@@ -288,7 +288,7 @@ pub(crate) struct Ended {
 
 impl Ended {
     /// Whether it could not listen because another process took its port first.
-    pub(crate) fn port_was_taken(&self) -> bool {
+    fn port_was_taken(&self) -> bool {
         self.log_tail.contains("address already in use")
     }
 }
@@ -304,6 +304,11 @@ impl fmt::Display for Ended {
 }
 
 impl std::error::Error for Ended {}
+
+/// Whether a program ended because another process took its port first.
+pub(crate) fn port_was_taken(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Ended>().is_some_and(Ended::port_was_taken)
+}
 
 /// The address in a line of a log, whatever the form of the log puts after it.
 fn address_in(line: &str) -> Option<SocketAddr> {

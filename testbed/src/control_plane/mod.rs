@@ -22,7 +22,7 @@ use self::access::{ADMIN, Access};
 use self::audit::{AuditEvent, AuditTail};
 use self::builder::{Builder, Component};
 use self::commands::{Layout, Ports};
-use crate::process::{Ended, Process};
+use crate::process::{Process, port_was_taken};
 use crate::tools::Tool;
 use crate::wait::eventually;
 use crate::workdir::Workdir;
@@ -367,10 +367,6 @@ fn spawn(
 ) -> Result<Process> {
     let command = layout.command(component, program, builder);
     Process::spawn_in(workdir, component.tool().name(), command).map(Process::into_environment)
-}
-
-fn port_was_taken(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<Ended>().is_some_and(Ended::port_was_taken)
 }
 
 async fn admin_config(layout: &Layout) -> Result<kube::Config> {

@@ -1,0 +1,221 @@
+//! The OpenTelemetry Collector, and the spans that it was sent.
+
+mod sink;
+pub(crate) mod span;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::json;
+use tonic::Code;
+
+use self::sink::Sink;
+use self::span::Span;
+use crate::ports::free_ports;
+use crate::process::{Process, port_was_taken};
+use crate::tools::Tool;
+use crate::wait::eventually;
+use crate::workdir::Workdir;
+
+/// How long it may take to listen; less than a second on an idle machine.
+const READY_DEADLINE: Duration = Duration::from_mins(1);
+
+/// What it prints when it listens.
+const READY: &str = "Everything is ready";
+
+/// How often a start is tried again because another process took a port first.
+const PORT_TRIES: usize = 5;
+
+/// An OpenTelemetry Collector of its own process, that keeps what it was sent for the test.
+///
+/// It takes OTLP over gRPC, and has neither a queue nor a batch: it answers a sender when the spans are in
+/// [`Collector::spans`]. So whatever a sender was told has arrived is there.
+///
+/// It can be made useless in three ways: [`Collector::stop`], [`Collector::hang`] and [`Collector::refuse`].
+#[derive(Debug)]
+pub struct Collector {
+    // Dropped in this order: nobody sends to the sink any more when it goes.
+    process: Mutex<Option<Process>>,
+    sink: Sink,
+    port: u16,
+    workdir: Arc<Workdir>,
+}
+
+impl Collector {
+    /// Starts one on a free port.
+    ///
+    /// # Errors
+    /// It cannot be built or started, or does not come to listen; the error shows the end of its log.
+    pub async fn start() -> Result<Self> {
+        let workdir = Workdir::new()?;
+        let sink = Sink::start()?;
+        let mut tries = 1;
+        loop {
+            let [port] = free_ports().context("looking for a free port")?;
+            match spawn(&workdir, port, &sink).await {
+                Err(error) if tries < PORT_TRIES && port_was_taken(&error) => tries += 1,
+                result => {
+                    return Ok(Self {
+                        process: Mutex::new(Some(result?)),
+                        sink,
+                        port,
+                        workdir,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Where it takes spans, as `OTEL_EXPORTER_OTLP_ENDPOINT` has it: OTLP over gRPC in plain text.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// All spans so far, in the order in which they came.
+    #[must_use]
+    pub fn spans(&self) -> Vec<Span> {
+        self.sink.spans()
+    }
+
+    /// Those of one trace.
+    #[must_use]
+    pub fn trace(&self, trace_id: &str) -> Vec<Span> {
+        let mut spans = self.spans();
+        spans.retain(|span| span.trace_id == trace_id);
+        spans
+    }
+
+    /// Waits until a span has come that `wanted` accepts, and gives the first one.
+    ///
+    /// # Errors
+    /// The deadline passed; the error shows what has come instead.
+    pub async fn wait_for_span(
+        &self,
+        deadline: Duration,
+        what: &str,
+        wanted: impl Fn(&Span) -> bool,
+    ) -> Result<Span> {
+        eventually(deadline, format!("the span {what}"), async || {
+            let spans = self.spans();
+            let names: BTreeSet<_> = spans
+                .iter()
+                .map(|span| format!("{} of {}", span.name, span.service))
+                .collect();
+            spans
+                .into_iter()
+                .find(&wanted)
+                .with_context(|| format!("{names:?} is all that has come"))
+        })
+        .await
+    }
+
+    /// Ends it: connections are refused, until [`Collector::start_again`].
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn stop(&self) -> Result<()> {
+        let process = self.process().take();
+        process.context("the Collector does not run")?.kill9()
+    }
+
+    /// Starts it again after [`Collector::stop`], at the same endpoint. What it had been sent is still there.
+    ///
+    /// # Errors
+    /// It runs, or cannot be started.
+    pub async fn start_again(&self) -> Result<()> {
+        ensure!(self.process().is_none(), "the Collector already runs");
+        let process = spawn(&self.workdir, self.port, &self.sink).await?;
+        *self.process() = Some(process);
+        Ok(())
+    }
+
+    /// Stops it where it is: connections are made and stay open, and nothing is answered, until
+    /// [`Collector::resume`].
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn hang(&self) -> Result<()> {
+        self.running(Process::pause)
+    }
+
+    /// Lets it go on after [`Collector::hang`]. It then takes what was sent meanwhile.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn resume(&self) -> Result<()> {
+        self.running(Process::resume)
+    }
+
+    /// Takes no more spans, as when what stands behind a Collector takes none: each sender is answered with this code,
+    /// until [`Collector::accept`]. [`Code::Unavailable`] asks the sender to try again, [`Code::InvalidArgument`]
+    /// tells it to give up.
+    pub fn refuse(&self, code: Code) {
+        self.sink.refuse(Some(code));
+    }
+
+    /// Takes spans again after [`Collector::refuse`].
+    pub fn accept(&self) {
+        self.sink.refuse(None);
+    }
+
+    /// Fails if it has ended by itself, with the end of its log.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn check_running(&self) -> Result<()> {
+        self.running(Process::check_running)
+    }
+
+    fn running(&self, act: impl FnOnce(&Process) -> Result<()>) -> Result<()> {
+        match &*self.process() {
+            Some(process) => act(process),
+            None => bail!("the Collector does not run"),
+        }
+    }
+
+    fn process(&self) -> MutexGuard<'_, Option<Process>> {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Starts it, and waits until it listens on `port`.
+async fn spawn(workdir: &Arc<Workdir>, port: u16, sink: &Sink) -> Result<Process> {
+    let program = tokio::task::spawn_blocking(|| Tool::Otelcol.path()).await??;
+    let config = workdir.path().join("otelcol.json");
+    fs::write(&config, configuration(port, sink).to_string())
+        .context("writing the Collector's configuration")?;
+    let mut command = Command::new(program);
+    command.arg("--config").arg(&config).current_dir(workdir.path());
+    let process = Process::spawn_in(workdir, "otelcol", command)?.into_environment();
+    process.wait_for_log_line(READY, READY_DEADLINE).await?;
+    Ok(process)
+}
+
+fn configuration(port: u16, sink: &Sink) -> serde_json::Value {
+    // JSON is YAML, too.
+    json!({
+        "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": format!("127.0.0.1:{port}")}}}},
+        "exporters": {
+            // One line a span in its log, for people.
+            "debug": {"verbosity": "normal"},
+            "otlp_grpc": {
+                "endpoint": sink.address().to_string(),
+                "tls": {"insecure": true},
+                "compression": "none",
+                // A refusal goes back to the sender at once.
+                "sending_queue": {"enabled": false},
+                "retry_on_failure": {"enabled": false},
+            },
+        },
+        "service": {
+            // The Collector's own metrics would need a port.
+            "telemetry": {"metrics": {"level": "none"}},
+            "pipelines": {"traces": {"receivers": ["otlp"], "exporters": ["debug", "otlp_grpc"]}},
+        },
+    })
+}
