@@ -46,6 +46,9 @@ struct Up {
     /// is Nodewise's part.
     #[arg(long, default_value = "*,-daemonset-controller")]
     controllers: String,
+    /// The Collector that the apiserver and etcd send their spans to: http://HOST:PORT, where it takes OTLP over gRPC.
+    #[arg(long, value_name = "URL")]
+    traces: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -118,6 +121,9 @@ async fn start(args: &Up) -> Result<ControlPlane> {
         .audit_log(true);
     if args.with.contains(&Part::ControllerManager) {
         builder = builder.controllers(&args.controllers);
+    }
+    if let Some(collector) = &args.traces {
+        builder = builder.tracing(collector);
     }
     let control_plane = builder.start().await?;
     if args.nodes > 0 {

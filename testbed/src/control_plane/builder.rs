@@ -95,6 +95,9 @@ pub struct Builder {
     pub(super) users: Vec<User>,
     pub(super) admission_off: BTreeSet<String>,
     pub(super) args: BTreeMap<Component, Vec<String>>,
+    /// Where the apiserver and etcd send their spans.
+    pub(super) tracing: Option<String>,
+    pub(super) traces_per_million: u32,
 }
 
 impl Default for Builder {
@@ -108,6 +111,8 @@ impl Default for Builder {
                 .map(str::to_owned)
                 .into(),
             args: BTreeMap::new(),
+            tracing: None,
+            traces_per_million: 0,
         }
     }
 }
@@ -172,6 +177,26 @@ impl Builder {
     #[must_use]
     pub fn admission(mut self, plugin: &str) -> Self {
         self.admission_off.remove(plugin);
+        self
+    }
+
+    /// Lets the apiserver and etcd send their spans to a Collector ([`crate::Collector::endpoint`]): OTLP over gRPC in plain
+    /// text, to an `http` URL.
+    ///
+    /// They go on with a trace that a client has begun and sampled, by the header `traceparent`, and begin none themselves.
+    /// The apiserver trusts only members of the groups `system:masters` and `system:monitoring` with that; of what
+    /// others ask for there are no spans, unless [`Builder::traces_per_million`] says otherwise.
+    #[must_use]
+    pub fn tracing(mut self, endpoint: impl Into<String>) -> Self {
+        self.tracing = Some(endpoint.into());
+        self
+    }
+
+    /// Of how many requests in a million the apiserver begins a trace by itself, with [`Builder::tracing`]; none by default. A request with a `traceparent` by somebody whom it does not trust with one (see
+    /// [`Builder::tracing`]) counts as one without, and the span of its trace has a link to that.
+    #[must_use]
+    pub fn traces_per_million(mut self, requests: u32) -> Self {
+        self.traces_per_million = requests;
         self
     }
 

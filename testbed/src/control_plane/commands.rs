@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
 
 use super::access;
 use super::builder::{Builder, Component};
@@ -13,6 +14,10 @@ use super::nodes::NODE_SILENT_LABEL;
 /// How many requests per second a component may make (and twice that in a burst): so many that the apiserver
 /// is what limits it. The defaults of Kubernetes protect a shared apiserver; here they would be the bottleneck.
 const QPS: u32 = 5000;
+
+/// How long finished spans wait for others before they are sent, in milliseconds; the SDK's own five seconds are what every
+/// test would wait for.
+const SPANS_WAIT: (&str, &str) = ("OTEL_BSP_SCHEDULE_DELAY", "200");
 
 /// The ports that a control plane listens on: etcd's for clients and for peers, and the apiserver's.
 pub(super) type Ports = [u16; 3];
@@ -46,6 +51,29 @@ impl Layout {
             fs::write(dir.join(name), text).with_context(|| format!("writing {name}"))?;
         }
         Ok(layout)
+    }
+
+    /// Writes what the apiserver reads of tracing, if it traces at all.
+    pub(super) fn write_tracing(&self, builder: &Builder) -> Result<()> {
+        let Some(url) = &builder.tracing else {
+            return Ok(());
+        };
+        ensure!(
+            collector(url).is_some(),
+            "spans cannot go to {url:?}: the apiserver and etcd send them in plain text, to http://HOST:PORT"
+        );
+        // JSON is YAML, too.
+        let config = json!({
+            "apiVersion": "apiserver.config.k8s.io/v1",
+            "kind": "TracingConfiguration",
+            "endpoint": collector(url),
+            "samplingRatePerMillion": builder.traces_per_million,
+        });
+        fs::write(self.tracing(), config.to_string()).context("writing the apiserver's tracing configuration")
+    }
+
+    fn tracing(&self) -> PathBuf {
+        self.dir.join("tracing.json")
     }
 
     pub(super) fn kubeconfigs(&self) -> PathBuf {
@@ -82,9 +110,10 @@ impl Layout {
         command
             .current_dir(&self.dir)
             .env("HOME", &self.dir)
+            .envs([SPANS_WAIT])
             .env_remove("KUBECONFIG");
         command.args(match component {
-            Component::Etcd => self.etcd_args(),
+            Component::Etcd => self.etcd_args(builder),
             Component::Apiserver => self.apiserver_args(builder),
             Component::ControllerManager => self.controller_manager_args(builder),
             Component::Scheduler => self.scheduler_args(),
@@ -94,10 +123,10 @@ impl Layout {
         command
     }
 
-    fn etcd_args(&self) -> Vec<String> {
+    fn etcd_args(&self, builder: &Builder) -> Vec<String> {
         let clients = format!("http://127.0.0.1:{}", self.etcd);
         let peers = format!("http://127.0.0.1:{}", self.etcd_peer);
-        vec![
+        let mut args = vec![
             flag("data-dir", self.dir.join("etcd").display()),
             flag("listen-client-urls", &clients),
             flag("advertise-client-urls", &clients),
@@ -107,7 +136,13 @@ impl Layout {
             // The data is gone after the test anyhow.
             flag("unsafe-no-fsync", true),
             flag("log-level", "warn"),
-        ]
+        ];
+        if let Some(collector) = builder.tracing.as_deref().and_then(collector) {
+            // It samples what its client has sampled, and by its sampling rate of 0 nothing else.
+            args.push(flag("enable-distributed-tracing", true));
+            args.push(flag("distributed-tracing-address", collector));
+        }
+        args
     }
 
     fn apiserver_args(&self, builder: &Builder) -> Vec<String> {
@@ -138,6 +173,9 @@ impl Layout {
             args.push(flag("audit-log-path", self.audit_log().display()));
             // One file, in megabytes: a test must not lose its beginning to a rotation.
             args.push(flag("audit-log-maxsize", 100_000));
+        }
+        if builder.tracing.is_some() {
+            args.push(flag("tracing-config-file", self.tracing().display()));
         }
         args
     }
@@ -192,6 +230,11 @@ pub(super) fn client_args(kubeconfig: &Path) -> Vec<String> {
         flag("kube-api-qps", QPS),
         flag("kube-api-burst", 2 * QPS),
     ]
+}
+
+/// The `HOST:PORT` of a Collector's URL, if it is one that takes plain text.
+fn collector(url: &str) -> Option<&str> {
+    url.strip_prefix("http://").map(|rest| rest.trim_end_matches('/'))
 }
 
 fn flag(name: &str, value: impl std::fmt::Display) -> String {

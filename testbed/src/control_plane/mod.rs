@@ -77,6 +77,7 @@ impl ControlPlane {
     ) -> Result<Self> {
         let workdir = Workdir::new()?;
         let layout = Layout::new(workdir.path(), ports)?;
+        layout.write_tracing(builder)?;
         let access = Access::new(&builder.users);
         access.write_tokens(&layout.tokens())?;
         access.write_kubeconfigs(&layout.kubeconfigs(), &layout.server(), &layout.certificate())?;
