@@ -4,6 +4,7 @@
 //!   kwok's fake kubelets, each a real process on a free port of the loopback interface;
 //! * [`Process`]: a program under test (a server, an executor), with its log, signals and a certain end;
 //! * [`Collector`]: the OpenTelemetry Collector, and the spans that it was sent;
+//! * [`Prometheus`]: scrapes metrics, evaluates rules and answers questions;
 //! * [`eventually`]: the one way to wait, for a condition and with a deadline;
 //! * [`Tool`]: the programs behind it, mostly built once from the Go modules pinned in `tools/`.
 //!
@@ -16,6 +17,7 @@ mod collector;
 mod control_plane;
 mod ports;
 mod process;
+mod prometheus;
 mod raw;
 mod tools;
 mod wait;
@@ -31,6 +33,8 @@ pub use control_plane::nodes::{
     PodBehaviour, fake_node,
 };
 pub use process::Process;
+pub use prometheus::api::{Alert, AlertState, Exemplar, Labels, Sample, Target};
+pub use prometheus::{Prometheus, PrometheusBuilder};
 pub use raw::RawCodec;
 pub use tools::Tool;
 pub use wait::eventually;
