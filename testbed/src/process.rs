@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::wait::eventually;
 use crate::workdir::Workdir;
@@ -229,12 +230,18 @@ impl Process {
         self.wait_for_exit(deadline).await
     }
 
-    /// Stops it where it is (SIGSTOP): its connections stay open and nobody answers.
+    /// Stops it where it is (SIGSTOP), and waits until all its threads have: its connections stay open and nobody answers.
     ///
     /// # Errors
     /// It no longer runs.
     pub fn pause(&self) -> Result<()> {
-        self.signal(Signal::STOP)
+        self.signal(Signal::STOP)?;
+        // On a busy machine its threads would go on for a while. What is waited for is only looked at: an end is left for
+        // whoever asks for it.
+        let looked = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        retry_on_intr(|| waitid(WaitId::Pid(self.pid), looked))
+            .with_context(|| format!("waiting until {} has stopped", self.name))?;
+        self.check_running()
     }
 
     /// Lets it go on after [`Process::pause`].

@@ -118,7 +118,7 @@ async fn a_refusing_one_answers_with_the_code_it_was_given() -> Result<()> {
     Ok(())
 }
 
-/// Its log is kept, its folder is not, and dropping it while it hangs takes no longer than otherwise.
+/// What it holds open ends with it, though it says no good-bye.
 #[tokio::test]
 async fn a_hanging_one_can_be_dropped() -> Result<()> {
     let collector = Collector::start().await?;
