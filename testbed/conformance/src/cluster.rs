@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::{Api, Client, api::PostParams};
-use nodewise_testbed::{AuditEvent, ControlPlane, Process, User, eventually};
+use nodewise_testbed::{AuditEvent, Builder, ControlPlane, Process, User, eventually};
 
 use crate::{
     audit::{Audit, Place},
@@ -29,9 +29,23 @@ pub struct Cluster {
 impl Cluster {
     /// Starts it, without nodes.
     pub async fn start() -> Result<Self> {
-        let plane = ControlPlane::builder()
+        let executor = User::new(EXECUTOR_USER).cluster_role(EXECUTOR_USER);
+        Self::start_as(ControlPlane::builder(), executor).await
+    }
+
+    /// The same with the apiserver and etcd sending the spans of traced calls to a collector. The executor is of a group whose traces
+    /// the apiserver goes on with.
+    pub async fn start_traced(collector: &str) -> Result<Self> {
+        let executor = User::new(EXECUTOR_USER)
+            .cluster_role(EXECUTOR_USER)
+            .group("system:monitoring");
+        Self::start_as(ControlPlane::builder().tracing(collector), executor).await
+    }
+
+    async fn start_as(builder: Builder, executor: User) -> Result<Self> {
+        let plane = builder
             .whole_cluster()
-            .user(User::new(EXECUTOR_USER).cluster_role(EXECUTOR_USER))
+            .user(executor)
             .user(User::new(UPSTREAM_USER).group("system:masters"))
             .start()
             .await?;

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, process::Command};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use nodewise_testbed::{ControlPlane, Process};
 
 use crate::{binaries::binaries, space::DEADLINE};
@@ -17,12 +17,28 @@ pub struct Server {
 impl Server {
     /// Starts one that listens there, with these flags besides.
     pub async fn start(plane: &ControlPlane, listen: &str, flags: &[&str]) -> Result<Self> {
+        Self::start_in(plane, listen, flags, &[]).await
+    }
+
+    /// The same with these variables in its environment.
+    pub async fn start_in(
+        plane: &ControlPlane,
+        listen: &str,
+        flags: &[&str],
+        environment: &[(String, String)],
+    ) -> Result<Self> {
         let built = tokio::task::spawn_blocking(binaries).await??;
         let mut command = Command::new(&built.server);
         command.args(["--listen", listen]).args(flags);
+        command.envs(environment.iter().cloned());
         let process = plane.spawn("nodewise-server", command)?;
-        let address = process.listening_on(DEADLINE).await?;
+        let address = said_address(&process, "serve: listening on ").await?;
         Ok(Self { process, address })
+    }
+
+    /// Where it serves health and metrics, if it was started with `--http-listen`.
+    pub async fn http_address(&self) -> Result<SocketAddr> {
+        said_address(&self.process, "health and metrics: listening on ").await
     }
 
     /// Starts one again that has ended, on the same address.
@@ -42,4 +58,14 @@ impl Server {
     pub fn process(&self) -> &Process {
         &self.process
     }
+}
+
+/// The address behind these words in the log.
+async fn said_address(process: &Process, words: &str) -> Result<SocketAddr> {
+    let line = process.wait_for_log_line(words, DEADLINE).await?;
+    let (_, address) = line.rsplit_once(words).context("the line has the words")?;
+    let address = address.split_whitespace().next().unwrap_or_default();
+    address
+        .parse()
+        .with_context(|| format!("the address in {line:?}"))
 }

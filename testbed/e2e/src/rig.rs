@@ -19,6 +19,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 pub struct RigOptions {
     nodes: usize,
     pub(crate) executor_args: Vec<String>,
+    /// Where the control plane's spans go.
+    collector: Option<String>,
+    /// Variables of the server and of the executor.
+    environment: Vec<(String, String)>,
 }
 
 impl RigOptions {
@@ -28,7 +32,30 @@ impl RigOptions {
         Self {
             nodes,
             executor_args: vec!["--mode=own".into(), "--leader-elect=false".into()],
+            collector: None,
+            environment: Vec::new(),
         }
+    }
+
+    /// Everybody sends spans to this collector: the server and the executor, and with them the apiserver and etcd.
+    #[must_use]
+    pub fn traced(mut self, collector: &str) -> Self {
+        self.collector = Some(collector.to_owned());
+        self.variable("OTEL_EXPORTER_OTLP_ENDPOINT", collector)
+    }
+
+    /// A variable in the environment of the server and of the executor.
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// A flag of the executor.
+    #[must_use]
+    pub fn executor_arg(mut self, flag: &str) -> Self {
+        self.executor_args.push(flag.to_owned());
+        self
     }
 
     /// The executor only observes.
@@ -70,10 +97,14 @@ impl Rig {
     /// Starts it all and waits until the executor is ready, or stands by.
     pub async fn start(options: RigOptions) -> Result<Self> {
         tokio::task::spawn_blocking(binaries).await??;
-        let cluster = Cluster::start().await?;
+        let cluster = match &options.collector {
+            Some(collector) => Cluster::start_traced(collector).await?,
+            None => Cluster::start().await?,
+        };
         let plane = cluster.plane();
         plane.create_nodes(options.nodes).await?;
-        let server = Server::start(plane, "127.0.0.1:0", &[]).await?;
+        let flags = ["--http-listen", "127.0.0.1:0"];
+        let server = Server::start_in(plane, "127.0.0.1:0", &flags, &options.environment).await?;
         let kubeconfig = cluster.executor_kubeconfig()?;
         let url = format!("http://{}", server.address());
         let (executor, executor_http) =
@@ -170,6 +201,29 @@ impl Rig {
         Ok(lease.and_then(|lease| lease.spec?.holder_identity))
     }
 
+    /// The server.
+    #[must_use]
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// The executor.
+    #[must_use]
+    pub fn executor(&self) -> &Process {
+        &self.executor
+    }
+
+    /// Where the executor serves health and metrics.
+    #[must_use]
+    pub fn executor_http(&self) -> SocketAddr {
+        self.executor_http
+    }
+
+    /// GETs a path of the server's HTTP server: status and body.
+    pub async fn server_get(&self, path: &str) -> Result<(u16, String)> {
+        http_get(self.server.http_address().await?, path).await
+    }
+
     /// GETs a path of the executor's HTTP server: status and body.
     pub async fn executor_get(&self, path: &str) -> Result<(u16, String)> {
         http_get(self.executor_http, path).await
@@ -188,6 +242,7 @@ pub(crate) async fn start_executor(
         .args(["--server", servers, "--http-listen", "127.0.0.1:0"])
         .args(&options.executor_args);
     command.arg("--kubeconfig").arg(kubeconfig);
+    command.envs(options.environment.iter().cloned());
     let process = plane.spawn(name, command)?;
     let address = process.listening_on(DEADLINE).await?;
     eventually(DEADLINE, format!("{name} to be ready"), async || {

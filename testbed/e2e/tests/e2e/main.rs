@@ -8,3 +8,4 @@ mod failures;
 mod observe;
 mod replicas;
 mod revisions;
+mod traces;

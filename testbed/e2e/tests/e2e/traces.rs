@@ -1,0 +1,492 @@
+//! Traces and metrics, as a real Collector and a real Prometheus get them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use nodewise_conformance::{DEADLINE, EXECUTOR_USER, daemon_set, image_patch};
+use nodewise_e2e::{Rig, RigOptions};
+use nodewise_testbed::{Collector, Prometheus, Span, SpanKind, SpanStatus, eventually};
+use tonic::Code;
+
+const EXECUTOR: &str = "nodewise-executor";
+const SERVER: &str = "nodewise-server";
+const APISERVER: &str = "apiserver";
+const ETCD: &str = "etcd";
+
+const CREATE: &str = "POST /api/v1/namespaces/{namespace}/pods";
+const DELETE: &str = "DELETE /api/v1/namespaces/{namespace}/pods/{name}";
+
+fn of<'a>(spans: &'a [Span], service: &'a str, name: &'a str) -> impl Iterator<Item = &'a Span> {
+    spans
+        .iter()
+        .filter(move |span| span.service == service && span.name == name)
+}
+
+/// The names of pods that calls of this name were about, each of which went well.
+fn pods_of(spans: &[Span], name: &str) -> Result<Vec<String>> {
+    of(spans, EXECUTOR, name)
+        .map(|span| {
+            ensure!(span.status == SpanStatus::Unset, "{name} failed: {span:?}");
+            let pod = span.attribute("k8s.pod.name").as_str();
+            Ok(pod.with_context(|| format!("no pod in {span:?}"))?.to_owned())
+        })
+        .collect()
+}
+
+/// How many actions of a kind the batches had.
+fn actions(spans: &[Span], kind: &str) -> u64 {
+    let counts = of(spans, EXECUTOR, "batch").filter_map(|batch| batch.attribute(kind).as_u64());
+    counts.sum()
+}
+
+/// Every trace of the executor has one root, a reconcile, and every span of it can be reached from there.
+fn every_trace_is_one_tree(spans: &[Span]) -> Result<usize> {
+    let mut traces = BTreeMap::<_, Vec<&Span>>::new();
+    for span in spans {
+        traces.entry(&span.trace_id).or_default().push(span);
+    }
+    for (trace, spans) in &traces {
+        let ids: HashMap<_, _> = spans.iter().map(|span| (&span.span_id, span)).collect();
+        let roots: Vec<_> = spans.iter().filter(|span| span.parent_id.is_none()).collect();
+        let [root] = roots[..] else {
+            let names: Vec<_> = spans.iter().map(|span| &span.name).collect();
+            anyhow::bail!("trace {trace} has {} roots among {names:?}", roots.len());
+        };
+        ensure!(
+            (root.service.as_str(), root.name.as_str()) == (EXECUTOR, "reconcile"),
+            "{root:?} is a root"
+        );
+        for span in spans {
+            let mut above = span;
+            while let Some(parent) = &above.parent_id {
+                above = ids
+                    .get(parent)
+                    .with_context(|| format!("nobody sent the parent of {above:?}"))?;
+            }
+        }
+    }
+    Ok(traces.len())
+}
+
+/// The span that one is a part of.
+fn parent<'a>(spans: &'a [Span], span: &Span) -> Result<&'a Span> {
+    spans
+        .iter()
+        .find(|parent| span.is_child_of(parent))
+        .with_context(|| format!("nobody is the parent of {span:?}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rolling_update_is_traced_from_the_event_to_etcd() -> Result<()> {
+    const NODES: usize = 50;
+    let collector = Collector::start().await?;
+    let rig = Rig::start(RigOptions::nodes(NODES).traced(&collector.endpoint())).await?;
+    let object = daemon_set("agent").max_unavailable(5).build();
+    rig.roll_out("agent", object).await?;
+    let before: BTreeSet<_> = names(&rig).await?;
+    rig.patch("agent", image_patch(2)).await?;
+    rig.rolled_out("agent").await?;
+    let after: BTreeSet<_> = names(&rig).await?;
+    ensure!(before.is_disjoint(&after), "every pod was replaced");
+    rig.stop_executor().await?;
+    rig.server().process().terminate(DEADLINE).await?;
+
+    // Theirs are sent a little later.
+    let spans = eventually(DEADLINE, "the apiserver's spans of every call", async || {
+        let spans = collector.spans();
+        for call in of(&spans, EXECUTOR, CREATE).chain(of(&spans, EXECUTOR, DELETE)) {
+            let is_below = |span: &&Span| span.service == APISERVER && span.is_child_of(call);
+            ensure!(
+                spans.iter().any(|span| is_below(&span)),
+                "none below {call:?} yet"
+            );
+        }
+        every_trace_is_one_tree(&spans)?;
+        Ok(spans)
+    })
+    .await?;
+    let traces = every_trace_is_one_tree(&spans)?;
+    ensure!(
+        traces >= 20,
+        "a rollout of 50 nodes by fives in {traces} reconciles"
+    );
+
+    let created: Vec<_> = pods_of(&spans, CREATE)?;
+    let expected: Vec<_> = before.union(&after).cloned().collect();
+    ensure!(sorted(&created) == sorted(&expected), "creates: {created:?}");
+    let deleted: Vec<_> = pods_of(&spans, DELETE)?;
+    ensure!(
+        sorted(&deleted) == sorted(&Vec::from_iter(before)),
+        "deletes: {deleted:?}"
+    );
+    ensure!(
+        actions(&spans, "nodewise.batch.create_pod") == 2 * NODES as u64,
+        "creates of batches"
+    );
+    ensure!(
+        actions(&spans, "nodewise.batch.delete_pod") == NODES as u64,
+        "deletes of batches"
+    );
+    every_call_is_in_its_place(&spans)?;
+    every_reconcile_says_why(&spans)
+}
+
+async fn names(rig: &Rig) -> Result<BTreeSet<String>> {
+    let pods = rig.live_pods("agent").await?;
+    Ok(pods.into_iter().filter_map(|pod| pod.metadata.name).collect())
+}
+
+fn sorted(names: &[String]) -> Vec<&String> {
+    let mut names: Vec<_> = names.iter().collect();
+    names.sort();
+    names
+}
+
+/// Who calls whom, on both ways out of the executor.
+fn every_call_is_in_its_place(spans: &[Span]) -> Result<()> {
+    let plan = "nodewise.v1.ReconcileService/Plan";
+    let served: Vec<_> = spans
+        .iter()
+        .filter(|span| span.service == SERVER && span.kind == SpanKind::Server)
+        .collect();
+    ensure!(served.iter().any(|span| span.name == plan), "plans were served");
+    for span in served {
+        let caller = parent(spans, span)?;
+        ensure!(
+            caller.service == EXECUTOR && caller.kind == SpanKind::Client && caller.name == span.name,
+            "{span:?} is below {caller:?}"
+        );
+        for side in [span, caller] {
+            ensure!(side.attribute("rpc.system.name") == "grpc", "{side:?}");
+            ensure!(side.attribute("rpc.method") == side.name.as_str(), "{side:?}");
+            ensure!(side.attribute("rpc.response.status_code") == "OK", "{side:?}");
+        }
+    }
+    for call in of(spans, EXECUTOR, CREATE) {
+        let batch = parent(spans, call)?;
+        ensure!(
+            batch.name == "batch" && batch.attribute("nodewise.phase") == "CREATES",
+            "{batch:?}"
+        );
+        let apply = parent(spans, batch)?;
+        ensure!(
+            apply.name == "apply" && parent(spans, apply)?.name == "reconcile",
+            "{apply:?}"
+        );
+        ensure!(call.attribute("http.response.status_code") == 201, "{call:?}");
+    }
+    let in_etcd = spans.iter().filter(|span| span.service == ETCD).count();
+    ensure!(in_etcd > 0, "a pod's way ends in etcd");
+    for span in spans
+        .iter()
+        .filter(|span| span.service == ETCD && span.kind == SpanKind::Server)
+    {
+        ensure!(parent(spans, span)?.service == APISERVER, "{span:?}");
+    }
+    Ok(())
+}
+
+/// Each root tells its workload, its outcome, and what came before it.
+fn every_reconcile_says_why(spans: &[Span]) -> Result<()> {
+    let roots: Vec<_> = of(spans, EXECUTOR, "reconcile").collect();
+    let mut links = 0;
+    for root in &roots {
+        ensure!(root.attribute("k8s.daemonset.name") == "agent", "{root:?}");
+        ensure!(
+            root.attribute("nodewise.reconcile.outcome").is_string(),
+            "{root:?}"
+        );
+        ensure!(root.attribute("nodewise.queue.duration").is_number(), "{root:?}");
+        ensure!(
+            root.events.iter().filter(|event| event.name == "trigger").count() <= 8,
+            "{root:?}"
+        );
+        for link in &root.links {
+            ensure!(link.attributes["nodewise.link"] == "previous", "{link:?}");
+            let is_root = |span: &&&Span| span.span_id == link.span_id && span.trace_id == link.trace_id;
+            ensure!(roots.iter().any(|span| is_root(&span)), "{link:?} leads nowhere");
+            links += 1;
+        }
+    }
+    ensure!(
+        links + 5 > roots.len(),
+        "{links} links of {} reconciles",
+        roots.len()
+    );
+    let woken_by_pods = |root: &&&Span| {
+        let mut triggers = root.events.iter();
+        triggers.any(|event| event.attributes.get("nodewise.trigger.resource") == Some(&"pods".into()))
+    };
+    ensure!(
+        roots.iter().filter(|root| woken_by_pods(&root)).count() > 10,
+        "pods wake workloads"
+    );
+    Ok(())
+}
+
+// Whatever was written before the end is in the traces, and every line of the log within a reconcile names its span.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_the_executor_loses_no_span() -> Result<()> {
+    let collector = Collector::start().await?;
+    let options = RigOptions::nodes(20)
+        .traced(&collector.endpoint())
+        .executor_arg("--log=debug")
+        .executor_arg("--trace-annotations")
+        // Nothing is sent before the end, but for what the end itself sends.
+        .variable("OTEL_BSP_SCHEDULE_DELAY", "600000");
+    let rig = Rig::start(options).await?;
+    rig.roll_out("agent", daemon_set("agent").max_unavailable(2).build())
+        .await?;
+    rig.patch("agent", image_patch(2)).await?;
+    eventually(DEADLINE, "the middle of the rollout", async || {
+        let updated = rig.count_of_version("agent", 2).await?;
+        ensure!(updated >= 5, "{updated} pods are new");
+        Ok(())
+    })
+    .await?;
+    ensure!(
+        collector.spans().iter().all(|span| span.service != EXECUTOR),
+        "nothing was sent before"
+    );
+    rig.stop_executor().await?;
+    let spans = collector.spans();
+    let writes = rig
+        .audit(|event| event.user == EXECUTOR_USER && event.resource == "pods" && event.is_write())
+        .await?;
+    let count = |verb: &str| writes.iter().filter(|event| event.verb == verb).count();
+    ensure!(
+        count("delete") > 0 && count("create") > 20,
+        "it was in the middle"
+    );
+    for (verb, name) in [("create", CREATE), ("delete", DELETE)] {
+        let traced = of(&spans, EXECUTOR, name).count();
+        ensure!(traced == count(verb), "{traced} of {} calls: {verb}", count(verb));
+    }
+    let log = rig.executor().log();
+    ensure!(!log.contains("spans were not exported"), "{log}");
+    let lines = log
+        .lines()
+        .filter(|line| line.contains("reconcile{key=default/agent}"));
+    let unnamed: Vec<_> = lines.filter(|line| !line.contains(" trace_id=")).collect();
+    ensure!(unnamed.is_empty() && log.contains(" span_id="), "{unnamed:?}");
+
+    let pods = rig.live_pods("agent").await?;
+    let traces: BTreeSet<_> = of(&spans, EXECUTOR, "batch").map(Span::traceparent).collect();
+    for pod in pods {
+        let annotations = pod.metadata.annotations.unwrap_or_default();
+        let named = annotations.get("nodewise.dev/traceparent");
+        ensure!(
+            named.is_some_and(|context| traces.contains(context)),
+            "{named:?} is the batch's"
+        );
+    }
+    let links = spans.iter().flat_map(|span| &span.links);
+    let mut kinds = links.filter_map(|link| link.attributes["nodewise.link"].as_str());
+    ensure!(
+        kinds.any(|kind| kind == "trigger"),
+        "pods that became ready lead back to who created them"
+    );
+    Ok(())
+}
+
+/// The value of a metric in a scrape.
+fn value(scrape: &str, series: &str) -> Result<u64> {
+    let line = scrape
+        .lines()
+        .find_map(|line| line.strip_prefix(series)?.strip_prefix(' '))
+        .with_context(|| format!("{series} in {scrape}"))?;
+    Ok(line.parse()?)
+}
+
+// A collector that is away, hangs or refuses costs spans, which are counted, and not one reconcile.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_useless_collector_costs_spans_only() -> Result<()> {
+    let collector = Collector::start().await?;
+    let options = RigOptions::nodes(20)
+        .variable("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.endpoint())
+        .variable("OTEL_BSP_MAX_QUEUE_SIZE", "64")
+        .variable("OTEL_BSP_SCHEDULE_DELAY", "100")
+        .variable("OTEL_EXPORTER_OTLP_TIMEOUT", "1000");
+    let rig = Rig::start(options).await?;
+    let object = daemon_set("agent").max_unavailable("100%").build();
+    rig.roll_out("agent", object).await?;
+    let dropped = async || -> Result<[u64; 2]> {
+        let (_, executor) = rig.executor_get("/metrics").await?;
+        let (_, server) = rig.server_get("/metrics").await?;
+        let series = "nodewise_trace_spans_dropped_total";
+        Ok([value(&executor, series)?, value(&server, series)?])
+    };
+    ensure!(
+        dropped().await? == [0, 0],
+        "a collector that works gets everything"
+    );
+    let mut version = 1;
+    for trouble in ["hangs", "refuses", "is away"] {
+        let before = dropped().await?;
+        match trouble {
+            "hangs" => collector.hang()?,
+            "refuses" => collector.refuse(Code::InvalidArgument),
+            _ => collector.stop()?,
+        }
+        version += 1;
+        rig.patch("agent", image_patch(version)).await?;
+        rig.rolled_out("agent").await?;
+        eventually(
+            DEADLINE,
+            format!("dropped spans while it {trouble}"),
+            async || {
+                let now = dropped().await?;
+                ensure!(now[0] > before[0] && now[1] > before[1], "{before:?} to {now:?}");
+                Ok(())
+            },
+        )
+        .await?;
+        match trouble {
+            "hangs" => collector.resume()?,
+            "refuses" => collector.accept(),
+            _ => collector.start_again().await?,
+        }
+    }
+    let (_, scrape) = rig.executor_get("/metrics").await?;
+    for outcome in ["failed", "unreachable"] {
+        let series = format!("nodewise_reconcile_duration_seconds_count{{outcome=\"{outcome}\"}}");
+        ensure!(!scrape.contains(&series), "{outcome} reconciles: {scrape}");
+    }
+    let taken = value(&scrape, "nodewise_trace_spans_exported_total")?;
+    version += 1;
+    rig.patch("agent", image_patch(version)).await?;
+    eventually(DEADLINE, "spans to be taken again", async || {
+        let (_, scrape) = rig.executor_get("/metrics").await?;
+        ensure!(
+            value(&scrape, "nodewise_trace_spans_exported_total")? > taken,
+            "not yet"
+        );
+        Ok(())
+    })
+    .await
+}
+
+// Prometheus scrapes both programs, and leads from a measurement to its trace.
+#[tokio::test(flavor = "multi_thread")]
+async fn prometheus_scrapes_both_and_leads_to_traces() -> Result<()> {
+    let collector = Collector::start().await?;
+    let options = RigOptions::nodes(10)
+        .traced(&collector.endpoint())
+        .variable("OTEL_BSP_SCHEDULE_DELAY", "100");
+    let rig = Rig::start(options).await?;
+    let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/prometheus/rules.yaml");
+    let prometheus = Prometheus::builder()
+        .target(EXECUTOR, rig.executor_http())
+        .target(SERVER, rig.server().http_address().await?)
+        .rules(rules)
+        .start()
+        .await?;
+    prometheus.wait_until_up(DEADLINE).await?;
+    rig.roll_out("agent", daemon_set("agent").max_unavailable(2).build())
+        .await?;
+    rig.patch("agent", image_patch(2)).await?;
+    rig.rolled_out("agent").await?;
+    for (question, least) in [
+        (r#"nodewise_rollout_nodes{name="agent",state="available"}"#, 10.0),
+        (r#"nodewise_rollout_nodes{name="agent",state="updated"}"#, 10.0),
+        (
+            r#"sum(nodewise_actions_total{action="CreatePod",result="SUCCEEDED"})"#,
+            20.0,
+        ),
+        (
+            r#"sum(nodewise_api_call_duration_seconds_count{verb="create",resource="pods",code="201"})"#,
+            20.0,
+        ),
+        (
+            r#"sum(nodewise_reconcile_duration_seconds_count{outcome="settled"})"#,
+            5.0,
+        ),
+        (r#"sum(nodewise_watch_lag_seconds_count{resource="pods"})"#, 20.0),
+        (r#"sum(workqueue_adds_total{name="daemonset"})"#, 5.0),
+        (
+            r#"sum(rpc_server_call_duration_seconds_count{rpc_response_status_code="OK"})"#,
+            5.0,
+        ),
+        (r#"nodewise_planning_capacity{state="running"}"#, 1.0),
+        (r#"sum(nodewise_cache_hits_total)"#, 1.0),
+    ] {
+        eventually(
+            DEADLINE,
+            format!("{question} to be {least} or more"),
+            async || {
+                let samples = prometheus.query(question).await?;
+                ensure!(samples.iter().any(|sample| sample.value >= least), "{samples:?}");
+                Ok(())
+            },
+        )
+        .await?;
+    }
+    for question in [
+        "nodewise_reconcile_duration_seconds_bucket",
+        "nodewise_api_call_duration_seconds_bucket",
+        "rpc_server_call_duration_seconds_bucket",
+    ] {
+        eventually(DEADLINE, format!("a trace of {question}"), async || {
+            let exemplars = prometheus.exemplars(question).await?;
+            let exemplar = exemplars.first().context("no exemplar yet")?;
+            let trace = collector.trace(&exemplar.labels["trace_id"]);
+            let is_it = |span: &Span| span.span_id == exemplar.labels["span_id"];
+            ensure!(
+                trace.iter().any(is_it),
+                "{exemplar:?} leads to {} spans",
+                trace.len()
+            );
+            Ok(())
+        })
+        .await?;
+    }
+    let alerts = prometheus.alerts().await?;
+    ensure!(
+        alerts.is_empty(),
+        "a rollout that goes well wakes nobody: {alerts:?}"
+    );
+    Ok(())
+}
+
+/// The demo needs no cluster, and sends what it traces where it is told.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_demo_sends_its_traces() -> Result<()> {
+    let collector = Collector::start().await?;
+    let demo = async |url: String| -> Result<std::process::Output> {
+        let built = tokio::task::spawn_blocking(nodewise_conformance::binaries).await??;
+        let mut command = tokio::process::Command::new(&built.cli);
+        command
+            .args(["demo", "--nodes=5", "--otlp", &url])
+            .kill_on_drop(true);
+        let ran = tokio::time::timeout(Duration::from_mins(2), command.output());
+        Ok(ran.await??)
+    };
+    let ran = demo(collector.endpoint()).await?;
+    ensure!(ran.status.success(), "{ran:?}");
+    let spans = collector.spans();
+    every_trace_is_one_tree(&spans)?;
+    ensure!(
+        of(&spans, "nodewise-demo", "reconcile").count() > 5,
+        "{} spans",
+        spans.len()
+    );
+
+    collector.stop()?;
+    let ran = demo(collector.endpoint()).await?;
+    let (said, complaint) = (
+        String::from_utf8_lossy(&ran.stdout),
+        String::from_utf8_lossy(&ran.stderr),
+    );
+    ensure!(
+        said.contains("Converged: 5 nodes") && ran.status.code() == Some(1),
+        "{ran:?}"
+    );
+    ensure!(
+        complaint.contains("spans were not taken by the collector at http"),
+        "{complaint}"
+    );
+    Ok(())
+}
