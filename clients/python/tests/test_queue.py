@@ -154,7 +154,7 @@ def test_shutting_down_drains() -> None:
     queue.add_after("c", 1, 0)
     assert queue.take(0) == "a"
     queue.add("a", NORMAL, 0)
-    queue.shut_down()
+    queue.shut_down(0)
     queue.add("d", NORMAL, 0)
     assert queue.take(0) == "b"
     assert queue.take(0) is None
@@ -162,3 +162,24 @@ def test_shutting_down_drains() -> None:
     queue.done("a", 0)
     assert queue.take(0) == "a"
     assert queue.finished
+
+
+# The time for which a key may not be taken, since it is in work or rests, is no wait.
+def test_how_long_a_key_waited() -> None:
+    queue = new(0.020)
+    queue.add("a", NORMAL, 0)
+    assert queue.waited("a") == 0, "it is not in work"
+    queue.add("a", URGENT, 1)
+    assert queue.take(3) == "a"
+    assert queue.waited("a") == 3, "since it was first added"
+    queue.add("a", NORMAL, 4)
+    queue.done("a", 5)
+    assert queue.take(5.5) == "a"
+    assert queue.waited("a") == pytest.approx(0), "handed out when its rest was over"
+    queue.done("a", 6)
+    queue.add_after("a", 10, 6)
+    assert queue.take(15) is None
+    assert queue.take(16) == "a"
+    assert queue.waited("a") == 0
+    queue.done("a", 16)
+    assert queue.waited("a") == 0

@@ -40,29 +40,29 @@ class RateLimits:
 class _Turn:
     urgency: Urgency
     started: float
+    waited: float
     overdue: bool = False
     """A delay of the key has ended meanwhile: the next turn need not wait for a rest."""
 
 
 @dataclass(slots=True)
 class _Ready(Generic[K]):
-    """Keys that wait for a worker: urgent ones first, each class in order of arrival."""
+    """Keys that wait for a worker, and since when: urgent ones first, each class in order of arrival."""
 
-    urgent: dict[K, None] = field(default_factory=dict)
-    normal: dict[K, None] = field(default_factory=dict)
+    urgent: dict[K, float] = field(default_factory=dict)
+    normal: dict[K, float] = field(default_factory=dict)
     urgent_in_a_row: int = 0
 
-    def push(self, key: K, urgency: Urgency) -> None:
+    def push(self, key: K, urgency: Urgency, now: float) -> None:
         """Lets a key wait. If it does so already it keeps its place, but for becoming urgent."""
         if key in self.urgent:
             return
         if urgency is Urgency.URGENT:
-            self.normal.pop(key, None)
-            self.urgent[key] = None
+            self.urgent[key] = self.normal.pop(key, now)
         else:
-            self.normal.setdefault(key)
+            self.normal.setdefault(key, now)
 
-    def pop(self) -> K | None:
+    def pop(self) -> tuple[K, float] | None:
         """The next key for a worker that takes all."""
         yields = self.urgent_in_a_row >= MOST_URGENT_IN_A_ROW and bool(self.normal)
         if self.urgent and not yields:
@@ -71,19 +71,17 @@ class _Ready(Generic[K]):
         self.urgent_in_a_row = 0
         return _pop_first(self.normal) if self.normal else None
 
-    def pop_urgent(self, may_take: Callable[[K], bool]) -> K | None:
+    def pop_urgent(self, may_take: Callable[[K], bool]) -> tuple[K, float] | None:
         """The next key for a worker that takes urgent ones only, and of these those that it may take."""
         for key in self.urgent:
             if may_take(key):
-                del self.urgent[key]
-                return key
+                return key, self.urgent.pop(key)
         return None
 
 
-def _pop_first(keys: dict[K, None]) -> K:
+def _pop_first(keys: dict[K, float]) -> tuple[K, float]:
     key = next(iter(keys))
-    del keys[key]
-    return key
+    return key, keys.pop(key)
 
 
 class Queue(Generic[K]):
@@ -115,14 +113,14 @@ class Queue(Generic[K]):
         self._end_rests(now)
         self._mark(key, urgency)
         if key not in self._resting:
-            self._push(key)
+            self._push(key, now)
 
     def add_after(self, key: K, delay: float, now: float) -> None:
         """Asks for work on a key after a delay. One delay per key is kept: the earliest (M-29)."""
         if self._shutting_down:
             return
         if delay <= 0:
-            self._add_now(key)
+            self._add_now(key, now)
             return
         at = now + delay
         if at < self._due.get(key, float("inf")):
@@ -162,6 +160,11 @@ class Queue(Generic[K]):
         self._advance(now)
         return self._hand_out(self._ready.pop_urgent(lambda key: key not in self._long), now)
 
+    def waited(self, key: K) -> float:
+        """How long a key in work had waited for its worker, in seconds."""
+        turn = self._processing.get(key)
+        return 0.0 if turn is None else turn.waited
+
     def next_change(self) -> float | None:
         """When there may be a key though nothing is added: a delay or a rest has ended."""
         rests = [until for key, until in self._resting.items() if key in self._dirty]
@@ -190,9 +193,9 @@ class Queue(Generic[K]):
         if not turn.overdue and self._rest > 0:
             self._resting[key] = now + self._rest
         else:
-            self._push(key)
+            self._push(key, now)
 
-    def shut_down(self) -> None:
+    def shut_down(self, now: float) -> None:
         """From now on nothing is added, and delayed keys are dropped; queued keys are still handed out (M-33), and
         nobody rests.
         """
@@ -202,12 +205,14 @@ class Queue(Generic[K]):
         self._rest = 0
         self._resting.clear()
         for key in self._dirty:
-            self._push(key)
+            self._push(key, now)
 
-    def _hand_out(self, key: K | None, now: float) -> K | None:
-        if key is not None:
-            self._processing[key] = _Turn(self._dirty.pop(key), now)
-            self._owed.discard(key)
+    def _hand_out(self, next_key: tuple[K, float] | None, now: float) -> K | None:
+        if next_key is None:
+            return None
+        key, since = next_key
+        self._processing[key] = _Turn(self._dirty.pop(key), now, now - since)
+        self._owed.discard(key)
         return key
 
     def _advance(self, now: float) -> None:
@@ -215,31 +220,31 @@ class Queue(Generic[K]):
             at, _, key = heapq.heappop(self._timers)
             if self._due.get(key) == at:
                 del self._due[key]
-                self._add_now(key)
+                self._add_now(key, now)
         self._end_rests(now)
 
     def _end_rests(self, now: float) -> None:
         # All rests are equally long, so they are in order.
         for key in [key for key, until in self._resting.items() if until <= now]:
             del self._resting[key]
-            self._push(key)
+            self._push(key, now)
 
-    def _add_now(self, key: K) -> None:
+    def _add_now(self, key: K, now: float) -> None:
         self._mark(key, Urgency.NORMAL)
         self._resting.pop(key, None)
         if key in self._processing:
             self._processing[key].overdue = True
-        self._push(key)
+        self._push(key, now)
 
     def _mark(self, key: K, urgency: Urgency) -> None:
         if key in self._owed:
             urgency = Urgency.URGENT
         self._dirty[key] = max(urgency, self._dirty.get(key, Urgency.NORMAL))
 
-    def _push(self, key: K) -> None:
+    def _push(self, key: K, now: float) -> None:
         """Lets a key wait for a worker, if it is to be worked on and nobody does."""
         if key in self._dirty and key not in self._processing:
-            self._ready.push(key, self._dirty[key])
+            self._ready.push(key, self._dirty[key], now)
 
     def _reserve(self, now: float) -> float:
         """How long to wait for the next token of all keys, which is the caller's."""

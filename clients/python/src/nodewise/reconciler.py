@@ -173,7 +173,7 @@ class Reconciler:
     ) -> None:
         if self._guard is not None:
             await waiting.ended([self._guard])
-        self._queue.shut_down()
+        self._queue.shut_down(time.monotonic())
         if self._executor is not None:
             self._executor.stop()
         self._wake_workers()
@@ -197,7 +197,7 @@ class Reconciler:
         self._ended = BrokenError(f"a watch or a worker has ended unexpectedly: {defects}")
         self._ended.__cause__ = next(filter(None, defects), None)
         _log.critical("%s; nothing is done any more", self._ended, exc_info=self._ended.__cause__)
-        self._queue.shut_down()
+        self._queue.shut_down(time.monotonic())
         for worker in self._workers:
             worker.cancel()
         self._answer_all(self._ended)
