@@ -378,7 +378,7 @@ async def test_a_watch_that_ends_ends_everything(
     service = FakeService([NOOP])
     reconciler = Reconciler(kube, service)
 
-    def defect(_: Any) -> None:
+    def defect(*_: Any) -> None:
         raise KeyError("a defect")
 
     monkeypatch.setattr(reconciler._state, "take_in", defect)

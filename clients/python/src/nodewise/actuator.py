@@ -6,15 +6,14 @@ refused write means for a plan is decided in `apply`.
 
 import enum
 import json
-import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from . import v1
+from . import tracing, v1
 from .kinds import ObjectKey, Resource
 
-_log = logging.getLogger(__name__)
+_log = tracing.logger(__name__)
 
 
 class PatchType(enum.Enum):

@@ -4,7 +4,6 @@ Nothing is decided here about the workload. Whatever goes wrong before a plan is
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
@@ -23,8 +22,9 @@ from .kinds import Key, ObjectKey, Resource
 from .objects import DaemonSet, Revision
 from .options import is_enabled
 from .state import State
+from .tracing import DEFAULT_TRACES, BatchTraces
 
-_log = logging.getLogger(__name__)
+_log = tracing.logger(__name__)
 _T = TypeVar("_T")
 
 MAX_PLANS = 4
@@ -105,6 +105,7 @@ class Executor:
         options: v1.PlanOptions,
         *,
         apply_concurrency: int = DEFAULT_CONCURRENCY,
+        traces: BatchTraces = DEFAULT_TRACES,
         now: Callable[[], Timestamp] = times.now,
     ) -> None:
         self.state = state
@@ -112,6 +113,7 @@ class Executor:
         self._service = service
         self._options = options
         self._apply_concurrency = apply_concurrency
+        self._traces = traces
         self._now = now
         self._stopping = False
         self._calls: dict[asyncio.Task[Any], float] = {}
@@ -124,11 +126,10 @@ class Executor:
 
     async def reconcile(self, key: Key) -> Ending:
         """Reconciles a workload once. Raises `StoppedError` when it is stopped before there is a plan."""
-        with tracing.span("reconcile", nodewise__workload=str(key)):
-            try:
-                return await self._reconcile(key)
-            except _EndedError as ended:
-                return ended.ending
+        try:
+            return await self._reconcile(key)
+        except _EndedError as ended:
+            return ended.ending
 
     def stop(self) -> None:
         """From now on nothing is begun. Whoever waits for a plan does so no more; what is being applied goes on to its
@@ -202,11 +203,12 @@ class Executor:
             if newer is not None and newer.uid == uid:
                 current = newer
             sent = state.holdings.get(key, uid)
-            return v1.PlanRequest(
-                snapshot=snapshot.take(state.store, current, sent, live, now=self._now(), known=known),
-                options=self._options,
-                undelivered_reports=state.undelivered(key, uid),
-            )
+            with tracing.span("snapshot"):
+                return v1.PlanRequest(
+                    snapshot=snapshot.take(state.store, current, sent, live, now=self._now(), known=known),
+                    options=self._options,
+                    undelivered_reports=state.undelivered(key, uid),
+                )
 
         self._go_on()
         try:
@@ -267,9 +269,7 @@ class Executor:
         plan, workload, sent = planned
         if not plan.phases:
             return Applied()
-        with tracing.span("apply", nodewise__plan=plan.plan_id):
-            applied = await apply(self._actuator, plan, workload.object, self._apply_concurrency)
-            tracing.describe(nodewise__actions=len(applied.outcomes), nodewise__failed=len(applied.failures))
+        applied = await apply(self._actuator, plan, workload.object, self._apply_concurrency, self._traces)
         for write in applied.writes:
             if not (self._goes_ahead and write.is_expected_by_name):
                 self.state.gate.record(workload.key, workload.uid, write.resource, write.resource_version)

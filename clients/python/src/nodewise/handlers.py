@@ -4,18 +4,17 @@ A pure function of the transition and of the DaemonSets that are known.
 """
 
 import enum
-import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from . import v1
+from . import tracing, v1
 from .convert import target_node
 from .kinds import Key
 from .objects import Owner, Revision, owner_of
 from .store import DaemonSetChange, NodeChange, PodChange, RevisionChange, Store, Transition
 
-_log = logging.getLogger(__name__)
+_log = tracing.logger(__name__)
 
 
 class Urgency(enum.IntEnum):

@@ -6,6 +6,9 @@ from typing import NamedTuple
 HASH_LABEL = "controller-revision-hash"
 """The revision label of pods and ControllerRevisions."""
 
+TRACEPARENT_ANNOTATION = "nodewise.dev/traceparent"
+"""The annotation that names, by W3C, the span that an object came from."""
+
 OWNER_KIND = "DaemonSet"
 """The owner kind whose pods and revisions are kept."""
 

@@ -34,6 +34,11 @@ class PodManifest:
             metadata["name"] = create.pod_name
         return convert.to_json(self._manifest)
 
+    def annotate(self, name: str, value: str) -> None:
+        """All pods from now on have this annotation, whatever the plan says of it."""
+        metadata = self._manifest["metadata"]
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), name: value}
+
     @property
     def revision_hash(self) -> str:
         """The value of the revision label that the plan's pods carry; empty for none."""

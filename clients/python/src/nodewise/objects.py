@@ -4,19 +4,18 @@ Nodes and pods, of which there are thousands, are kept as projections. DaemonSet
 are kept as the JSON that was served, besides the fields that the executor reads itself.
 """
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import msgspec
 
-from . import convert, rawjson, v1
+from . import convert, rawjson, tracing, v1
 from .convert import ConversionError
-from .kinds import Key, ObjectKey, Resource
+from .kinds import TRACEPARENT_ANNOTATION, Key, ObjectKey, Resource
 from .selector import Selector
 
-_log = logging.getLogger(__name__)
+_log = tracing.logger(__name__)
 
 
 class Owner(NamedTuple):
@@ -42,6 +41,9 @@ class DaemonSet:
     selector: Selector
     min_ready_seconds: int
     object: bytes = field(repr=False)
+    generation: int = 0
+    traceparent: str = ""
+    """Of the span that it came from, if it says so."""
 
     @classmethod
     def read(cls, served: convert.KubernetesObject) -> "DaemonSet":
@@ -50,7 +52,8 @@ class DaemonSet:
         """
         text = convert.served(served, "DaemonSet")
         members = rawjson.members(text)
-        meta = _Identity.of(_metadata(members))
+        metadata = _metadata(members)
+        meta = _Identity.of(metadata)
         key = Key(meta.namespace, meta.name)
         spec: Any = None
         try:
@@ -58,7 +61,7 @@ class DaemonSet:
         except (msgspec.MsgspecError, RecursionError) as error:
             _log.warning("the spec of DaemonSet %s cannot be read: %s", key, error)
         spec = spec if isinstance(spec, dict) else {}
-        seconds = spec.get("minReadySeconds")
+        seconds, generation = spec.get("minReadySeconds"), metadata.get("generation")
         return cls(
             key=key,
             uid=meta.uid,
@@ -66,6 +69,8 @@ class DaemonSet:
             selector=Selector.parse(spec.get("selector")),
             min_ready_seconds=max(seconds, 0) if isinstance(seconds, int) else 0,
             object=text,
+            generation=generation if isinstance(generation, int) else 0,
+            traceparent=_traceparent(metadata),
         )
 
 
@@ -107,6 +112,8 @@ class Pod:
     namespace: str
     resource_version: str
     projection: v1.Pod
+    traceparent: str = ""
+    """Of the span that it came from, if it says so."""
 
     @classmethod
     def read(cls, served: convert.KubernetesObject) -> "Pod":
@@ -114,7 +121,7 @@ class Pod:
         obj = convert.to_dict(served)
         projection = convert.pod(obj)
         meta = _Identity.of(obj["metadata"])
-        return cls(meta.namespace, meta.resource_version, projection)
+        return cls(meta.namespace, meta.resource_version, projection, _traceparent(obj["metadata"]))
 
     @property
     def object_key(self) -> ObjectKey:
@@ -152,6 +159,13 @@ class _Identity(NamedTuple):
         if not identity.name:
             raise ConversionError("metadata.name", "is missing")
         return identity
+
+
+def _traceparent(metadata: Mapping[str, Any]) -> str:
+    """Nothing rests on it: one that cannot be read is none."""
+    annotations = metadata.get("annotations")
+    found = annotations.get(TRACEPARENT_ANNOTATION) if isinstance(annotations, Mapping) else None
+    return found if isinstance(found, str) else ""
 
 
 def _metadata(members: Mapping[str, bytes]) -> Mapping[str, Any]:

@@ -1,7 +1,6 @@
 """The loop around reconciles: what the watches show in, workloads woken, workers on the queue, and an orderly end."""
 
 import asyncio
-import logging
 import random
 import time
 from collections.abc import Callable
@@ -9,7 +8,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from types import TracebackType
 
-from . import times, v1, waiting
+from . import times, tracing, v1, waiting
 from .actuator import Actuator, ObserveActuator
 from .apply import DEFAULT_CONCURRENCY
 from .client import PlanService
@@ -18,10 +17,14 @@ from .handlers import Urgency
 from .kinds import Key
 from .kube import EventRecorder, KubeActuator, KubeClient, Watches
 from .queue import Queue, RateLimits
+from .reconciles import Reconciles
 from .state import State
 from .store import Event
+from .tracing import BatchTraces, Span
 
-_log = logging.getLogger(__name__)
+_log = tracing.logger(__name__)
+
+_OUTCOME = "nodewise.reconcile.outcome"
 
 EXPECTATIONS_EXPIRED = 301.0
 """When expectations have expired for certain, in seconds: five minutes, as the contract says, and one second."""
@@ -59,6 +62,14 @@ class Config:
     """
     drain_timeout: float = 10.0
     """How long workers may go on to apply and report what they have in hand once they are told to stop."""
+    max_traced_calls: int = 32
+    """Most actions of a batch whose calls to the apiserver have a span each. A batch with more has only its own, and
+    the apiserver is told to record nothing. With 0 no call has one.
+    """
+    traceparent_annotation: bool = False
+    """Created pods carry the annotation `nodewise.dev/traceparent`, the trace context of the batch that created them,
+    if that is recorded.
+    """
 
 
 class EndedError(RuntimeError):
@@ -93,6 +104,7 @@ class Reconciler:
         self._idle: set[asyncio.Future[None]] = set()
         """Workers that wait for a change of the queue."""
         self._state = State(self._config.buckets, self._config.options)
+        self._reconciles = Reconciles()
         self._synced = asyncio.Event()
         self._askers: dict[Key, list[asyncio.Future[Ending]]] = {}
         self._workers: list[asyncio.Task[None]] = []
@@ -145,6 +157,11 @@ class Reconciler:
         return failing if service is None else [f"service: {service}", *failing]
 
     async def __aenter__(self) -> "Reconciler":
+        with tracing.detached():
+            await self._start()
+        return self
+
+    async def _start(self) -> None:
         recorder = await self._stack.enter_async_context(EventRecorder(self._kube))
         actuator: Actuator = KubeActuator(self._kube, recorder)
         if self._config.observe:
@@ -157,6 +174,7 @@ class Reconciler:
             self._service,
             self._config.options,
             apply_concurrency=self._config.apply_concurrency,
+            traces=BatchTraces(self._config.max_traced_calls, self._config.traceparent_annotation),
             now=times.now,
         )
         self._watches = await self._stack.enter_async_context(
@@ -166,7 +184,6 @@ class Reconciler:
         self._workers = [asyncio.create_task(self._work(self._executor, urgent)) for urgent in urgent_only]
         self._workers.append(asyncio.create_task(self._resync()))
         self._guard = asyncio.create_task(self._watch_over([*self._watches.tasks, *self._workers]))
-        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -205,7 +222,7 @@ class Reconciler:
     def _take_in(self, event: Event) -> None:
         """Takes in what a watch showed."""
         now = time.monotonic()
-        for wake in self._state.take_in(event):
+        for wake in self._state.take_in(event, self._reconciles.noting(event, time.time_ns())):
             if wake.after is None:
                 self._queue.add(wake.key, wake.urgency, now)
             else:
@@ -232,22 +249,31 @@ class Reconciler:
         """A worker (M-31). Starts when every resource has been listed."""
         await self._synced.wait()
         while (key := await self._next(urgent)) is not None:
-            askers = self._askers.pop(key, [])
-            try:
-                ending = await executor.reconcile(key)
-                self._come_back(executor, key, ending)
-                _answer(askers, ending)
-            except StoppedError:
-                _log.debug("%s: given up, since there is no plan yet", key)
-            except Exception as error:
-                # A defect must not take all other workloads along, nor go unseen.
-                _log.exception("%s: the reconcile ended with a defect", key)
-                self._queue.add_rate_limited(key, time.monotonic())
-                _answer(askers, error)
-            finally:
-                _answer(askers, EndedError("the reconciler has ended"))
-                self._queue.done(key, time.monotonic())
-                self._wake_workers()
+            workload, waited = self._state.store.daemon_set(key), self._queue.waited(key)
+            with self._reconciles.reconcile(key, workload, waited) as span:
+                await self._turn(executor, key, span)
+
+    async def _turn(self, executor: Executor, key: Key, span: Span) -> None:
+        """Works on one key."""
+        askers = self._askers.pop(key, [])
+        try:
+            ending = await executor.reconcile(key)
+            _tell(span, ending)
+            self._come_back(executor, key, ending)
+            _answer(askers, ending)
+        except StoppedError:
+            _log.debug("%s: given up, since there is no plan yet", key)
+        except Exception as error:
+            # A defect must not take all other workloads along, nor go unseen.
+            _log.exception("%s: the reconcile ended with a defect", key)
+            span.set({_OUTCOME: "failed"})
+            span.broke(error)
+            self._queue.add_rate_limited(key, time.monotonic())
+            _answer(askers, error)
+        finally:
+            _answer(askers, EndedError("the reconciler has ended"))
+            self._queue.done(key, time.monotonic())
+            self._wake_workers()
 
     def _answer_all(self, error: Exception) -> None:
         for askers in self._askers.values():
@@ -291,6 +317,20 @@ class Reconciler:
         if executor.waits_for_watches(key):
             # Should what is expected never show, no event would tell.
             self._queue.add_after(key, EXPECTATIONS_EXPIRED, now)
+
+
+def _tell(span: Span, ending: Ending) -> None:
+    """Tells the trace how a reconcile ended."""
+    match ending:
+        case Settled():
+            span.set({_OUTCOME: "settled"})
+        case Failed(reason):
+            span.set({_OUTCOME: "failed"})
+            span.fail(reason)
+        case Waiting():
+            span.set({_OUTCOME: "behind"})
+        case Unreachable():
+            span.set({_OUTCOME: "unreachable"})
 
 
 def _answer(askers: "list[asyncio.Future[Ending]]", answer: Ending | Exception) -> None:

@@ -5,7 +5,8 @@ Nothing here waits for anything: it belongs to one event loop, or to whoever hol
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
 
 from . import v1
 from .expectations import Holdings
@@ -15,6 +16,9 @@ from .kinds import Key
 from .objects import Revision
 from .options import is_enabled
 from .store import Event, Store, Transition
+
+Note: TypeAlias = Callable[[Key, Sequence[Transition]], None]
+"""Is told which changes wake a workload."""
 
 MAX_UNDELIVERED = 8
 """Reports kept for a workload until they can be delivered; older ones are dropped, which costs time only."""
@@ -36,18 +40,22 @@ class State:
             count_repeated_deletions=not by_uid,
         )
 
-    def take_in(self, event: Event) -> list[Wake]:
+    def take_in(self, event: Event, note: Note | None = None) -> list[Wake]:
         """Takes in what a watch showed, and answers which workloads are to be looked at, and when."""
         wakes: dict[Wake, None] = {}
         everybody: Urgency | None = None
+        for_everybody: list[Transition] = []
 
         def visit(transition: Transition) -> None:
             nonlocal everybody
             for reaction in react(self.store, transition, self._rules):
                 match reaction:
-                    case Wake():
+                    case Wake(key, _, after):
                         wakes[reaction] = None
+                        if note is not None and after is None:
+                            note(key, [transition])
                     case WakeAll(urgency):
+                        for_everybody.append(transition)
                         everybody = urgency if everybody is None else max(everybody, urgency)
                     case _:
                         self._observe(reaction)
@@ -55,6 +63,9 @@ class State:
         self.store.apply(event, visit)
         opened = [Wake(key) for key in self.gate.opened(self.store.reached)]
         every = [] if everybody is None else [Wake(key, everybody) for key in self.store.every_key()]
+        if note is not None:
+            for wake in every:
+                note(wake.key, for_everybody)
         return [*wakes, *opened, *every]
 
     def forget(self, key: Key) -> None:

@@ -8,9 +8,10 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from .. import v1
+from .. import tracing, v1
 from ..actuator import Actuator, ActuatorError
 from ..kinds import ObjectKey
+from ..tracing import DEFAULT_TRACES, BatchTraces
 from .action import Context, Done, OwnWrite, is_adoption
 
 __all__ = ["DEFAULT_CONCURRENCY", "Applied", "OwnWrite", "apply"]
@@ -40,6 +41,8 @@ class Applied:
     """Some action outside the events phase failed."""
     aborted: bool = False
     """A failed phase, or something that is not as it was planned, ended the plan: nothing that comes later was done."""
+    batches: int = 0
+    """How many batches with actions were attempted."""
 
     @property
     def is_outdated(self) -> bool:
@@ -67,13 +70,31 @@ def _keep(kept: list[_T], new: _T | None) -> None:
         kept.append(new)
 
 
-async def apply(actuator: Actuator, plan: v1.Plan, served: bytes, concurrency: int = DEFAULT_CONCURRENCY) -> Applied:
+async def apply(
+    actuator: Actuator,
+    plan: v1.Plan,
+    served: bytes,
+    concurrency: int = DEFAULT_CONCURRENCY,
+    traces: BatchTraces = DEFAULT_TRACES,
+) -> Applied:
     """Applies `plan` for the workload whose cached JSON is `served`, with at most `concurrency` calls at once.
 
     Returns when every call has been answered or has timed out; one that is cancelled, when every call has ended. Plans
     with nothing to apply give an empty answer.
     """
-    context = Context(actuator, plan, served)
+    with tracing.apply(plan) as span:
+        applied = await _run(Context(actuator, plan, served), plan, concurrency, traces)
+        span.set(
+            {
+                "nodewise.apply.actions": len(applied.outcomes),
+                "nodewise.apply.failed": len(applied.failures),
+                "nodewise.apply.batches": applied.batches,
+            }
+        )
+    return applied
+
+
+async def _run(context: Context, plan: v1.Plan, concurrency: int, traces: BatchTraces) -> Applied:
     limit = asyncio.Semaphore(max(concurrency, 1))
     applied = Applied()
     any_failure = False
@@ -83,7 +104,8 @@ async def apply(actuator: Actuator, plan: v1.Plan, served: bytes, concurrency: i
         for batch in phase.batches:
             dones = [Done.skipped(action) for action in batch.actions]
             if not stopped:
-                dones = await _run_batch(context, batch, limit)
+                dones = await _traced_batch(context, phase.kind, batch, limit, traces)
+                applied.batches += bool(batch.actions)
             for done in dones:
                 phase_failed |= applied._take(phase, done)
             # What follows an adoption rests on the object being there.
@@ -93,6 +115,23 @@ async def apply(actuator: Actuator, plan: v1.Plan, served: bytes, concurrency: i
             any_failure |= phase_failed
             applied.aborted |= (phase_failed and phase.aborts_on_failure) or applied.is_outdated
     return applied
+
+
+async def _traced_batch(
+    context: Context,
+    phase: v1.PhaseKind.ValueType,
+    batch: v1.Batch,
+    limit: asyncio.Semaphore,
+    traces: BatchTraces,
+) -> list[Done]:
+    with tracing.batch(phase, batch.actions, traces.max_calls) as span:
+        if traces.annotates_pods and span.traceparent:
+            context.annotate_pods(span.traceparent)
+        dones = await _run_batch(context, batch, limit)
+        if span.is_recording:
+            failed = sum(done.outcome.result in _FAILURES for done in dones)
+            span.set({"nodewise.batch.succeeded": len(dones) - failed, "nodewise.batch.failed": failed})
+    return dones
 
 
 async def _run_batch(context: Context, batch: v1.Batch, limit: asyncio.Semaphore) -> list[Done]:

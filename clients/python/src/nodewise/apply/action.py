@@ -1,18 +1,17 @@
 """One action: the call that it is, and what each refusal of that call means."""
 
 import enum
-import logging
 from dataclasses import dataclass
 from typing import Any
 
-from .. import v1
+from .. import tracing, v1
 from ..actuator import Actuator, ActuatorError, Refusal, WorkloadEvent, Written
-from ..kinds import ObjectKey, Resource
+from ..kinds import TRACEPARENT_ANNOTATION, ObjectKey, Resource
 from ..manifest import ManifestError, PodManifest, is_same_pod
 from . import patching, status
 from .reading import metadata_of, parse
 
-_log = logging.getLogger(__name__)
+_log = tracing.logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +117,11 @@ class Context:
     def key(self, resource: Resource, name: str) -> ObjectKey:
         """An object of the workload's namespace."""
         return ObjectKey(resource, self.workload.namespace, name)
+
+    def annotate_pods(self, traceparent: str) -> None:
+        """Pods that are created from now on say that they came from this span."""
+        if isinstance(self._manifest, PodManifest):
+            self._manifest.annotate(TRACEPARENT_ANNOTATION, traceparent)
 
     @property
     def workload_key(self) -> ObjectKey:

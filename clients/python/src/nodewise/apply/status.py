@@ -1,16 +1,15 @@
 """The status write (D-91): the cached object with new values; on any error one live read and one more try."""
 
-import logging
 from typing import TYPE_CHECKING, Any
 
-from .. import convert, v1
+from .. import convert, tracing, v1
 from ..actuator import ActuatorError, Written
 from .reading import parse
 
 if TYPE_CHECKING:
     from .action import Context
 
-_log = logging.getLogger(__name__)
+_log = tracing.logger(__name__)
 
 _FIELDS = {
     "currentNumberScheduled": "current_number_scheduled",

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 import grpc
 import grpc.aio
@@ -22,6 +22,9 @@ from .fault import Failed, Opinions, note_failure
 from .replica import Replica
 from .replicas import Replicas
 from .tries import ClientConfig, Tries
+
+if TYPE_CHECKING:
+    from ..v1.reconcile_service_pb2_grpc import ReconcileServiceAsyncStub
 
 __all__ = ["ClientConfig", "PlanClient", "PlanService", "RefusedError", "ServiceError", "UnreachableError"]
 
@@ -127,32 +130,31 @@ class PlanClient:
 
     async def report(self, report: v1.ReportRequest) -> v1.ReportResponse:
         """See `PlanService.report`. Tried once at each replica: one that is not delivered rides on the next plan."""
-        with tracing.span("report", nodewise__outcomes=len(report.outcomes)):
-            return await self._once_each(
-                report.workload.uid, lambda replica, timeout: _call(replica, replica.stub.Report, report, timeout)
-            )
+        return await self._once_each(report.workload.uid, "Report", lambda stub: stub.Report, report)
 
     async def explain(self, request: v1.ExplainRequest) -> v1.ExplainResponse:
         """Tells, for each node or for one, whether the workload runs there and the rule that decides it. All buckets
         are inline.
         """
-        return await self._once_each(
-            workload_uid(request.snapshot),
-            lambda replica, timeout: _call(replica, replica.stub.Explain, request, timeout),
-        )
+        return await self._once_each(workload_uid(request.snapshot), "Explain", lambda stub: stub.Explain, request)
 
     async def capabilities(self) -> v1.GetCapabilitiesResponse:
         """Tells what a replica is and what it accepts."""
         request = v1.GetCapabilitiesRequest()
-        return await self._once_each(
-            "", lambda replica, timeout: _call(replica, replica.stub.GetCapabilities, request, timeout)
-        )
+        return await self._once_each("", "GetCapabilities", lambda stub: stub.GetCapabilities, request)
 
-    async def _once_each(self, uid: str, call: Callable[[Replica, float], Awaitable[_Answer | Failed]]) -> _Answer:
+    async def _once_each(
+        self,
+        uid: str,
+        name: str,
+        method: "Callable[[ReconcileServiceAsyncStub], Callable[..., Awaitable[_Answer]]]",
+        request: object,
+    ) -> _Answer:
         tries, opinions = Tries(self._config, time.monotonic, min_attempts=1), Opinions(self._replicas)
         order = await self._replicas.order(uid, min(tries.left, FIRST_ADDRESS))
         while (turn := tries.turn(order)) is not None:
-            answer = await call(turn.replica, turn.timeout)
+            with tracing.rpc(name, turn.replica.address) as rpc:
+                answer = await _call(rpc, turn.replica, method(turn.replica.stub), request, turn.timeout)
             if not isinstance(answer, Failed):
                 self._replicas.answered(turn.replica)
                 opinions.answered(turn.replica)
@@ -169,14 +171,14 @@ class PlanClient:
             everything = corrections == CORRECTIONS
             known = () if everything else replica.known
             request = build(known.__contains__)
-            with tracing.span("plan", client=True, server__address=replica.address):
-                answer = await _call(replica, replica.stub.Plan, request, until - time.monotonic())
+            with tracing.rpc("Plan", replica.address) as rpc:
+                rpc.asks(request)
+                answer = await _call(rpc, replica, replica.stub.Plan, request, until - time.monotonic())
                 if not isinstance(answer, Failed) and not answer.HasField("plan"):
                     # Another server may be at the address by now.
                     answer = Failed(grpc.StatusCode.INTERNAL, "an answer without a plan")
                 if not isinstance(answer, Failed):
-                    verdict = v1.Verdict.Name(answer.plan.verdict)
-                    tracing.describe(nodewise__plan__verdict=verdict, nodewise__request__bytes=request.ByteSize())
+                    rpc.planned(answer.plan)
             nodes, pods = _digests(request.snapshot.node_buckets), _digests(request.snapshot.pod_buckets)
             if not isinstance(answer, Failed):
                 self._replicas.answered(replica)
@@ -248,17 +250,22 @@ def without_known(request: v1.PlanRequest, known: Callable[[Digest], bool]) -> v
 
 
 async def _call(
+    rpc: tracing.Rpc,
     replica: Replica,
     method: Callable[..., Awaitable[_Answer]],
     request: object,
     timeout: float,
 ) -> _Answer | Failed:
     if replica.is_closed:
+        rpc.failed(grpc.StatusCode.UNAVAILABLE.name, "it is a replica no more")
         return Failed(grpc.StatusCode.UNAVAILABLE, f"{replica}: it is a replica no more")
     try:
         with replica.in_use():
-            return await method(request, timeout=max(timeout, 0.001), metadata=tuple(tracing.context().items()))
+            answer = await method(request, timeout=max(timeout, 0.001), metadata=tuple(tracing.headers().items()))
+        rpc.answered()
+        return answer
     except grpc.aio.AioRpcError as error:
+        rpc.failed(error.code().name, error.details() or "")
         reason = f"{replica}: {error.code().name}: {error.details()}"
         told = [value for key, value in error.trailing_metadata() or () if key == "grpc-status-details-bin"]
         return Failed(error.code(), reason, told[0] if told and isinstance(told[0], bytes) else b"")

@@ -2,13 +2,12 @@
 
 import asyncio
 import hashlib
-import logging
 from collections.abc import Callable, Iterable
 
-from .. import waiting
+from .. import tracing, waiting
 from .replica import Replica, Standing
 
-_log = logging.getLogger(__name__)
+_log = tracing.logger(__name__)
 
 
 def weight(uid: str, address: str) -> bytes:

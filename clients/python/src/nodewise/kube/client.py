@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
+from typing import NamedTuple
 
 import aiohttp
 import msgspec
@@ -22,6 +23,13 @@ _CREDENTIALS_FOR = 10.0
 expired.
 """
 _CONNECT_TIMEOUT = 10.0
+
+
+class Answer(NamedTuple):
+    """What the apiserver answered to a call that succeeded."""
+
+    status: int
+    body: bytes
 
 
 class KubeClient:
@@ -77,16 +85,38 @@ class KubeClient:
         timeout: float = 30.0,
     ) -> bytes:
         """One call; answers with the body. Raises `ActuatorError`, with the apiserver's own words if there are any."""
+        answer = await self.exchange(
+            method, path, params=params, body=body, content_type=content_type, accept=accept, timeout=timeout
+        )
+        return answer.body
+
+    async def exchange(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+        timeout: float = 30.0,
+    ) -> Answer:
+        """As `call`; answers with the status besides."""
         headers = {"Accept": accept}
         if body is not None:
             headers["Content-Type"] = content_type
         try:
             async with waiting.timeout(timeout), self._open(method, path, params, headers, body) as answer:
-                return await answer.read()
+                return Answer(answer.status, await answer.read())
         except asyncio.TimeoutError as error:
             raise ActuatorError(f"no answer within {timeout} s") from error
         except (aiohttp.ClientError, OSError) as error:
             raise ActuatorError(f"{type(error).__name__}: {error}") from error
+
+    def url(self, path: str) -> str:
+        """The URL of a path of the API."""
+        host: str = self._configuration.host
+        return host.rstrip("/") + path
 
     @asynccontextmanager
     async def stream(self, path: str, params: Mapping[str, str]) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -111,10 +141,10 @@ class KubeClient:
         if self._session is None:
             raise RuntimeError("use the client as a context manager: async with client")
         headers |= await self._authorization()
-        headers |= tracing.context()
+        headers |= tracing.w3c_headers()
         async with self._session.request(
             method,
-            self._configuration.host.rstrip("/") + path,
+            self.url(path),
             params=params,
             headers=headers,
             data=body,

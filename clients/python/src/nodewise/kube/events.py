@@ -3,17 +3,16 @@
 import asyncio
 import datetime
 import json
-import logging
 import time
 from types import TracebackType
 from typing import Any
 
-from .. import waiting
+from .. import tracing, waiting
 from ..actuator import ActuatorError, Refusal, WorkloadEvent
 from .client import KubeClient
 from .correlate import Correlator, Create, Identity, Patch
 
-_log = logging.getLogger(__name__)
+_log = tracing.logger(__name__)
 
 COMPONENT = "daemonset-controller"
 """The component that events about DaemonSets come from: the name that people and tools look for."""

@@ -8,7 +8,6 @@ suffer for it.
 
 import asyncio
 import json
-import logging
 import random
 import time
 from collections.abc import AsyncIterator, Callable
@@ -17,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from .. import rawjson, waiting
+from .. import rawjson, tracing, waiting
 from ..actuator import ActuatorError
 from ..convert import ConversionError
 from ..kinds import Resource
@@ -25,7 +24,7 @@ from ..objects import DaemonSet, Node, Pod, Revision
 from ..store import Applied, Bookmark, Deleted, Event, Listed, Watched, is_kept
 from .client import KubeClient
 
-_log = logging.getLogger(__name__)
+_log = tracing.logger(__name__)
 
 PAGE_SIZE = 1_000
 """Objects per page of a list."""

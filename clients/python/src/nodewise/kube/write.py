@@ -1,9 +1,12 @@
 """Writes to a real apiserver."""
 
 import json
+from typing import NamedTuple
+from urllib.parse import urlencode
 
 import msgspec
 
+from .. import tracing
 from ..actuator import ActuatorError, PatchType, WorkloadEvent, Written
 from ..kinds import ObjectKey, Resource
 from .client import KubeClient
@@ -25,6 +28,27 @@ class _Object(msgspec.Struct):
 _WRITTEN = msgspec.json.Decoder(_Object)
 
 
+class _Target(NamedTuple):
+    """What a call is about."""
+
+    resource: Resource
+    namespace: str
+    name: str = ""
+    """Empty for the whole collection, that a new object comes into."""
+    subresource: str = ""
+
+    @property
+    def path(self) -> str:
+        return self._path(self.namespace, self.name)
+
+    @property
+    def template(self) -> str:
+        return self._path("{namespace}", self.name and "{name}")
+
+    def _path(self, namespace: str, name: str) -> str:
+        return "/".join(filter(None, (self.resource.collection(namespace), name, self.subresource)))
+
+
 class KubeActuator:
     """Writes through a client: bodies go out as they are given, answers are read no further than their identity. Each
     call has so many seconds; none is repeated, since a create that timed out may have happened.
@@ -42,47 +66,90 @@ class KubeActuator:
 
     async def create(self, resource: Resource, namespace: str, manifest: bytes) -> Written:
         """POST."""
-        return await self._write("POST", resource.collection(namespace), manifest)
+        return await self._write("POST", _Target(resource, namespace), manifest)
 
     async def patch(self, key: ObjectKey, patch_type: PatchType, patch: bytes) -> Written:
         """PATCH."""
-        return await self._write("PATCH", key.path, patch, patch_type.value)
+        return await self._write("PATCH", _Target(*key), patch, patch_type.value)
 
     async def delete(self, key: ObjectKey, uid: str | None) -> None:
         """DELETE."""
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
-        await self._client.call(
-            "DELETE",
-            key.path,
-            body=None if uid is None else json.dumps(options).encode(),
-            accept=_IDENTITY_ONLY,
-            timeout=self._call_timeout,
-        )
+        body = None if uid is None else json.dumps(options).encode()
+        await self._call("DELETE", _Target(*key), body=body, accept=_IDENTITY_ONLY)
 
     async def replace_status(self, key: ObjectKey, manifest: bytes) -> Written:
         """PUT of the status."""
-        return await self._write("PUT", f"{key.path}/status", manifest)
+        return await self._write("PUT", _Target(*key, "status"), manifest)
 
     async def read(self, key: ObjectKey) -> bytes:
         """GET."""
-        return await self._client.call("GET", key.path, timeout=self._call_timeout)
+        return await self._call("GET", _Target(*key))
 
     def emit(self, event: WorkloadEvent) -> None:
         """Leaves it to the recorder."""
         self._recorder.record(event)
 
-    async def _write(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Written:
-        answer = await self._client.call(
+    async def _write(
+        self, method: str, target: _Target, body: bytes, content_type: str = "application/json"
+    ) -> Written:
+        answer = await self._call(
             method,
-            path,
+            target,
             params={"fieldManager": self._client.user_agent},
             body=body,
             content_type=content_type,
             accept=_IDENTITY_ONLY,
-            timeout=self._call_timeout,
         )
         try:
             metadata = _WRITTEN.decode(answer).metadata
         except msgspec.MsgspecError as error:
             raise ActuatorError(f"reading the apiserver's answer: {error}") from error
         return Written(metadata.name, metadata.resource_version)
+
+    async def _call(
+        self,
+        method: str,
+        target: _Target,
+        *,
+        params: dict[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+    ) -> bytes:
+        url = self._client.url(target.path) + (f"?{urlencode(params)}" if params else "")
+        with tracing.api_call(tracing.ApiCall(method, url, target.template, target.namespace)) as span:
+            if span.is_recording:
+                span.set(_told(target, body))
+            answer = await self._client.exchange(
+                method,
+                target.path,
+                params=params,
+                body=body,
+                content_type=content_type,
+                accept=accept,
+                timeout=self._call_timeout,
+            )
+            if span.is_recording:
+                span.set({"http.response.status_code": answer.status, **_told(target, answer.body)})
+        return answer.body
+
+
+class _Named(msgspec.Struct):
+    class Metadata(msgspec.Struct):
+        name: str = ""
+
+    metadata: Metadata
+
+
+def _told(target: _Target, body: bytes | None) -> dict[str, str]:
+    """What is told of a pod: its name, which a new one has in its manifest or gets from the apiserver."""
+    if target.resource is not Resource.PODS:
+        return {}
+    name = target.name
+    if not name and body:
+        try:
+            name = msgspec.json.decode(body, type=_Named).metadata.name
+        except msgspec.MsgspecError:
+            pass
+    return {"k8s.pod.name": name} if name else {}
