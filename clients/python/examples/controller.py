@@ -3,15 +3,21 @@
     KUBECONFIG=... NODEWISE_SERVER=http://127.0.0.1:7443 python examples/controller.py
 
 `NODEWISE_SERVER` names one or several replicas, by `http://HOST:PORT` or `dns:///HOST:PORT`, with commas in between.
-SIGTERM ends it in an orderly way.
+SIGTERM ends it in an orderly way. Where `OTEL_EXPORTER_OTLP_ENDPOINT` names an OpenTelemetry collector, traces go there
+over OTLP/gRPC, which needs `opentelemetry-exporter-otlp-proto-grpc`.
 """
 
 import asyncio
 import logging
 import os
 import signal
+import threading
+from collections.abc import Callable
 
 from nodewise import KubeClient, PlanClient, Reconciler
+
+LAST_SPANS = 3.0
+"""How long the last spans may hold up the end, in seconds."""
 
 
 async def main() -> None:
@@ -24,6 +30,62 @@ async def main() -> None:
         await Reconciler(kube, service).run(stop)
 
 
+def export_traces() -> Callable[[], None]:
+    """Exports traces if the standard OTEL_* variables name a collector, and answers with what sends the last of them.
+    Sampling, the resource, time-outs and the rest of it are the SDK's, by the same variables.
+    """
+
+    def setting(name: str) -> str:
+        """Of traces, or else of everything."""
+        both = (f"OTEL_EXPORTER_OTLP_TRACES_{name}", f"OTEL_EXPORTER_OTLP_{name}")
+        return next((value for value in map(os.environ.get, both) if value), "")
+
+    exporter = os.environ.get("OTEL_TRACES_EXPORTER") or "otlp"
+    if exporter != "otlp" or not setting("ENDPOINT"):
+        return lambda: None
+    if (protocol := setting("PROTOCOL") or "grpc") != "grpc":
+        logging.warning("traces are not exported: OTLP goes out over grpc only, and %s is asked for", protocol)
+        return lambda: None
+    try:
+        from opentelemetry import trace
+        from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError as error:
+        logging.warning("traces are not exported: %s", error)
+        return lambda: None
+    # What the environment says wins.
+    resource = Resource.create({"service.name": "nodewise-python"}).merge(OTELResourceDetector().detect())
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    trace.set_tracer_provider(provider)
+
+    def send_last() -> None:
+        # It takes as long as the collector does.
+        sending = threading.Thread(target=provider.shutdown, daemon=True)
+        sending.start()
+        sending.join(LAST_SPANS)
+
+    return send_last
+
+
+class Formatter(logging.Formatter):
+    """Says which trace a line is of."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        """The line."""
+        line = super().formatMessage(record)
+        ids = (f"{name}={record.__dict__[name]}" for name in ("trace_id", "span_id") if name in record.__dict__)
+        return " ".join([line, *ids])
+
+
 if __name__ == "__main__":
-    logging.basicConfig(level=os.environ.get("LOG_LEVEL", "INFO"), format="%(asctime)s %(levelname)s %(message)s")
-    asyncio.run(main())
+    log = logging.StreamHandler()
+    log.setFormatter(Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=os.environ.get("LOG_LEVEL", "INFO"), handlers=[log])
+    send_last_spans = export_traces()
+    try:
+        asyncio.run(main())
+    finally:
+        send_last_spans()
