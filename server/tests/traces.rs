@@ -24,6 +24,8 @@ use support::{Cluster, Collector, Form, Process, SOON, Spans, attributes, eventu
 use tokio_util::sync::CancellationToken;
 
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+const PLAN: &str = "nodewise.v1.ReconcileService/Plan";
+const REPORT: &str = "nodewise.v1.ReconcileService/Report";
 const LISTEN: [&str; 2] = ["--listen", "127.0.0.1:0"];
 
 /// An executor in this process, on a simulated cluster of so many nodes, until each has its pod.
@@ -107,15 +109,15 @@ async fn one_trace_leads_from_a_reconcile_to_the_servers_plan() {
         .find(|reconcile| {
             named(&spans, "nodewise-executor", "apply").any(|span| {
                 span.parent_span_id == reconcile.span_id
-                    && attributes(span)["actions"].parse::<u64>().unwrap() > NODES
+                    && attributes(span)["nodewise.apply.actions"].parse::<u64>().unwrap() > NODES
             })
         })
         .expect("a reconcile that made the pods");
     assert!(reconcile.parent_span_id.is_empty(), "it is the root");
     child(&spans, "nodewise-executor", "snapshot", reconcile);
-    child(&spans, "nodewise-executor", "report", reconcile);
-    let asked = child(&spans, "nodewise-executor", "plan", reconcile);
-    let answered = child(&spans, "nodewise-server", "plan", asked);
+    child(&spans, "nodewise-executor", REPORT, reconcile);
+    let asked = child(&spans, "nodewise-executor", PLAN, reconcile);
+    let answered = child(&spans, "nodewise-server", PLAN, asked);
     let decided = child(&spans, "nodewise-server", "decide", answered);
     assert_eq!(attributes(decided)["nodes"], NODES.to_string());
     assert_eq!(
@@ -130,33 +132,32 @@ async fn one_trace_leads_from_a_reconcile_to_the_servers_plan() {
     for span in [asked, answered] {
         let attributes = attributes(span);
         for (name, value) in [
-            ("rpc.system", "grpc"),
-            ("rpc.service", "nodewise.v1.ReconcileService"),
-            ("rpc.method", "Plan"),
-            ("rpc.grpc.status_code", "0"),
+            ("rpc.system.name", "grpc"),
+            ("rpc.method", PLAN),
+            ("rpc.response.status_code", "OK"),
         ] {
             assert_eq!(attributes[name], value, "{name}");
         }
     }
-    assert_eq!(attributes(asked)["nodewise.plan.verdict"], "VERDICT_APPLY");
+    assert_eq!(attributes(asked)["nodewise.plan.verdict"], "APPLY");
 
     let names: BTreeSet<_> = spans.iter().map(|(_, span)| span.name.as_str()).collect();
     let ours = [
         "apply",
+        "batch",
         "decide",
+        PLAN,
+        REPORT,
         "parse",
-        "phase",
-        "plan",
         "reconcile",
         "render",
-        "report",
         "snapshot",
     ];
     assert_eq!(names, ours.into(), "nothing of the libraries, nothing else");
     let in_trace = spans
         .iter()
         .filter(|(_, span)| span.trace_id == reconcile.trace_id);
-    assert!(in_trace.count() < 20, "never a span per node");
+    assert!(in_trace.count() < 30, "never a span per node");
 }
 
 /// One plan for two nodes, by a caller that traces.
@@ -220,12 +221,15 @@ async fn the_variables_name_the_service_and_a_caller_from_elsewhere_is_the_paren
     assert!(process.ended().await.success());
 
     let spans = collector.spans();
-    let plans: Vec<_> = named(&spans, "planner-of-mine", "plan").collect();
+    let plans: Vec<_> = named(&spans, "planner-of-mine", PLAN).collect();
     let ends: BTreeSet<_> = plans
         .iter()
-        .map(|span| attributes(span)["rpc.grpc.status_code"].clone())
+        .map(|span| attributes(span)["rpc.response.status_code"].clone())
         .collect();
-    assert_eq!(ends, BTreeSet::from(["0".to_owned(), "3".to_owned()]));
+    assert_eq!(
+        ends,
+        BTreeSet::from(["OK".to_owned(), "INVALID_ARGUMENT".to_owned()])
+    );
     for plan in plans {
         let trace = u128::from_be_bytes(plan.trace_id.clone().try_into().unwrap());
         let caller = u64::from_be_bytes(plan.parent_span_id.clone().try_into().unwrap());

@@ -100,7 +100,7 @@ impl Call {
             let port = server.port_u16().unwrap_or(443);
             span.record("url.full", format!("{}{}", base(server), self.uri()));
             span.record("server.address", server.host());
-            span.record("server.port", port);
+            span.record("server.port", i64::from(port));
         }
         if let (Resource::Pods, Some(name)) = (self.resource, &self.name) {
             span.record("k8s.pod.name", name);
@@ -129,7 +129,7 @@ pub(super) fn carry_context(headers: &mut HeaderMap) {
 pub(super) fn ended<T>(span: &Span, result: &Result<(u16, T), ActuatorError>, without_answer: &'static str) {
     let error = match result {
         Ok((status, _)) => {
-            span.record("http.response.status_code", status);
+            span.record("http.response.status_code", i64::from(*status));
             return;
         }
         Err(error) => error,
@@ -137,7 +137,7 @@ pub(super) fn ended<T>(span: &Span, result: &Result<(u16, T), ActuatorError>, wi
     if error.http_status == 0 {
         span.record("error.type", without_answer);
     } else {
-        span.record("http.response.status_code", error.http_status);
+        span.record("http.response.status_code", i64::from(error.http_status));
         span.record("error.type", error.http_status.to_string());
     }
     span.record("otel.status_code", "ERROR");

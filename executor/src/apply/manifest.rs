@@ -59,7 +59,9 @@ impl PodManifest {
         } else {
             self.manifest["metadata"]["name"] = Value::from(create.pod_name.as_str());
         }
+        // One of which nothing was recorded leads nowhere.
         if let Some(context) = self.annotated.then(propagation::current)
+            && context.is_sampled()
             && let Some(context) = propagation::traceparent(&context)
         {
             self.manifest["metadata"]["annotations"][trace::ANNOTATION] = Value::from(context);

@@ -89,6 +89,7 @@ fn text(attributes: &[KeyValue], key: &str) -> Option<String> {
     match attribute.value.as_ref()?.value.as_ref()? {
         Value::StringValue(text) => Some(text.clone()),
         Value::IntValue(number) => Some(number.to_string()),
+        Value::DoubleValue(number) => Some(number.to_string()),
         _ => None,
     }
 }

@@ -33,7 +33,7 @@ impl ClientCall {
             && let Ok(url) = url.parse::<Uri>()
         {
             span.record("server.address", url.host());
-            span.record("server.port", url.port_u16());
+            span.record("server.port", url.port_u16().map(i64::from));
         }
         Self(span)
     }

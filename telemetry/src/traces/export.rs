@@ -108,6 +108,7 @@ pub fn layer(provider: &SdkTracerProvider) -> SpanLayer {
     tracing_opentelemetry::layer()
         .with_tracer(provider.tracer("nodewise"))
         .with_location(false)
+        .with_target(false)
         .with_threads(false)
         .with_tracked_inactivity(false)
         .with_filter(

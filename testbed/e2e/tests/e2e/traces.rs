@@ -42,8 +42,8 @@ fn actions(spans: &[Span], kind: &str) -> u64 {
     counts.sum()
 }
 
-/// Every trace of the executor has one root, a reconcile, and every span of it can be reached from there.
-fn every_trace_is_one_tree(spans: &[Span]) -> Result<usize> {
+/// Every trace has one root, a reconcile of `service`, and every span of it can be reached from there.
+fn every_trace_is_one_tree(spans: &[Span], service: &str) -> Result<usize> {
     let mut traces = BTreeMap::<_, Vec<&Span>>::new();
     for span in spans {
         traces.entry(&span.trace_id).or_default().push(span);
@@ -56,7 +56,7 @@ fn every_trace_is_one_tree(spans: &[Span]) -> Result<usize> {
             anyhow::bail!("trace {trace} has {} roots among {names:?}", roots.len());
         };
         ensure!(
-            (root.service.as_str(), root.name.as_str()) == (EXECUTOR, "reconcile"),
+            (root.service.as_str(), root.name.as_str()) == (service, "reconcile"),
             "{root:?} is a root"
         );
         for span in spans {
@@ -104,11 +104,11 @@ async fn a_rolling_update_is_traced_from_the_event_to_etcd() -> Result<()> {
                 "none below {call:?} yet"
             );
         }
-        every_trace_is_one_tree(&spans)?;
+        every_trace_is_one_tree(&spans, EXECUTOR)?;
         Ok(spans)
     })
     .await?;
-    let traces = every_trace_is_one_tree(&spans)?;
+    let traces = every_trace_is_one_tree(&spans, EXECUTOR)?;
     ensure!(
         traces >= 20,
         "a rollout of 50 nodes by fives in {traces} reconciles"
