@@ -67,6 +67,56 @@ fn people_get_a_line_for_each_phase_and_a_verdict() {
 }
 
 #[test]
+fn the_slowest_reconcile_is_a_waterfall() {
+    let text = nodewise(&["demo", "--nodes", "3", "--trace"]).ok();
+    let (_, waterfall) = text
+        .split_once("The slowest reconcile took ")
+        .expect("it comes last");
+    // What every reconcile with something to do has, from the executor through the service and back.
+    let mut rest = waterfall;
+    for part in [
+        "trace ",
+        "reconcile: settled",
+        "─ snapshot",
+        "─ nodewise.v1.ReconcileService/Plan (client): APPLY, ",
+        "─ nodewise.v1.ReconcileService/Plan (server)",
+        "─ decide: 3 nodes, ",
+        "─ apply: ",
+        "─ batch: ",
+        "─ nodewise.v1.ReconcileService/Report (client)",
+    ] {
+        let (_, after) = rest
+            .split_once(part)
+            .unwrap_or_else(|| panic!("{part} in {waterfall}"));
+        rest = after;
+    }
+    let spans = waterfall.lines().filter(|line| line.contains(" ms  ")).count();
+    assert!(spans > 8 && waterfall.contains('█'), "{waterfall}");
+
+    let json = nodewise(&["demo", "--nodes", "3", "--trace", "--output", "json"]).ok();
+    let report: Value = serde_json::from_str(&json).expect("JSON");
+    let slowest = &report["slowest_reconcile"];
+    let root = &slowest["spans"][0];
+    assert_eq!((&root["name"], &root["depth"]), (&"reconcile".into(), &0.into()));
+    assert_eq!(slowest["trace_id"].as_str().map(str::len), Some(32));
+    let took = root["duration_ms"].as_f64().expect("a duration");
+    for span in slowest["spans"].as_array().expect("spans").iter().skip(1) {
+        let depth = span["depth"].as_u64().expect("a depth");
+        assert!(depth > 0 && span["start_ms"].as_f64() <= Some(took), "{span}");
+    }
+}
+
+#[test]
+fn a_collector_that_cannot_be_used_is_a_clear_error() {
+    let ran = nodewise(&["demo", "--nodes", "1", "--otlp", "not a url"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.stderr.contains("cannot send traces") && ran.stderr.contains("not a url"),
+        "{ran:?}"
+    );
+}
+
+#[test]
 fn a_cluster_without_nodes_is_refused() {
     let ran = nodewise(&["demo", "--nodes", "0"]);
     assert_eq!(ran.code, Some(1));

@@ -11,7 +11,7 @@ use tracing_subscriber::{
     EnvFilter, Layer, Registry,
     filter::ParseError,
     fmt::{
-        self, FmtContext,
+        self, FmtContext, MakeWriter,
         format::{FormatEvent, FormatFields, Writer},
     },
     layer::Layered,
@@ -42,10 +42,22 @@ pub(crate) fn layer<L: Layer<Registry>>(
     format: LogFormat,
     filter: &str,
 ) -> Result<Box<dyn Layer<Below<L>> + Send + Sync>, ParseError> {
+    layer_to(stderr, stderr().is_terminal(), format, filter)
+}
+
+fn layer_to<S, W>(
+    writer: W,
+    colours: bool,
+    format: LogFormat,
+    filter: &str,
+) -> Result<Box<dyn Layer<S> + Send + Sync>, ParseError>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
     // What is asked for comes last and wins.
     let filter = EnvFilter::builder().parse(format!("{QUIET},{SILENT},{filter}"))?;
-    let log = fmt::layer().with_writer(stderr);
-    let colours = stderr().is_terminal();
+    let log = fmt::layer().with_writer(writer);
     Ok(match format {
         LogFormat::Human => log
             .with_ansi(colours)
@@ -97,5 +109,82 @@ where
                 writeln!(writer, r#"{object},"trace_id":"{trace}","span_id":"{span}"}}"#)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io,
+        sync::{Arc, Mutex},
+    };
+
+    use opentelemetry_sdk::trace::SdkTracerProvider;
+    use tracing_subscriber::{layer::SubscriberExt as _, util::SubscriberInitExt as _};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("lock").write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The lines of one event outside of any span and one within, and the ids of that span.
+    fn lines(format: LogFormat) -> (Vec<String>, String, String) {
+        let written = Written::default();
+        let writer = written.clone();
+        let provider = SdkTracerProvider::builder().build();
+        let log = layer_to(move || writer.clone(), false, format, "info").expect("a good filter");
+        let layers = tracing_subscriber::registry()
+            .with(crate::traces::layer(&provider))
+            .with(log);
+        let _guard = layers.set_default();
+        tracing::info!("outside");
+        let span = tracing::info_span!("work", key = "a/b");
+        let (trace, id) = span.in_scope(|| {
+            tracing::warn!(reason = "it broke", "inside");
+            let span = propagation::current();
+            (span.trace_id().to_string(), span.span_id().to_string())
+        });
+        let text = String::from_utf8(written.0.lock().expect("lock").clone()).expect("text");
+        (text.lines().map(str::to_owned).collect(), trace, id)
+    }
+
+    #[test]
+    fn a_line_within_a_traced_span_ends_with_its_ids() {
+        let (lines, trace, id) = lines(LogFormat::Human);
+        let [outside, inside] = &lines[..] else {
+            panic!("{lines:?}")
+        };
+        assert!(outside.ends_with("outside"), "{outside}");
+        let end = format!(r#"inside reason="it broke" trace_id={trace} span_id={id}"#);
+        assert!(
+            inside.contains("work{key=\"a/b\"}") && inside.ends_with(&end),
+            "{inside}"
+        );
+    }
+
+    #[test]
+    fn a_line_of_json_stays_one_object() {
+        let (lines, trace, id) = lines(LogFormat::Json);
+        let objects: Vec<serde_json::Value> = lines
+            .iter()
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect();
+        assert_eq!(objects[0]["message"], "outside");
+        assert!(objects[0]["trace_id"].is_null());
+        assert_eq!(objects[1]["reason"], "it broke");
+        assert_eq!(
+            (&objects[1]["trace_id"], &objects[1]["span_id"]),
+            (&trace.into(), &id.into())
+        );
     }
 }

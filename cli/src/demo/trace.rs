@@ -173,6 +173,7 @@ fn detail(span: &SpanData) -> String {
             // Nothing failed, and nothing went wrong: that needs no words.
             Value::I64(0) if *name == "nodewise.batch.failed" => None,
             Value::String(text) if text.as_str() == "OK" => None,
+            Value::I64(1) => Some(format!("1{}", unit.trim_end_matches('s'))),
             value => Some(format!("{value}{unit}")),
         }
     });

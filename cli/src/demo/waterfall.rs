@@ -142,10 +142,10 @@ mod tests {
         let expected = "
 The slowest reconcile took 40.0 ms
 trace abc, woken by pods demo/a and 1 more
-reconcile                 40.0 ms  ████████████
-├─ rpc (client)           20.0 ms  ██████
-│  └─ a span with …        5.0 ms     ██
-└─ apply                  20.0 ms        ██████
+reconcile                  40.0 ms  ████████████
+├─ rpc (client)            20.0 ms  ██████
+│  └─ a span with a nam…    5.0 ms     ██
+└─ apply                   20.0 ms        ██████
 ";
         assert_eq!(shown(48).replace(" \n", "\n"), expected);
     }

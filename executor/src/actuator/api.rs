@@ -115,7 +115,7 @@ impl KubeActuator {
         let started = Instant::now();
         let sent = tokio::time::timeout(self.call_timeout, self.send(call)).instrument(span.clone());
         let (result, without_answer) = match sent.await {
-            Ok(answer) => (answer, "_OTHER"),
+            Ok(answer) => (answer, "connection"),
             Err(_) => {
                 let message = format!("no answer within {:?}", self.call_timeout);
                 (Err(ActuatorError::unclear(message)), "timeout")

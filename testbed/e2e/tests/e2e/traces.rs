@@ -131,7 +131,40 @@ async fn a_rolling_update_is_traced_from_the_event_to_etcd() -> Result<()> {
         "deletes of batches"
     );
     every_call_is_in_its_place(&spans)?;
-    every_reconcile_says_why(&spans)
+    every_reconcile_says_why(&spans)?;
+    // For people, as in docs/operations.md.
+    let root = of(&spans, EXECUTOR, "reconcile")
+        .find(|root| {
+            spans
+                .iter()
+                .any(|span| span.trace_id == root.trace_id && span.name == DELETE)
+        })
+        .context("a reconcile that deletes")?;
+    println!("{}", outline(&spans, root, root, 0));
+    Ok(())
+}
+
+/// A span and what is below it: when it began after the root, how long it took, what it is and whose.
+fn outline(spans: &[Span], root: &Span, span: &Span, depth: usize) -> String {
+    let ms = |from: &Span, to: jiff::Timestamp| {
+        (to - from.start)
+            .total(jiff::Unit::Millisecond)
+            .unwrap_or_default()
+    };
+    let mut text = format!(
+        "{:7.1} {:6.1} ms {}{} ({})\n",
+        ms(root, span.start),
+        ms(span, span.end),
+        "  ".repeat(depth),
+        span.name,
+        span.service,
+    );
+    let mut below: Vec<_> = spans.iter().filter(|child| child.is_child_of(span)).collect();
+    below.sort_by_key(|child| child.start);
+    below
+        .into_iter()
+        .for_each(|child| text.push_str(&outline(spans, root, child, depth + 1)));
+    text
 }
 
 async fn names(rig: &Rig) -> Result<BTreeSet<String>> {
@@ -467,7 +500,7 @@ async fn the_demo_sends_its_traces() -> Result<()> {
     let ran = demo(collector.endpoint()).await?;
     ensure!(ran.status.success(), "{ran:?}");
     let spans = collector.spans();
-    every_trace_is_one_tree(&spans)?;
+    every_trace_is_one_tree(&spans, "nodewise-demo")?;
     ensure!(
         of(&spans, "nodewise-demo", "reconcile").count() > 5,
         "{} spans",
