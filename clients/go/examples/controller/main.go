@@ -6,6 +6,7 @@
 //	NODEWISE_SERVER        where the planning service is, separated by commas: http://HOST:PORT or dns:///HOST:PORT
 //	NODEWISE_LEADER_ELECT  false: work at once, without a Lease
 //	POD_NAMESPACE          the namespace of the Lease; kube-system if not set
+//	OTEL_...               the standard ones of OpenTelemetry: where OTEL_EXPORTER_OTLP_ENDPOINT is set, traces go there over gRPC
 //
 // On SIGTERM it finishes what it has in hand and ends.
 package main
@@ -45,6 +46,11 @@ func main() {
 }
 
 func run(ctx context.Context) error {
+	flush, err := trace(ctx)
+	if err != nil {
+		return err
+	}
+	defer flush()
 	cluster, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {
 		return fmt.Errorf("finding the cluster: %w", err)
