@@ -23,6 +23,7 @@
 //
 // # Traces
 //
-// Every connection has the stats handler of otelgrpc: calls are spans of the global tracer provider, and their context goes out
-// with the global propagator.
+// Every connection has the stats handler of otelgrpc: calls are spans of the global tracer provider, or that of [WithTracerProvider],
+// and their context goes out with the global propagator. The span of a plan tells besides how large the request was, and what was
+// answered. Health checks have no spans.
 package planclient

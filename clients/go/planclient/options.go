@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"time"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -24,6 +26,7 @@ type config struct {
 	lookup       lookup
 	credentials  credentials.TransportCredentials
 	dial         []grpc.DialOption
+	tracers      trace.TracerProvider
 }
 
 // lookup finds the addresses of a host.
@@ -39,6 +42,7 @@ func defaults() config {
 		lookupPeriod: 10 * time.Second,
 		lookup:       systemLookup,
 		credentials:  insecure.NewCredentials(),
+		tracers:      otel.GetTracerProvider(),
 	}
 }
 
@@ -91,4 +95,9 @@ func WithTransportCredentials(credentials credentials.TransportCredentials) Opti
 // [WithTransportCredentials].
 func WithDialOptions(options ...grpc.DialOption) Option {
 	return func(c *config) { c.dial = append(c.dial, options...) }
+}
+
+// WithTracerProvider makes the spans of calls with this provider: with the global one if not set.
+func WithTracerProvider(provider trace.TracerProvider) Option {
+	return func(c *config) { c.tracers = provider }
 }
