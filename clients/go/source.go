@@ -190,5 +190,8 @@ func projectPod(pod *corev1.Pod) (*cluster.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cluster.Pod{Namespace: pod.Namespace, ResourceVersion: pod.ResourceVersion, Pod: projection}, nil
+	return &cluster.Pod{
+		Namespace: pod.Namespace, ResourceVersion: pod.ResourceVersion,
+		Traceparent: pod.Annotations[convert.TraceparentAnnotation], Pod: projection,
+	}, nil
 }

@@ -26,6 +26,7 @@ func samplePod() *corev1.Pod {
 			Finalizers:        []string{"f"},
 			CreationTimestamp: metav1.NewTime(time.Unix(1, 0)),
 			ManagedFields:     []metav1.ManagedFieldsEntry{{Manager: "m"}},
+			Annotations:       map[string]string{convert.TraceparentAnnotation: "00-1-2-01", "other": "x"},
 		},
 		Spec: corev1.PodSpec{
 			Containers: []corev1.Container{{Name: "c", Image: "i"}},
@@ -63,8 +64,12 @@ func TestSlimPodsAreProjectedAsWholeOnes(t *testing.T) {
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Error(diff)
 	}
-	if pod := slim.(*corev1.Pod); len(pod.Spec.Containers) > 0 || len(pod.ManagedFields) > 0 {
+	pod := slim.(*corev1.Pod)
+	if len(pod.Spec.Containers) > 0 || len(pod.ManagedFields) > 0 {
 		t.Errorf("it kept %v", pod)
+	}
+	if diff := cmp.Diff(map[string]string{convert.TraceparentAnnotation: "00-1-2-01"}, pod.Annotations); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -7,6 +7,9 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
+// TraceparentAnnotation is the annotation of a pod or DaemonSet with the trace context, as a W3C traceparent, of who made it so.
+const TraceparentAnnotation = "nodewise.dev/traceparent"
+
 // Pod projects a Pod. The error is a [FieldError].
 func Pod(pod *corev1.Pod) (*nodewisev1.Pod, error) {
 	switch {
@@ -36,8 +39,8 @@ func Pod(pod *corev1.Pod) (*nodewisev1.Pod, error) {
 	return projection, nil
 }
 
-// SlimPod is a cache.TransformFunc that leaves of a Pod what [Pod] reads, and its identity: a few hundred bytes of several
-// thousand.
+// SlimPod is a cache.TransformFunc that leaves of a Pod what [Pod] reads, its identity and its [TraceparentAnnotation]: a few hundred
+// bytes of several thousand.
 func SlimPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -53,6 +56,9 @@ func SlimPod(object any) (any, error) {
 		slim.Spec.Affinity = &corev1.Affinity{
 			NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required},
 		}
+	}
+	if traceparent := pod.Annotations[TraceparentAnnotation]; traceparent != "" {
+		slim.Annotations = map[string]string{TraceparentAnnotation: traceparent}
 	}
 	if ready := readyCondition(pod); ready != nil {
 		slim.Status.Conditions = []corev1.PodCondition{{

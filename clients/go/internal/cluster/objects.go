@@ -44,6 +44,9 @@ type DaemonSet struct {
 	// Selector wakes the DaemonSet for orphans. It matches nothing where spec.selector is absent, empty or invalid (D-104).
 	Selector        labels.Selector
 	MinReadySeconds int32
+	Generation      int64
+	// Traceparent is the trace context that the object carries; empty for none.
+	Traceparent string
 	// JSON is the object as it was served.
 	JSON []byte
 }
@@ -56,9 +59,13 @@ func NewDaemonSet(object *served.Object) (*DaemonSet, error) {
 		UID:             object.UID,
 		ResourceVersion: object.ResourceVersion,
 		Selector:        labels.Nothing(),
+		Traceparent:     object.Annotations[convert.TraceparentAnnotation],
 		JSON:            object.JSON,
 	}
 	var parsed struct {
+		Metadata struct {
+			Generation int64 `json:"generation"`
+		} `json:"metadata"`
 		Spec struct {
 			Selector        *metav1.LabelSelector `json:"selector"`
 			MinReadySeconds int32                 `json:"minReadySeconds"`
@@ -67,6 +74,7 @@ func NewDaemonSet(object *served.Object) (*DaemonSet, error) {
 	if err := json.Unmarshal(object.JSON, &parsed); err != nil {
 		return daemonSet, fmt.Errorf("reading the spec of DaemonSet %s: %w", daemonSet.Key, err)
 	}
+	daemonSet.Generation = parsed.Metadata.Generation
 	daemonSet.MinReadySeconds = max(parsed.Spec.MinReadySeconds, 0)
 	selector, err := metav1.LabelSelectorAsSelector(parsed.Spec.Selector)
 	if err != nil {
@@ -106,6 +114,8 @@ func NewRevision(object *served.Object) *Revision {
 // Pod is the projection of a v1 Pod, and what else is needed to keep it.
 type Pod struct {
 	Namespace, ResourceVersion string
+	// Traceparent is the trace context that the pod carries. It is known of a pod as it comes from a watch, and not kept.
+	Traceparent string
 	*nodewisev1.Pod
 }
 
