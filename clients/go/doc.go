@@ -13,6 +13,26 @@
 // with [Reconciler.Start], which puts workloads into its queue, and calls [Reconciler.Reconcile] for what it takes out; package
 // ctrl does that for controller-runtime. [Reconciler.Ready] says why nothing can be done, if so.
 //
+// # Traces
+//
+// Each reconcile is one trace, made with the API of OpenTelemetry: the global tracer provider, or that of [WithTracerProvider]. Without
+// an SDK that is set up nothing is recorded.
+//
+//	reconcile                                        how it ended, what woke it and how long it waited
+//	├─ snapshot                                      the request is built
+//	├─ nodewise.v1.ReconcileService/Plan             with the service's own spans below
+//	├─ apply                                         if there is something to do
+//	│  └─ batch                                      how many actions of each kind, and how many failed
+//	│     └─ POST /api/v1/namespaces/{namespace}/pods   one per call, with kube-apiserver's own spans below
+//	└─ nodewise.v1.ReconcileService/Report
+//
+// A reconcile is linked to the one before it of the same workload and generation, and to the traces that what woke it came from: those
+// that pods and the DaemonSet name in their annotation nodewise.dev/traceparent. Created pods have it with
+// [WithTraceparentAnnotation]. The calls of a large batch have no spans of their own, see [WithMaxTracedCalls]. What a reconcile logs
+// has the values trace_id and span_id.
+//
+// The service is told of the trace by the global propagator, and the apiserver by W3C trace context, which is what it reads.
+//
 // # What is where
 //
 // The loop is in reconcile.go: gate, snapshot, plan, hold, apply, report. What is remembered between reconciles is in state.go,

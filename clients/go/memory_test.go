@@ -212,7 +212,7 @@ func (c *clusterInMemory) Read(_ context.Context, at write.Key) ([]byte, error) 
 	return json.Marshal(c.objects[at])
 }
 
-func (c *clusterInMemory) Emit(event write.Event) {
+func (c *clusterInMemory) Emit(_ context.Context, event write.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.events = append(c.events, event)

@@ -3,6 +3,8 @@ package nodewise
 import (
 	"time"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -32,6 +34,10 @@ type config struct {
 	limiter      workqueue.TypedRateLimiter[types.NamespacedName]
 	pods, nodes  cache.SharedIndexInformer
 	clock        func() time.Time
+
+	tracers        trace.TracerProvider
+	maxTracedCalls int
+	annotatesPods  bool
 }
 
 func defaults() config {
@@ -50,6 +56,9 @@ func defaults() config {
 		manager:      "nodewise-go",
 		limiter:      workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName](),
 		clock:        time.Now,
+
+		tracers:        otel.GetTracerProvider(),
+		maxTracedCalls: 32,
 	}
 }
 
@@ -152,6 +161,24 @@ func WithNodeInformer(informer cache.SharedIndexInformer) Option {
 // WithClock sets the clock that snapshots are taken by.
 func WithClock(now func() time.Time) Option {
 	return func(c *config) { c.clock = now }
+}
+
+// WithTracerProvider makes spans with this provider: with the global one if not set. Give the client of the service the same, with
+// [nodewise.dev/clients/go/planclient.WithTracerProvider].
+func WithTracerProvider(provider trace.TracerProvider) Option {
+	return func(c *config) { c.tracers = provider }
+}
+
+// WithMaxTracedCalls sets the most actions of a batch whose calls to the apiserver have a span each: 32 if not set. A batch with more
+// has only its own, and the apiserver is told to record nothing. 0 is none, whatever the batch.
+func WithMaxTracedCalls(calls int) Option {
+	return func(c *config) { c.maxTracedCalls = calls }
+}
+
+// WithTraceparentAnnotation lets pods that are created carry the annotation [nodewise.dev/clients/go/convert.TraceparentAnnotation], with
+// the trace context of the batch that created them. None do if it is not set.
+func WithTraceparentAnnotation() Option {
+	return func(c *config) { c.annotatesPods = true }
 }
 
 // isEnabled tells whether a deviation that is on by default is on.

@@ -7,8 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
+	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/klog/v2"
 
@@ -18,6 +17,7 @@ import (
 
 	"nodewise.dev/clients/go/internal/apply"
 	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/traces"
 	"nodewise.dev/clients/go/nodewisev1"
 	"nodewise.dev/clients/go/planclient"
 	"nodewise.dev/clients/go/served"
@@ -30,8 +30,6 @@ const (
 	// expectationsExpired is when expectations have expired for certain: five minutes, as the contract says, and one second.
 	expectationsExpired = 301 * time.Second
 )
-
-var tracer = otel.Tracer("nodewise.dev/clients/go")
 
 // ending is how a reconcile ended, if not with an error.
 type ending struct {
@@ -78,41 +76,57 @@ var errBehind = errors.New("a cache is behind")
 // after which there is nothing to do, and the back-off stays what it is. When the context ends the service is asked no more; the
 // writes that are under way by then are brought to their end, and reported.
 func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) error {
-	return r.look(context.WithoutCancel(ctx), ctx, key)
+	_, err := r.look(context.WithoutCancel(ctx), ctx, key)
+	return err
 }
 
-// look looks at one DaemonSet. It asks for plans as long as asking lasts, and writes as long as ctx does.
-func (r *Reconciler) look(ctx, asking context.Context, key types.NamespacedName) error {
-	ctx, span := tracer.Start(ctx, "reconcile", trace.WithAttributes(attribute.String("nodewise.workload", key.String())))
+// look looks at one DaemonSet. It asks for plans as long as asking lasts, and writes as long as ctx does. The logger is for what is
+// still to be said of this reconcile.
+func (r *Reconciler) look(ctx, asking context.Context, key types.NamespacedName) (logr.Logger, error) {
+	ctx, span := r.startReconcile(ctx, key)
 	defer span.End()
-	logger := klog.FromContext(ctx).WithValues("daemonSet", key)
+	logger := withTrace(klog.FromContext(ctx).WithValues("daemonSet", key), span)
 	asking = trace.ContextWithSpan(klog.NewContext(asking, logger), span)
 	ended, err := r.turn(klog.NewContext(ctx, logger), asking, key)
-	var failed *failure
-	var unreachable *planclient.UnreachableError
+	outcome := outcomeOf(err)
+	tellOutcome(span, outcome, err)
+	var failure *failure
 	switch {
-	case err == nil:
+	case outcome == settled:
 		r.comeBack(key, ended.after)
-	case errors.Is(err, errBehind):
-		// Woken by the event that brings the caches up to date.
-		err = fmt.Errorf("%w: %w", ErrNotYet, err)
-	case errors.As(err, &unreachable):
+	case outcome == unreachable:
 		r.waker.wakeAfter(key, r.config.unreachable)
-		err = fmt.Errorf("%w: %w", ErrNotYet, err)
-	case errors.As(err, &failed):
-		r.comeBack(key, failed.after)
+	case errors.As(err, &failure):
+		r.comeBack(key, failure.after)
+	default:
+		// Who is behind is woken by the event that brings the caches up to date.
 	}
 	if r.waitsForWatches(key) {
 		// Should what is expected never show, no event would tell.
 		r.waker.wakeAfter(key, expectationsExpired)
 	}
 	if err == nil {
-		return nil
+		return logger, nil
 	}
-	if !errors.Is(err, ErrNotYet) {
-		span.RecordError(err)
+	if outcome == behind || outcome == unreachable {
+		err = fmt.Errorf("%w: %w", ErrNotYet, err)
+		logger.V(4).Info("Nothing could be done", "reason", err.Error())
 	}
-	return fmt.Errorf("reconciling DaemonSet %s: %w", key, err)
+	return logger, fmt.Errorf("reconciling DaemonSet %s: %w", key, err)
+}
+
+func outcomeOf(err error) outcome {
+	var away *planclient.UnreachableError
+	switch {
+	case err == nil:
+		return settled
+	case errors.Is(err, errBehind):
+		return behind
+	case errors.As(err, &away):
+		return unreachable
+	default:
+		return failed
+	}
 }
 
 // turn reconciles while the waker knows of it, also for who recovers from a panic, as controller-runtime does.
@@ -259,6 +273,8 @@ func (r *Reconciler) plan(
 	// What each request was made from: the plan need not answer the last one.
 	var origins []planned
 	build := func(known func(planclient.Digest) bool) (*nodewisev1.PlanRequest, error) {
+		_, span := traces.Start(ctx, "snapshot")
+		defer span.End()
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		// A retry takes what is known by now, unless the workload was replaced: then it finishes with what it had.
@@ -308,13 +324,17 @@ func (r *Reconciler) hold(planned *planned) {
 }
 
 func (r *Reconciler) apply(ctx context.Context, planned *planned) *apply.Applied {
-	if len(planned.plan.GetPhases()) == 0 {
+	if !hasActions(planned.plan) {
 		return &apply.Applied{}
 	}
-	ctx, span := tracer.Start(ctx, "apply", trace.WithAttributes(attribute.String("nodewise.plan.id", planned.plan.GetPlanId())))
+	ctx, span := startApply(ctx, planned.plan)
 	defer span.End()
-	applied := apply.Apply(ctx, r.writer, planned.plan, planned.workload.JSON, r.config.concurrency)
-	span.SetAttributes(attribute.Int("nodewise.outcomes", len(applied.Outcomes)), attribute.Bool("nodewise.failed", applied.Failed))
+	applied := apply.Apply(ctx, r.writer, planned.plan, planned.workload.JSON, apply.Settings{
+		Concurrency:    r.config.concurrency,
+		MaxTracedCalls: r.config.maxTracedCalls,
+		AnnotatesPods:  r.config.annotatesPods,
+	})
+	tellApplied(span, applied)
 	s, workload := r.state, planned.workload
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -329,6 +349,17 @@ func (r *Reconciler) apply(ctx context.Context, planned *planned) *apply.Applied
 		s.holdings.RestoreBackoffs(workload.Key, workload.UID, planned.sent)
 	}
 	return applied
+}
+
+func hasActions(plan *nodewisev1.Plan) bool {
+	for _, phase := range plan.GetPhases() {
+		for _, batch := range phase.GetBatches() {
+			if len(batch.GetActions()) > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // goesAhead tells whether pods are created while earlier creates are not seen yet.

@@ -334,7 +334,7 @@ func TestAWorkloadThatIsGoneIsForgotten(t *testing.T) {
 func TestAnObserverExpectsNothing(t *testing.T) {
 	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating("a"), nil }}
 	r := newRig(t, planner)
-	r.writer = write.NewObserver(r.cluster, logger(t))
+	r.writer = write.NewObserver(r.cluster)
 	r.apply("agent:1")
 	if err := r.Reconcile(t.Context(), key); err != nil {
 		t.Fatal(err)

@@ -8,18 +8,19 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/traces"
 	"nodewise.dev/clients/go/internal/write"
 	"nodewise.dev/clients/go/nodewisev1"
 	"nodewise.dev/clients/go/planclient"
@@ -43,6 +44,7 @@ type Reconciler struct {
 	rest    *rest.Config
 	client  *http.Client
 	planner Planner
+	tracer  trace.Tracer
 	waker   *waker
 	state   *state
 	writer  write.Writer
@@ -72,6 +74,7 @@ func New(kube *rest.Config, planner Planner, options ...Option) (*Reconciler, er
 		rest:    unlimited,
 		client:  client,
 		planner: planner,
+		tracer:  traces.Tracer(config.tracers),
 		waker:   waker,
 		state:   newState(config.buckets, config.options, waker),
 		next:    nextPlans{plans: map[types.NamespacedName]nextPlan{}},
@@ -104,7 +107,7 @@ func (r *Reconciler) makeWriter(ctx context.Context) error {
 	}
 	r.writer = kube
 	if r.config.observe {
-		r.writer = write.NewObserver(kube, klog.FromContext(ctx))
+		r.writer = write.NewObserver(kube)
 	}
 	return nil
 }

@@ -68,13 +68,12 @@ func (r *Reconciler) work(ctx, asking context.Context, queue *workQueue) {
 // workOn looks at a workload (M-31). One that panics is not left out for ever: the program ends.
 func (r *Reconciler) workOn(ctx, asking context.Context, queue *workQueue, key types.NamespacedName) {
 	defer queue.Done(key)
-	logger, backoff := klog.FromContext(ctx), r.config.limiter
-	err := r.look(ctx, asking, key)
+	backoff := r.config.limiter
+	logger, err := r.look(ctx, asking, key)
 	switch {
 	case err == nil:
 		backoff.Forget(key)
 	case errors.Is(err, ErrNotYet):
-		logger.V(4).Info("Nothing could be done", "reason", err.Error())
 	default:
 		delay := backoff.When(key)
 		r.waker.wakeAfter(key, delay)

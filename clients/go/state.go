@@ -30,8 +30,10 @@ type state struct {
 	undelivered map[types.NamespacedName][]*nodewisev1.ReportRequest
 	// readLive are revisions that interrupted reconciles read live.
 	readLive map[types.NamespacedName]liveRevisions
-	rules    wake.Rules
-	waker    *waker
+	// traced are the last reconciles that were recorded.
+	traced map[types.NamespacedName]tracedReconcile
+	rules  wake.Rules
+	waker  *waker
 }
 
 // liveRevisions are revisions as they were read, for the workload of this uid.
@@ -51,6 +53,7 @@ func newState(buckets uint32, options *nodewisev1.PlanOptions, waker *waker) *st
 		gate:        gate.New(),
 		undelivered: map[types.NamespacedName][]*nodewisev1.ReportRequest{},
 		readLive:    map[types.NamespacedName]liveRevisions{},
+		traced:      map[types.NamespacedName]tracedReconcile{},
 		rules: wake.Rules{
 			ClearReplacedOwnWrites: isEnabled(options, nodewisev1.Deviation_DEVIATION_CLEAR_REPLACED_OWN_WRITES),
 			WakeOnNodeDelete:       isEnabled(options, nodewisev1.Deviation_DEVIATION_WAKE_ON_NODE_DELETE),
@@ -63,12 +66,20 @@ func newState(buckets uint32, options *nodewisev1.PlanOptions, waker *waker) *st
 // change takes in what a watch showed: what makes the changes in the caches is given a function to tell each transition. It wakes
 // whoever is concerned, and whoever has waited for the version that the watch has reached.
 func (s *state) change(take func(store *cluster.Store, tell func(*cluster.Transition))) {
+	seen := s.waker.clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wakeAll := wakeNobody
+	// ofAll are the events that wake every workload.
+	var ofAll causes
 	take(s.store, func(transition *cluster.Transition) {
-		if transition != nil {
-			wakeAll = max(wakeAll, s.react(transition))
+		if transition == nil {
+			return
+		}
+		trigger := triggerOf(transition, seen)
+		if wakes := s.react(transition, trigger); wakes != wakeNobody {
+			wakeAll = max(wakeAll, wakes)
+			ofAll.note(trigger)
 		}
 	})
 	for _, key := range s.gate.Opened(s.store.Reached) {
@@ -78,6 +89,9 @@ func (s *state) change(take func(store *cluster.Store, tell func(*cluster.Transi
 		return
 	}
 	for _, key := range s.store.Keys() {
+		for _, trigger := range ofAll.triggers {
+			s.waker.note(key, trigger)
+		}
 		if wakeAll == wakeFirst {
 			s.waker.wakeFirst(key)
 		} else {
@@ -95,7 +109,7 @@ const (
 	wakeFirst
 )
 
-func (s *state) react(transition *cluster.Transition) wakeAll {
+func (s *state) react(transition *cluster.Transition, trigger trigger) wakeAll {
 	reactions := wake.React(s.store, transition, s.rules)
 	for _, deletion := range reactions.Deletions {
 		s.holdings.ObserveDeletion(deletion.Key, deletion.PodName, deletion.PodUID)
@@ -108,9 +122,11 @@ func (s *state) react(transition *cluster.Transition) wakeAll {
 		s.dropHeld(forget.Key)
 	}
 	if reactions.First != nil {
+		s.waker.note(*reactions.First, trigger)
 		s.waker.wakeFirst(*reactions.First)
 	}
 	for _, key := range slices.Compact(reactions.Enqueue) {
+		s.waker.note(key, trigger)
 		s.waker.wake(key)
 	}
 	if after := reactions.After; after != nil {
@@ -136,6 +152,7 @@ func (s *state) dropHeld(key types.NamespacedName) {
 	s.holdings.Forget(key)
 	delete(s.undelivered, key)
 	delete(s.readLive, key)
+	delete(s.traced, key)
 }
 
 // undeliveredOf are reports about the workload of this uid that are still to be delivered, oldest first.

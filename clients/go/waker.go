@@ -39,6 +39,8 @@ type waker struct {
 	// rests are when rests end. In work are those whose rest has not begun.
 	rests  map[types.NamespacedName]time.Time
 	inWork map[types.NamespacedName]*turn
+	// causes are why those in the queue are there, and since when.
+	causes map[types.NamespacedName]*causes
 }
 
 // turn is a look at a workload that is under way.
@@ -56,6 +58,7 @@ func newWaker(rest time.Duration, clock clock.PassiveClock) *waker {
 		urgent: map[types.NamespacedName]bool{},
 		rests:  map[types.NamespacedName]time.Time{},
 		inWork: map[types.NamespacedName]*turn{},
+		causes: map[types.NamespacedName]*causes{},
 	}
 }
 
@@ -110,6 +113,7 @@ func (w *waker) look(key types.NamespacedName) {
 }
 
 func (w *waker) add(key types.NamespacedName, delay time.Duration) {
+	w.causesOf(key).due(w.clock.Now(), max(delay, 0))
 	queue, hasClasses := w.queue.(firstQueue)
 	switch {
 	case hasClasses && w.urgent[key]:

@@ -7,18 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/testr"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"nodewise.dev/clients/go/nodewisev1"
 )
-
-func logger(t *testing.T) logr.Logger {
-	t.Helper()
-	return testr.New(t)
-}
 
 // recorded is a queue that remembers what was asked for.
 type recorded []string

@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -78,7 +77,6 @@ func (p *patient) reconciler(look func(context.Context, types.NamespacedName) er
 		if !errors.Is(err, nodewise.ErrNotYet) {
 			return reconcile.Result{}, err
 		}
-		log.FromContext(ctx).V(4).Info("Nothing could be done", "reason", err.Error())
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.notYet[request] = true

@@ -18,6 +18,9 @@ import (
 type run struct {
 	writer   write.Writer
 	workload *nodewisev1.WorkloadReference
+	settings Settings
+	// parent is the trace context that pods which the present batch creates carry; empty for none.
+	parent string
 	// object is the workload as the snapshot had it.
 	object []byte
 	// manifest is what the plan's pods have in common, or manifestError why it cannot be read.
@@ -25,9 +28,11 @@ type run struct {
 	manifestError error
 }
 
-func newRun(writer write.Writer, plan *nodewisev1.Plan, object []byte) *run {
+func newRun(writer write.Writer, plan *nodewisev1.Plan, object []byte, settings Settings) *run {
 	manifest, err := ParseManifest(plan)
-	return &run{writer: writer, workload: plan.GetWorkload(), object: object, manifest: manifest, manifestError: err}
+	return &run{
+		writer: writer, workload: plan.GetWorkload(), settings: settings, object: object, manifest: manifest, manifestError: err,
+	}
 }
 
 // action carries out one action.
@@ -44,7 +49,7 @@ func (r *run) action(ctx context.Context, action *nodewisev1.Action) *done {
 	case *nodewisev1.Action_UpdateStatus:
 		return r.updateStatus(ctx, action, kind.UpdateStatus)
 	case *nodewisev1.Action_EmitEvent:
-		r.emit(kind.EmitEvent.GetType(), kind.EmitEvent.GetReason(), kind.EmitEvent.GetMessage())
+		r.emit(ctx, kind.EmitEvent.GetType(), kind.EmitEvent.GetReason(), kind.EmitEvent.GetMessage())
 		return succeeded(action)
 	default:
 		if patch, isPatch := patchOf(action); isPatch {
@@ -132,9 +137,9 @@ func (r *run) deletePod(ctx context.Context, action *nodewisev1.Action, remove *
 	done := r.delete(ctx, action, cluster.Pods, remove.GetPod(), remove.GetUidPrecondition())
 	switch done.outcome.GetResult() {
 	case nodewisev1.Result_RESULT_SUCCEEDED:
-		r.emit("Normal", "SuccessfulDelete", "Deleted pod: "+remove.GetPod().GetName())
+		r.emit(ctx, "Normal", "SuccessfulDelete", "Deleted pod: "+remove.GetPod().GetName())
 	case nodewisev1.Result_RESULT_FAILED:
-		r.emit("Warning", "FailedDelete", "Error deleting: "+done.outcome.GetMessage())
+		r.emit(ctx, "Warning", "FailedDelete", "Error deleting: "+done.outcome.GetMessage())
 	default:
 	}
 	return done
@@ -196,13 +201,13 @@ func (r *run) createPod(ctx context.Context, action *nodewisev1.Action, create *
 	if r.manifestError != nil {
 		return failed(action, write.Unclear("%w", r.manifestError))
 	}
-	body, err := r.manifest.Render(create)
+	body, err := r.manifest.Render(create, r.parent)
 	if err != nil {
 		return failed(action, write.Unclear("%w", err))
 	}
 	written, err := r.writer.Create(ctx, cluster.Pods, r.workload.GetNamespace(), body)
 	if err == nil {
-		r.emit("Normal", "SuccessfulCreate", "Created pod: "+written.Name)
+		r.emit(ctx, "Normal", "SuccessfulCreate", "Created pod: "+written.Name)
 		return recorded(action, cluster.Pods, written)
 	}
 	refusal := write.AsError(err)
@@ -213,7 +218,7 @@ func (r *run) createPod(ctx context.Context, action *nodewisev1.Action, create *
 	if taken && r.isOurs(ctx, create) {
 		return refused(action, nodewisev1.Result_RESULT_ALREADY_EXISTS, refusal)
 	}
-	r.emit("Warning", "FailedCreate", "Error creating: "+refusal.Message)
+	r.emit(ctx, "Warning", "FailedCreate", "Error creating: "+refusal.Message)
 	if taken {
 		return refused(action, nodewisev1.Result_RESULT_NAME_TAKEN, refusal)
 	}
@@ -226,6 +231,6 @@ func (r *run) isOurs(ctx context.Context, create *nodewisev1.CreatePod) bool {
 	return err == nil && r.manifest.isSamePod(live, r.workload.GetUid(), create.GetNodeName())
 }
 
-func (r *run) emit(kind, reason, message string) {
-	r.writer.Emit(write.Event{Workload: r.workload, Type: kind, Reason: reason, Message: message})
+func (r *run) emit(ctx context.Context, kind, reason, message string) {
+	r.writer.Emit(ctx, write.Event{Workload: r.workload, Type: kind, Reason: reason, Message: message})
 }

@@ -37,6 +37,8 @@ type Applied struct {
 	Vanished []write.Key
 	// Sealed are revisions that cannot be changed: plan again at once with nothing to change in them.
 	Sealed []write.Key
+	// Batches is how many batches were begun.
+	Batches int
 	// Failed: some action outside the events phase failed.
 	Failed bool
 	// Aborted: a failed phase, or something that is not as it was planned, ended the plan.
@@ -73,12 +75,21 @@ func IsFailure(result nodewisev1.Result) bool {
 	return result == nodewisev1.Result_RESULT_FAILED || result == nodewisev1.Result_RESULT_NAME_TAKEN
 }
 
-// Apply applies a plan for the workload whose cached JSON is object, with at most so many calls at once. It returns when every
-// call has been answered or has timed out.
+// Settings are how plans are applied.
+type Settings struct {
+	// Concurrency is the most calls at a time.
+	Concurrency int
+	// MaxTracedCalls is the most actions of a batch whose calls have spans.
+	MaxTracedCalls int
+	// AnnotatesPods lets created pods carry the trace context of their batch.
+	AnnotatesPods bool
+}
+
+// Apply applies a plan for the workload whose cached JSON is object. It returns when every call has been answered or has timed out.
 func Apply(
-	ctx context.Context, writer write.Writer, plan *nodewisev1.Plan, object []byte, concurrency int,
+	ctx context.Context, writer write.Writer, plan *nodewisev1.Plan, object []byte, settings Settings,
 ) *Applied {
-	run := newRun(writer, plan, object)
+	run := newRun(writer, plan, object, settings)
 	applied := &Applied{}
 	anyFailure := false
 	for _, phase := range plan.GetPhases() {
@@ -88,8 +99,9 @@ func Apply(
 			var dones []*done
 			if stopped {
 				dones = skip(batch)
-			} else {
-				dones = run.batch(ctx, batch, concurrency)
+			} else if len(batch.GetActions()) > 0 {
+				applied.Batches++
+				dones = run.tracedBatch(ctx, phase.GetKind(), batch)
 			}
 			for _, done := range dones {
 				failed := applied.take(phase.GetKind(), done)
@@ -116,14 +128,14 @@ func skip(batch *nodewisev1.Batch) []*done {
 }
 
 // batch runs a batch; it answers in the batch's order.
-func (r *run) batch(ctx context.Context, batch *nodewisev1.Batch, concurrency int) []*done {
+func (r *run) batch(ctx context.Context, batch *nodewisev1.Batch) []*done {
 	var unconfirmed *write.Error
 	if batch.GetConfirmWorkload() {
 		unconfirmed = r.confirmWorkload(ctx)
 	}
 	dones := make([]*done, len(batch.GetActions()))
 	var calls errgroup.Group
-	calls.SetLimit(max(concurrency, 1))
+	calls.SetLimit(max(r.settings.Concurrency, 1))
 	for i, action := range batch.GetActions() {
 		calls.Go(func() error {
 			if unconfirmed != nil && isAdoption(action) {

@@ -68,7 +68,7 @@ func run(t *testing.T, writer write.Writer, phases ...*nodewisev1.Phase) *apply.
 	plan := &nodewisev1.Plan{
 		Workload: workload, Phases: phases, PodManifest: []byte(manifest), NodeNamePointers: []string{"/spec/nodeName"},
 	}
-	return apply.Apply(t.Context(), writer, plan, []byte(object), 8)
+	return apply.Apply(t.Context(), writer, plan, []byte(object), apply.Settings{Concurrency: 8})
 }
 
 func results(applied *apply.Applied) string {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -53,10 +54,14 @@ func ParseManifest(plan *nodewisev1.Plan) (*Manifest, error) {
 	return manifest, nil
 }
 
-// Render makes the pod for one node. An empty pod name leaves the name to the manifest's generateName.
-func (m *Manifest) Render(create *nodewisev1.CreatePod) ([]byte, error) {
+// Render makes the pod for one node. An empty pod name leaves the name to the manifest's generateName, an empty trace context the
+// annotations as they are.
+func (m *Manifest) Render(create *nodewisev1.CreatePod, traceparent string) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if traceparent != "" {
+		defer m.annotate(convert.TraceparentAnnotation, traceparent)()
+	}
 	for _, place := range m.places {
 		place(create.GetNodeName())
 	}
@@ -70,6 +75,25 @@ func (m *Manifest) Render(create *nodewisev1.CreatePod) ([]byte, error) {
 		return nil, fmt.Errorf("writing the pod for node %s: %w", create.GetNodeName(), err)
 	}
 	return body, nil
+}
+
+// annotate sets an annotation until it is undone.
+func (m *Manifest) annotate(name, value string) (undo func()) {
+	const member = "annotations"
+	present, hasAny := m.metadata[member]
+	annotations := map[string]any{name: value}
+	if others, ok := present.(map[string]any); ok {
+		annotations = maps.Clone(others)
+		annotations[name] = value
+	}
+	m.metadata[member] = annotations
+	return func() {
+		if hasAny {
+			m.metadata[member] = present
+		} else {
+			delete(m.metadata, member)
+		}
+	}
 }
 
 // isSamePod tells whether a live pod is the one that a create of this plan would have made: same controller, node and revision.

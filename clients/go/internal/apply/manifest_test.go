@@ -35,10 +35,10 @@ func TestManifestVectors(t *testing.T) {
 				t.Fatal(err)
 			}
 			// What was rendered before leaves no trace.
-			if _, err := manifest.Render(&nodewisev1.CreatePod{PodName: "other", NodeName: "elsewhere"}); err != nil {
+			if _, err := manifest.Render(&nodewisev1.CreatePod{PodName: "other", NodeName: "elsewhere"}, "00-1-2-01"); err != nil {
 				t.Fatal(err)
 			}
-			got, err := manifest.Render(create)
+			got, err := manifest.Render(create, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func TestManifestsThatCannotBeUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := manifest.Render(&nodewisev1.CreatePod{PodName: "p", NodeName: "n1"}); err != nil ||
+	if got, err := manifest.Render(&nodewisev1.CreatePod{PodName: "p", NodeName: "n1"}, ""); err != nil ||
 		string(got) != `{"a/b":{"c~d":["n1"]},"metadata":{"name":"p"}}` {
 		t.Errorf("got %s, %v", got, err)
 	}

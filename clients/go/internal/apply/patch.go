@@ -76,7 +76,7 @@ func (r *run) patch(ctx context.Context, action *nodewisev1.Action, patch patchi
 		}
 		return done
 	case isSealed(patch.resource, refusal):
-		r.emit("Warning", "SealedRevision", fmt.Sprintf("The API server refuses every change of %s, whose data was written in "+
+		r.emit(ctx, "Warning", "SealedRevision", fmt.Sprintf("The API server refuses every change of %s, whose data was written in "+
 			"another form than its own; it is left out and can be deleted", key))
 		done := refused(action, nodewisev1.Result_RESULT_NOT_FOUND, refusal)
 		done.sealed = &key

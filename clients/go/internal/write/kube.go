@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/traces"
 )
 
 // identityOnly asks for the metadata of what was written, which is all that is of interest.
@@ -52,14 +53,15 @@ func (k *Kube) Create(ctx context.Context, resource cluster.Resource, namespace 
 	request := k.rest.Post().AbsPath(root(resource)).Namespace(namespace).Resource(string(resource)).
 		Param("fieldManager", k.manager).
 		SetHeader("Content-Type", runtime.ContentTypeJSON).SetHeader("Accept", identityOnly).Body(manifest)
-	return k.write(ctx, request)
+	about := Key{Resource: resource, Namespace: namespace}
+	return k.write(ctx, &call{request: request, method: http.MethodPost, about: about, manifest: manifest})
 }
 
 // Patch implements [Writer].
 func (k *Kube) Patch(ctx context.Context, key Key, kind types.PatchType, patch []byte) (Written, error) {
 	request := object(k.rest.Patch(kind), key).
 		Param("fieldManager", k.manager).SetHeader("Accept", identityOnly).Body(patch)
-	return k.write(ctx, request)
+	return k.write(ctx, &call{request: request, method: http.MethodPatch, about: key})
 }
 
 // Delete implements [Writer].
@@ -76,7 +78,7 @@ func (k *Kube) Delete(ctx context.Context, key Key, uid types.UID) error {
 		}
 		request = request.SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body)
 	}
-	_, err := k.call(ctx, request)
+	_, err := k.call(ctx, &call{request: request, method: http.MethodDelete, about: key})
 	return err
 }
 
@@ -85,16 +87,16 @@ func (k *Kube) ReplaceStatus(ctx context.Context, key Key, body []byte) (Written
 	request := object(k.rest.Put(), key).SubResource("status").
 		Param("fieldManager", k.manager).
 		SetHeader("Content-Type", runtime.ContentTypeJSON).SetHeader("Accept", identityOnly).Body(body)
-	return k.write(ctx, request)
+	return k.write(ctx, &call{request: request, method: http.MethodPut, about: key, subresource: "status"})
 }
 
 // Read implements [Writer].
 func (k *Kube) Read(ctx context.Context, key Key) ([]byte, error) {
-	return k.call(ctx, object(k.rest.Get(), key))
+	return k.call(ctx, &call{request: object(k.rest.Get(), key), method: http.MethodGet, about: key})
 }
 
 // Emit implements [Writer].
-func (k *Kube) Emit(event Event) {
+func (k *Kube) Emit(_ context.Context, event Event) {
 	workload := &corev1.ObjectReference{
 		APIVersion:      "apps/v1",
 		Kind:            event.Workload.GetKind(),
@@ -106,8 +108,8 @@ func (k *Kube) Emit(event Event) {
 	k.recorder.Event(workload, event.Type, event.Reason, event.Message)
 }
 
-func (k *Kube) write(ctx context.Context, request *rest.Request) (Written, error) {
-	answer, err := k.call(ctx, request)
+func (k *Kube) write(ctx context.Context, call *call) (Written, error) {
+	answer, err := k.call(ctx, call)
 	if err != nil {
 		return Written{}, err
 	}
@@ -122,14 +124,21 @@ func (k *Kube) write(ctx context.Context, request *rest.Request) (Written, error
 }
 
 // call makes a call once: a create that timed out may have happened.
-func (k *Kube) call(ctx context.Context, request *rest.Request) ([]byte, error) {
+func (k *Kube) call(ctx context.Context, call *call) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.timeout)
 	defer cancel()
-	result := request.MaxRetries(0).Do(ctx)
-	if err := result.Error(); err != nil {
-		return nil, AsError(err)
+	ctx, span := call.start(ctx)
+	defer span.End()
+	for name, values := range traces.Headers(ctx) {
+		call.request.SetHeader(name, values...)
 	}
+	var status int
+	result := call.request.MaxRetries(0).Do(ctx).StatusCode(&status)
 	body, err := result.Raw()
+	if failed := result.Error(); failed != nil {
+		err = failed
+	}
+	call.end(span, status, body, err)
 	if err != nil {
 		return nil, AsError(err)
 	}

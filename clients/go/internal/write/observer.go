@@ -4,10 +4,9 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/go-logr/logr"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	"nodewise.dev/clients/go/internal/cluster"
 )
@@ -15,19 +14,18 @@ import (
 // Observer says every write that it is asked for, and lets it succeed without effect.
 type Observer struct {
 	reader Writer
-	logger logr.Logger
 }
 
-// NewObserver reads through reader, of which no other verb is ever used.
-func NewObserver(reader Writer, logger logr.Logger) *Observer {
-	return &Observer{reader: reader, logger: logger}
+// NewObserver reads through reader, of which no other verb is ever used. It logs to the logger of each context.
+func NewObserver(reader Writer) *Observer {
+	return &Observer{reader: reader}
 }
 
 // Writes implements [Writer].
-func (o *Observer) Writes() bool { return false }
+func (*Observer) Writes() bool { return false }
 
 // Create implements [Writer].
-func (o *Observer) Create(_ context.Context, resource cluster.Resource, namespace string, manifest []byte) (Written, error) {
+func (*Observer) Create(ctx context.Context, resource cluster.Resource, namespace string, manifest []byte) (Written, error) {
 	var object metav1.PartialObjectMetadata
 	if err := json.Unmarshal(manifest, &object); err != nil {
 		return Written{}, Unclear("reading a manifest: %w", err)
@@ -36,25 +34,25 @@ func (o *Observer) Create(_ context.Context, resource cluster.Resource, namespac
 	if name == "" {
 		name = object.GenerateName
 	}
-	o.logger.Info("Would create", "resource", resource, "namespace", namespace, "name", name)
+	klog.FromContext(ctx).Info("Would create", "resource", resource, "namespace", namespace, "name", name)
 	return Written{Name: name}, nil
 }
 
 // Patch implements [Writer].
-func (o *Observer) Patch(_ context.Context, key Key, _ types.PatchType, patch []byte) (Written, error) {
-	o.logger.Info("Would patch", "object", key.String(), "patch", string(patch))
+func (*Observer) Patch(ctx context.Context, key Key, _ types.PatchType, patch []byte) (Written, error) {
+	klog.FromContext(ctx).Info("Would patch", "object", key.String(), "patch", string(patch))
 	return Written{Name: key.Name}, nil
 }
 
 // Delete implements [Writer].
-func (o *Observer) Delete(_ context.Context, key Key, uid types.UID) error {
-	o.logger.Info("Would delete", "object", key.String(), "uid", uid)
+func (*Observer) Delete(ctx context.Context, key Key, uid types.UID) error {
+	klog.FromContext(ctx).Info("Would delete", "object", key.String(), "uid", uid)
 	return nil
 }
 
 // ReplaceStatus implements [Writer].
-func (o *Observer) ReplaceStatus(_ context.Context, key Key, _ []byte) (Written, error) {
-	o.logger.Info("Would write the status", "object", key.String())
+func (*Observer) ReplaceStatus(ctx context.Context, key Key, _ []byte) (Written, error) {
+	klog.FromContext(ctx).Info("Would write the status", "object", key.String())
 	return Written{Name: key.Name}, nil
 }
 
@@ -62,7 +60,7 @@ func (o *Observer) ReplaceStatus(_ context.Context, key Key, _ []byte) (Written,
 func (o *Observer) Read(ctx context.Context, key Key) ([]byte, error) { return o.reader.Read(ctx, key) }
 
 // Emit implements [Writer].
-func (o *Observer) Emit(event Event) {
-	o.logger.V(1).Info("Would emit an event", "workload", event.Workload.GetName(), "type", event.Type,
+func (*Observer) Emit(ctx context.Context, event Event) {
+	klog.FromContext(ctx).V(1).Info("Would emit an event", "workload", event.Workload.GetName(), "type", event.Type,
 		"reason", event.Reason, "message", event.Message)
 }

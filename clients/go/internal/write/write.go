@@ -58,7 +58,7 @@ type Writer interface {
 	// Read gets an object as it is now.
 	Read(ctx context.Context, key Key) ([]byte, error)
 	// Emit emits an Event: it never blocks and never fails, and may be dropped.
-	Emit(event Event)
+	Emit(ctx context.Context, event Event)
 }
 
 // Refusal is why the apiserver refused, as far as it matters to a plan.

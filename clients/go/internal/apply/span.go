@@ -1,0 +1,60 @@
+package apply
+
+import (
+	"context"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"nodewise.dev/clients/go/internal/traces"
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// tracedBatch runs a batch with a span. Each call has one, too, unless the batch has more than so many: then it has its own only, and
+// the apiserver is told to record nothing.
+func (r *run) tracedBatch(ctx context.Context, phase nodewisev1.PhaseKind, batch *nodewisev1.Batch) []*done {
+	ctx, span := traces.Start(ctx, "batch")
+	defer span.End()
+	if span.IsRecording() {
+		span.SetAttributes(actionsOf(phase, batch)...)
+	}
+	if r.settings.AnnotatesPods {
+		r.parent = traces.Parent(ctx)
+	}
+	if len(batch.GetActions()) > r.settings.MaxTracedCalls {
+		ctx = traces.WithoutSpans(ctx)
+	}
+	dones := r.batch(ctx, batch)
+	if span.IsRecording() {
+		failed := 0
+		for _, done := range dones {
+			if IsFailure(done.outcome.GetResult()) {
+				failed++
+			}
+		}
+		span.SetAttributes(
+			attribute.Int("nodewise.batch.succeeded", len(dones)-failed),
+			attribute.Int("nodewise.batch.failed", failed),
+		)
+	}
+	return dones
+}
+
+// actionsOf tells what is in a batch: how many actions, and how many of each kind.
+func actionsOf(phase nodewisev1.PhaseKind, batch *nodewisev1.Batch) []attribute.KeyValue {
+	counts := map[string]int{}
+	for _, action := range batch.GetActions() {
+		message := action.ProtoReflect()
+		if kind := message.WhichOneof(message.Descriptor().Oneofs().ByName("kind")); kind != nil {
+			counts[string(kind.Name())]++
+		}
+	}
+	told := []attribute.KeyValue{
+		attribute.String("nodewise.phase", strings.TrimPrefix(phase.String(), "PHASE_KIND_")),
+		attribute.Int("nodewise.batch.actions", len(batch.GetActions())),
+	}
+	for kind, count := range counts {
+		told = append(told, attribute.Int("nodewise.batch."+kind, count))
+	}
+	return told
+}
