@@ -21,13 +21,14 @@ const LOOK: Duration = Duration::from_millis(200);
 pub(crate) struct Executor(Process);
 
 impl Executor {
-    /// Starts `sh -c "exec COMMAND"` with the environment of the contract. Its log has that name.
+    /// Starts `sh -c "exec COMMAND"` with the environment of the contract, and with these variables besides. Its log has that name.
     pub(crate) fn start(
         plane: &ControlPlane,
         name: &str,
         command: &str,
         kubeconfig: &Path,
         servers: &[String],
+        environment: &[(String, String)],
     ) -> Result<Self> {
         let mut shell = Command::new("sh");
         shell
@@ -35,7 +36,8 @@ impl Executor {
             .arg(format!("exec {command}"))
             .env("KUBECONFIG", kubeconfig)
             .env("NODEWISE_SERVER", servers.join(","))
-            .env("NODEWISE_LEADER_ELECT", "false");
+            .env("NODEWISE_LEADER_ELECT", "false")
+            .envs(environment.iter().cloned());
         Ok(Self(plane.spawn(name, shell)?))
     }
 

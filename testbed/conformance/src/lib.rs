@@ -23,6 +23,7 @@ mod run;
 mod scene;
 mod server;
 mod space;
+pub mod traces;
 
 pub use api_proxy::{ApiProxy, add_later_fields, later_fields};
 pub use audit::{Audit, Place};

@@ -124,6 +124,7 @@ impl Lane<'_> {
             &self.command,
             &kubeconfig,
             &servers,
+            &[],
         )?));
         let results = stream::iter(cases).map(|case| {
             let (proxy, executor) = (&proxy, &executor);

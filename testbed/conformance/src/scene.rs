@@ -335,6 +335,22 @@ impl Solo {
         self.start_with(None, &servers)
     }
 
+    /// Starts the executor on another control plane, with another server, and with these variables in its environment.
+    pub(crate) fn start_on(
+        &mut self,
+        cluster: &Cluster,
+        server: &Server,
+        environment: &[(String, String)],
+    ) -> Result<()> {
+        let log = format!("executor-{}", self.namespace());
+        let servers = [format!("http://{}", server.address())];
+        let kubeconfig = cluster.executor_kubeconfig()?;
+        let plane = cluster.plane();
+        let started = Executor::start(plane, &log, &self.command, &kubeconfig, &servers, environment)?;
+        self.executor.set(Some(started));
+        Ok(())
+    }
+
     /// Starts the executor with these servers, and perhaps with an apiserver of the caller's.
     pub(crate) fn start_with(&mut self, kubeconfig: Option<&Path>, servers: &[String]) -> Result<()> {
         let own: PathBuf = self.cluster().executor_kubeconfig()?;
@@ -345,6 +361,7 @@ impl Solo {
             &self.command,
             kubeconfig.unwrap_or(&own),
             servers,
+            &[],
         )?;
         self.executor.set(Some(started));
         Ok(())

@@ -266,6 +266,12 @@ impl Space {
         Ok(self.pods(name).await?.into_iter().filter(is_live).collect())
     }
 
+    /// Their names.
+    pub async fn pod_names(&self, name: &str) -> Result<BTreeSet<String>> {
+        let pods = self.live_pods(name).await?.into_iter();
+        Ok(pods.filter_map(|pod| pod.metadata.name).collect())
+    }
+
     /// Their uids.
     pub async fn uids(&self, name: &str) -> Result<BTreeSet<String>> {
         let pods = self.live_pods(name).await?;

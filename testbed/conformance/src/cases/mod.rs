@@ -12,6 +12,7 @@ mod revisions;
 mod rollout;
 mod service;
 mod takeover;
+mod traces;
 
 use crate::case::Case;
 
@@ -29,4 +30,5 @@ pub(crate) const ALL: &[&[Case]] = &[
     crashes::CASES,
     kills::CASES,
     process::CASES,
+    traces::CASES,
 ];

@@ -1,83 +1,18 @@
 //! Traces and metrics, as a real Collector and a real Prometheus get them.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
-use nodewise_conformance::{DEADLINE, EXECUTOR_USER, daemon_set, image_patch};
+use nodewise_conformance::{
+    DEADLINE, EXECUTOR_USER, daemon_set, image_patch,
+    traces::{CREATE, DELETE, Traces, every_trace_is_one_tree, of},
+};
 use nodewise_e2e::{Rig, RigOptions};
-use nodewise_testbed::{Collector, Prometheus, Span, SpanKind, SpanStatus, eventually};
+use nodewise_testbed::{Collector, Prometheus, Span, eventually};
 use tonic::Code;
 
 const EXECUTOR: &str = "nodewise-executor";
 const SERVER: &str = "nodewise-server";
-const APISERVER: &str = "apiserver";
-const ETCD: &str = "etcd";
-
-const CREATE: &str = "POST /api/v1/namespaces/{namespace}/pods";
-const DELETE: &str = "DELETE /api/v1/namespaces/{namespace}/pods/{name}";
-
-fn of<'a>(spans: &'a [Span], service: &'a str, name: &'a str) -> impl Iterator<Item = &'a Span> {
-    spans
-        .iter()
-        .filter(move |span| span.service == service && span.name == name)
-}
-
-/// The names of pods that calls of this name were about, each of which went well.
-fn pods_of(spans: &[Span], name: &str) -> Result<Vec<String>> {
-    of(spans, EXECUTOR, name)
-        .map(|span| {
-            ensure!(span.status == SpanStatus::Unset, "{name} failed: {span:?}");
-            let pod = span.attribute("k8s.pod.name").as_str();
-            Ok(pod.with_context(|| format!("no pod in {span:?}"))?.to_owned())
-        })
-        .collect()
-}
-
-/// How many actions of a kind the batches had.
-fn actions(spans: &[Span], kind: &str) -> u64 {
-    let counts = of(spans, EXECUTOR, "batch").filter_map(|batch| batch.attribute(kind).as_u64());
-    counts.sum()
-}
-
-/// Every trace has one root, a reconcile of `service`, and every span of it can be reached from there.
-fn every_trace_is_one_tree(spans: &[Span], service: &str) -> Result<usize> {
-    let mut traces = BTreeMap::<_, Vec<&Span>>::new();
-    for span in spans {
-        traces.entry(&span.trace_id).or_default().push(span);
-    }
-    for (trace, spans) in &traces {
-        let ids: HashMap<_, _> = spans.iter().map(|span| (&span.span_id, span)).collect();
-        let roots: Vec<_> = spans.iter().filter(|span| span.parent_id.is_none()).collect();
-        let [root] = roots[..] else {
-            let names: Vec<_> = spans.iter().map(|span| &span.name).collect();
-            anyhow::bail!("trace {trace} has {} roots among {names:?}", roots.len());
-        };
-        ensure!(
-            (root.service.as_str(), root.name.as_str()) == (service, "reconcile"),
-            "{root:?} is a root"
-        );
-        for span in spans {
-            let mut above = span;
-            while let Some(parent) = &above.parent_id {
-                above = ids
-                    .get(parent)
-                    .with_context(|| format!("nobody sent the parent of {above:?}"))?;
-            }
-        }
-    }
-    Ok(traces.len())
-}
-
-/// The span that one is a part of.
-fn parent<'a>(spans: &'a [Span], span: &Span) -> Result<&'a Span> {
-    spans
-        .iter()
-        .find(|parent| span.is_child_of(parent))
-        .with_context(|| format!("nobody is the parent of {span:?}"))
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rolling_update_is_traced_from_the_event_to_etcd() -> Result<()> {
@@ -86,177 +21,23 @@ async fn a_rolling_update_is_traced_from_the_event_to_etcd() -> Result<()> {
     let rig = Rig::start(RigOptions::nodes(NODES).traced(&collector.endpoint())).await?;
     let object = daemon_set("agent").max_unavailable(5).build();
     rig.roll_out("agent", object).await?;
-    let before: BTreeSet<_> = names(&rig).await?;
+    let before = rig.pod_names("agent").await?;
     rig.patch("agent", image_patch(2)).await?;
     rig.rolled_out("agent").await?;
-    let after: BTreeSet<_> = names(&rig).await?;
-    ensure!(before.is_disjoint(&after), "every pod was replaced");
+    let after = rig.pod_names("agent").await?;
     rig.stop_executor().await?;
     rig.server().process().terminate(DEADLINE).await?;
 
-    // Theirs are sent a little later.
-    let spans = eventually(DEADLINE, "the apiserver's spans of every call", async || {
-        let spans = collector.spans();
-        for call in of(&spans, EXECUTOR, CREATE).chain(of(&spans, EXECUTOR, DELETE)) {
-            let is_below = |span: &&Span| span.service == APISERVER && span.is_child_of(call);
-            ensure!(
-                spans.iter().any(|span| is_below(&span)),
-                "none below {call:?} yet"
-            );
-        }
-        every_trace_is_one_tree(&spans, EXECUTOR)?;
-        Ok(spans)
-    })
-    .await?;
-    let traces = every_trace_is_one_tree(&spans, EXECUTOR)?;
+    let traces = Traces::of(&collector, EXECUTOR).await?;
+    let reconciles = traces.expect_rollout("agent", &before, &after)?;
     ensure!(
-        traces >= 20,
-        "a rollout of 50 nodes by fives in {traces} reconciles"
+        reconciles >= 20,
+        "a rollout of 50 nodes by fives in {reconciles} reconciles"
     );
-
-    let created: Vec<_> = pods_of(&spans, CREATE)?;
-    let expected: Vec<_> = before.union(&after).cloned().collect();
-    ensure!(sorted(&created) == sorted(&expected), "creates: {created:?}");
-    let deleted: Vec<_> = pods_of(&spans, DELETE)?;
-    ensure!(
-        sorted(&deleted) == sorted(&Vec::from_iter(before)),
-        "deletes: {deleted:?}"
-    );
-    ensure!(
-        actions(&spans, "nodewise.batch.create_pod") == 2 * NODES as u64,
-        "creates of batches"
-    );
-    ensure!(
-        actions(&spans, "nodewise.batch.delete_pod") == NODES as u64,
-        "deletes of batches"
-    );
-    every_call_is_in_its_place(&spans)?;
-    every_reconcile_says_why(&spans)?;
     // For people, as in docs/operations.md.
-    let root = of(&spans, EXECUTOR, "reconcile")
-        .find(|root| {
-            spans
-                .iter()
-                .any(|span| span.trace_id == root.trace_id && span.name == DELETE)
-        })
-        .context("a reconcile that deletes")?;
-    println!("{}", outline(&spans, root, root, 0));
-    Ok(())
-}
-
-/// A span and what is below it: when it began after the root, how long it took, what it is and whose.
-fn outline(spans: &[Span], root: &Span, span: &Span, depth: usize) -> String {
-    let ms = |from: &Span, to: jiff::Timestamp| {
-        (to - from.start)
-            .total(jiff::Unit::Millisecond)
-            .unwrap_or_default()
-    };
-    let mut text = format!(
-        "{:7.1} {:6.1} ms {}{} ({})\n",
-        ms(root, span.start),
-        ms(span, span.end),
-        "  ".repeat(depth),
-        span.name,
-        span.service,
-    );
-    let mut below: Vec<_> = spans.iter().filter(|child| child.is_child_of(span)).collect();
-    below.sort_by_key(|child| child.start);
-    below
-        .into_iter()
-        .for_each(|child| text.push_str(&outline(spans, root, child, depth + 1)));
-    text
-}
-
-async fn names(rig: &Rig) -> Result<BTreeSet<String>> {
-    let pods = rig.live_pods("agent").await?;
-    Ok(pods.into_iter().filter_map(|pod| pod.metadata.name).collect())
-}
-
-fn sorted(names: &[String]) -> Vec<&String> {
-    let mut names: Vec<_> = names.iter().collect();
-    names.sort();
-    names
-}
-
-/// Who calls whom, on both ways out of the executor.
-fn every_call_is_in_its_place(spans: &[Span]) -> Result<()> {
-    let plan = "nodewise.v1.ReconcileService/Plan";
-    let served: Vec<_> = spans
-        .iter()
-        .filter(|span| span.service == SERVER && span.kind == SpanKind::Server)
-        .collect();
-    ensure!(served.iter().any(|span| span.name == plan), "plans were served");
-    for span in served {
-        let caller = parent(spans, span)?;
-        ensure!(
-            caller.service == EXECUTOR && caller.kind == SpanKind::Client && caller.name == span.name,
-            "{span:?} is below {caller:?}"
-        );
-        for side in [span, caller] {
-            ensure!(side.attribute("rpc.system.name") == "grpc", "{side:?}");
-            ensure!(side.attribute("rpc.method") == side.name.as_str(), "{side:?}");
-            ensure!(side.attribute("rpc.response.status_code") == "OK", "{side:?}");
-        }
-    }
-    for call in of(spans, EXECUTOR, CREATE) {
-        let batch = parent(spans, call)?;
-        ensure!(
-            batch.name == "batch" && batch.attribute("nodewise.phase") == "CREATES",
-            "{batch:?}"
-        );
-        let apply = parent(spans, batch)?;
-        ensure!(
-            apply.name == "apply" && parent(spans, apply)?.name == "reconcile",
-            "{apply:?}"
-        );
-        ensure!(call.attribute("http.response.status_code") == 201, "{call:?}");
-    }
-    let in_etcd = spans.iter().filter(|span| span.service == ETCD).count();
-    ensure!(in_etcd > 0, "a pod's way ends in etcd");
-    for span in spans
-        .iter()
-        .filter(|span| span.service == ETCD && span.kind == SpanKind::Server)
-    {
-        ensure!(parent(spans, span)?.service == APISERVER, "{span:?}");
-    }
-    Ok(())
-}
-
-/// Each root tells its workload, its outcome, and what came before it.
-fn every_reconcile_says_why(spans: &[Span]) -> Result<()> {
-    let roots: Vec<_> = of(spans, EXECUTOR, "reconcile").collect();
-    let mut links = 0;
-    for root in &roots {
-        ensure!(root.attribute("k8s.daemonset.name") == "agent", "{root:?}");
-        ensure!(
-            root.attribute("nodewise.reconcile.outcome").is_string(),
-            "{root:?}"
-        );
-        ensure!(root.attribute("nodewise.queue.duration").is_number(), "{root:?}");
-        ensure!(
-            root.events.iter().filter(|event| event.name == "trigger").count() <= 8,
-            "{root:?}"
-        );
-        for link in &root.links {
-            ensure!(link.attributes["nodewise.link"] == "previous", "{link:?}");
-            let is_root = |span: &&&Span| span.span_id == link.span_id && span.trace_id == link.trace_id;
-            ensure!(roots.iter().any(|span| is_root(&span)), "{link:?} leads nowhere");
-            links += 1;
-        }
-    }
-    ensure!(
-        links + 5 > roots.len(),
-        "{links} links of {} reconciles",
-        roots.len()
-    );
-    let woken_by_pods = |root: &&&Span| {
-        let mut triggers = root.events.iter();
-        triggers.any(|event| event.attributes.get("nodewise.trigger.resource") == Some(&"pods".into()))
-    };
-    ensure!(
-        roots.iter().filter(|root| woken_by_pods(&root)).count() > 10,
-        "pods wake workloads"
-    );
+    let shown = traces.outline(&traces.first_that_deletes()?);
+    println!("{shown}");
+    ensure!(shown.lines().count() > 30, "{shown}");
     Ok(())
 }
 

@@ -1,0 +1,280 @@
+//! What the traces of an executor must be, as a Collector got them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use nodewise_testbed::{Collector, Span, SpanKind, SpanStatus, eventually};
+
+use crate::space::DEADLINE;
+
+/// The service, to its spans.
+const SERVER: &str = "nodewise-server";
+const APISERVER: &str = "apiserver";
+const ETCD: &str = "etcd";
+
+/// The span of a call that creates a pod.
+pub const CREATE: &str = "POST /api/v1/namespaces/{namespace}/pods";
+/// The span of a call that deletes one.
+pub const DELETE: &str = "DELETE /api/v1/namespaces/{namespace}/pods/{name}";
+
+const PLAN: &str = "nodewise.v1.ReconcileService/Plan";
+const ROOT: &str = "reconcile";
+
+/// Most triggers that a reconcile tells.
+const MOST_TRIGGERS: usize = 8;
+
+/// The spans of that name that a service sent.
+pub fn of<'a>(spans: &'a [Span], service: &'a str, name: &'a str) -> impl Iterator<Item = &'a Span> {
+    spans
+        .iter()
+        .filter(move |span| span.service == service && span.name == name)
+}
+
+/// Every trace has one root, a reconcile of `service`, and every span of it can be reached from there. Gives how many there are.
+pub fn every_trace_is_one_tree(spans: &[Span], service: &str) -> Result<usize> {
+    let mut traces = BTreeMap::<_, Vec<&Span>>::new();
+    for span in spans {
+        traces.entry(&span.trace_id).or_default().push(span);
+    }
+    for (trace, spans) in &traces {
+        let ids: HashMap<_, _> = spans.iter().map(|span| (&span.span_id, span)).collect();
+        let roots: Vec<_> = spans.iter().filter(|span| span.parent_id.is_none()).collect();
+        let [root] = roots[..] else {
+            let names: Vec<_> = spans.iter().map(|span| &span.name).collect();
+            bail!("trace {trace} has {} roots among {names:?}", roots.len());
+        };
+        ensure!(
+            (root.service.as_str(), root.name.as_str()) == (service, ROOT),
+            "{root:?} is a root"
+        );
+        for span in spans {
+            let mut above = span;
+            while let Some(parent) = &above.parent_id {
+                above = ids
+                    .get(parent)
+                    .with_context(|| format!("nobody sent the parent of {above:?}"))?;
+            }
+        }
+    }
+    Ok(traces.len())
+}
+
+/// All spans of an executor, and those below them.
+#[derive(Debug)]
+pub struct Traces {
+    spans: Vec<Span>,
+    executor: String,
+}
+
+impl Traces {
+    /// Waits until the Collector has the apiserver's spans of each call, which come a little later. The executor and the server
+    /// have ended.
+    pub async fn of(collector: &Collector, executor: &str) -> Result<Self> {
+        eventually(DEADLINE, "whole traces", async || {
+            let traces = Self {
+                spans: collector.spans(),
+                executor: executor.to_owned(),
+            };
+            for call in traces.own(CREATE).chain(traces.own(DELETE)) {
+                let mut below = traces.spans.iter().filter(|span| span.is_child_of(call));
+                let served = below.any(|span| span.service == APISERVER);
+                ensure!(served, "the apiserver sent nothing below {call:?}");
+            }
+            every_trace_is_one_tree(&traces.spans, executor)?;
+            Ok(traces)
+        })
+        .await
+    }
+
+    /// They are those of a DaemonSet that had the pods `before` and now has the pods `after`. Gives the number of reconciles.
+    pub fn expect_rollout(
+        &self,
+        daemon_set: &str,
+        before: &BTreeSet<String>,
+        after: &BTreeSet<String>,
+    ) -> Result<usize> {
+        ensure!(before.is_disjoint(after), "every pod was replaced");
+        let created = self.pods_of(CREATE)?;
+        let expected = before.union(after).cloned().collect();
+        ensure!(
+            sorted(created) == sorted(expected),
+            "the creates are not all there"
+        );
+        let deleted = self.pods_of(DELETE)?;
+        let expected = before.iter().cloned().collect();
+        ensure!(
+            sorted(deleted) == sorted(expected),
+            "the deletes are not all there"
+        );
+        let (creates, deletes) = (before.len() + after.len(), before.len());
+        ensure!(
+            self.actions("nodewise.batch.create_pod") == creates,
+            "creates of batches"
+        );
+        ensure!(
+            self.actions("nodewise.batch.delete_pod") == deletes,
+            "deletes of batches"
+        );
+        self.expect_calls_in_their_places()?;
+        self.expect_reasons(daemon_set)?;
+        Ok(self.own(ROOT).count())
+    }
+
+    fn own(&self, name: &str) -> impl Iterator<Item = &Span> {
+        let (executor, name) = (self.executor.clone(), name.to_owned());
+        let mine = move |span: &&Span| span.service == executor && span.name == name;
+        self.spans.iter().filter(mine)
+    }
+
+    /// The names of pods that calls of this name were about, each of which went well.
+    fn pods_of(&self, name: &str) -> Result<Vec<String>> {
+        self.own(name)
+            .map(|span| {
+                ensure!(span.status == SpanStatus::Unset, "{name} failed: {span:?}");
+                let pod = span.attribute("k8s.pod.name").as_str();
+                Ok(pod.with_context(|| format!("no pod in {span:?}"))?.to_owned())
+            })
+            .collect()
+    }
+
+    /// How many actions of a kind the batches had.
+    fn actions(&self, kind: &str) -> usize {
+        let counts = self
+            .own("batch")
+            .filter_map(|batch| batch.attribute(kind).as_u64());
+        usize::try_from(counts.sum::<u64>()).unwrap_or(usize::MAX)
+    }
+
+    /// The span that one is a part of.
+    fn parent(&self, span: &Span) -> Result<&Span> {
+        self.spans
+            .iter()
+            .find(|parent| span.is_child_of(parent))
+            .with_context(|| format!("nobody is the parent of {span:?}"))
+    }
+
+    /// Who calls whom, on both ways out of the executor.
+    fn expect_calls_in_their_places(&self) -> Result<()> {
+        let is_served = |span: &&Span| span.service == SERVER && span.kind == SpanKind::Server;
+        let served: Vec<_> = self.spans.iter().filter(is_served).collect();
+        ensure!(served.iter().any(|span| span.name == PLAN), "plans were served");
+        for span in served {
+            let caller = self.parent(span)?;
+            ensure!(
+                caller.service == self.executor
+                    && caller.kind == SpanKind::Client
+                    && caller.name == span.name,
+                "{span:?} is below {caller:?}"
+            );
+            for side in [span, caller] {
+                ensure!(side.attribute("rpc.system.name") == "grpc", "{side:?}");
+                ensure!(side.attribute("rpc.method") == side.name.as_str(), "{side:?}");
+                ensure!(side.attribute("rpc.response.status_code") == "OK", "{side:?}");
+            }
+        }
+        for call in self.own(CREATE).chain(self.own(DELETE)) {
+            ensure!(call.kind == SpanKind::Client, "{call:?}");
+            ensure!(call.attribute("http.response.status_code").is_u64(), "{call:?}");
+            ensure!(call.attribute("url.template").is_string(), "{call:?}");
+            let batch = self.parent(call)?;
+            ensure!(
+                batch.name == "batch" && batch.attribute("nodewise.phase").is_string(),
+                "{batch:?}"
+            );
+            let apply = self.parent(batch)?;
+            ensure!(
+                apply.name == "apply" && self.parent(apply)?.name == ROOT,
+                "{apply:?}"
+            );
+        }
+        let in_etcd = |span: &&Span| span.service == ETCD && span.kind == SpanKind::Server;
+        ensure!(
+            self.spans.iter().any(|span| in_etcd(&span)),
+            "a pod's way ends in etcd"
+        );
+        for span in self.spans.iter().filter(in_etcd) {
+            ensure!(self.parent(span)?.service == APISERVER, "{span:?}");
+        }
+        Ok(())
+    }
+
+    /// Each root tells its workload, its outcome, and what came before it.
+    fn expect_reasons(&self, daemon_set: &str) -> Result<()> {
+        let roots: Vec<_> = self.own(ROOT).collect();
+        let (mut links, mut by_pods) = (0, 0);
+        for root in &roots {
+            ensure!(root.attribute("k8s.daemonset.name") == daemon_set, "{root:?}");
+            ensure!(
+                root.attribute("nodewise.reconcile.outcome").is_string(),
+                "{root:?}"
+            );
+            ensure!(root.attribute("nodewise.queue.duration").is_number(), "{root:?}");
+            let triggers = root.events.iter().filter(|event| event.name == "trigger");
+            ensure!(triggers.clone().count() <= MOST_TRIGGERS, "{root:?}");
+            let resources = triggers.filter_map(|event| event.attributes.get("nodewise.trigger.resource"));
+            by_pods += usize::from(resources.into_iter().any(|resource| resource == "pods"));
+            for link in &root.links {
+                ensure!(link.attributes["nodewise.link"] == "previous", "{link:?}");
+                let is_it = |span: &Span| span.span_id == link.span_id && span.trace_id == link.trace_id;
+                ensure!(roots.iter().any(|span| is_it(span)), "{link:?} leads nowhere");
+                links += 1;
+            }
+        }
+        // All but the first of each generation, and those of a plan in between that found nothing to do.
+        ensure!(
+            links + 5 > roots.len(),
+            "{links} links of {} reconciles",
+            roots.len()
+        );
+        ensure!(
+            2 * by_pods >= roots.len() / 2,
+            "{by_pods} of {} woken by pods",
+            roots.len()
+        );
+        Ok(())
+    }
+
+    /// The first reconcile that deleted a pod.
+    pub fn first_that_deletes(&self) -> Result<Span> {
+        let deletes = self.own(DELETE).min_by_key(|span| span.start);
+        let trace = &deletes.context("none deletes")?.trace_id;
+        let root = self.own(ROOT).find(|root| root.trace_id == *trace);
+        root.cloned().context("it has a root")
+    }
+
+    /// A reconcile, one line a span: when it began after the root, how long it took, what it is and whose.
+    #[must_use]
+    pub fn outline(&self, root: &Span) -> String {
+        self.outline_of(root, root, 0)
+    }
+
+    fn outline_of(&self, root: &Span, span: &Span, depth: usize) -> String {
+        let ms = |from: &Span, to: jiff::Timestamp| {
+            let span = (to - from.start).total(jiff::Unit::Millisecond);
+            span.unwrap_or_default()
+        };
+        let mut text = format!(
+            "{:7.1} {:6.1} ms {}{} ({})\n",
+            ms(root, span.start),
+            ms(span, span.end),
+            "  ".repeat(depth),
+            span.name,
+            span.service,
+        );
+        let mut below: Vec<_> = self
+            .spans
+            .iter()
+            .filter(|child| child.is_child_of(span))
+            .collect();
+        below.sort_by_key(|child| child.start);
+        below
+            .into_iter()
+            .for_each(|child| text.push_str(&self.outline_of(root, child, depth + 1)));
+        text
+    }
+}
+
+fn sorted(mut names: Vec<String>) -> Vec<String> {
+    names.sort();
+    names
+}
