@@ -1,0 +1,100 @@
+//! Rules and dashboard on a real run: a server and an executor that leads, scraped by a real Prometheus during rollouts.
+
+use std::{collections::BTreeSet, net::SocketAddr, process::Command};
+
+use anyhow::{Context as _, Result, ensure};
+use nodewise_conformance::{DEADLINE, binaries};
+use nodewise_e2e::{Rig, RigOptions};
+use nodewise_testbed::{AlertState, Process, Prometheus, eventually};
+
+use crate::{dashboard::Dashboard, rules::RULES};
+
+/// Long enough for a rate in a short test.
+const WINDOW: &str = "2m";
+
+/// What nothing is shown of while all is well: series that begin with the first trouble.
+const TROUBLE: [&str; 8] = [
+    "daemonset_controller_stale_sync_skips_total",
+    "leader_election_slowpath_total",
+    "nodewise_plan_errors_total",
+    "nodewise_plan_hedges_total",
+    "nodewise_replica_evictions_total",
+    "nodewise_unreadable_objects_total",
+    "workqueue_retries_total",
+    "rpc_response_status_code!=\"OK\"",
+];
+
+/// A server that can be scraped: its process, where it plans, and where its metrics are.
+async fn start_server(rig: &Rig) -> Result<(Process, SocketAddr, SocketAddr)> {
+    let mut command = Command::new(&binaries()?.server);
+    command.args(["--listen=127.0.0.1:0", "--http-listen=127.0.0.1:0"]);
+    let server = rig.cluster().plane().spawn("scraped-server", command)?;
+    let address = async |pattern: &str| {
+        let line = server.wait_for_log_line(pattern, DEADLINE).await?;
+        let (_, rest) = line.split_once("listening on ").context("the line's form")?;
+        let address = rest.split_whitespace().next().unwrap_or_default();
+        address.parse().with_context(|| format!("no address in {line:?}"))
+    };
+    let metrics = address("health and metrics: listening on").await?;
+    let plans = address("serve: listening on").await?;
+    Ok((server, plans, metrics))
+}
+
+/// What the panels ask for, with their titles.
+fn questions(dashboard: &Dashboard) -> impl Iterator<Item = (&str, String)> {
+    let targets = dashboard
+        .charts()
+        .flat_map(|panel| panel.targets.iter().map(|target| (&*panel.title, target)));
+    targets.map(|(title, target)| (title, target.question(WINDOW)))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rollouts_fill_the_dashboard_and_alert_nobody_until_the_service_ends() -> Result<()> {
+    let mut rig = Rig::start(RigOptions::nodes(10).leader_election()).await?;
+    let (server, plans, metrics) = start_server(&rig).await?;
+    rig.start_executor_for(&format!("http://{plans}"), &[]).await?;
+    let prometheus = Prometheus::builder()
+        .target("nodewise-server", metrics)
+        .target("nodewise-executor", rig.executor_http())
+        .rules(crate::file(RULES))
+        .start()
+        .await?;
+    prometheus.wait_until_up(DEADLINE).await?;
+
+    let load = rig.load(2).await?;
+    let dashboard = Dashboard::read()?;
+    for (title, question) in questions(&dashboard) {
+        prometheus.query(&question).await.context(title.to_owned())?;
+    }
+    let mut empty: BTreeSet<_> = questions(&dashboard)
+        .filter(|(_, question)| !TROUBLE.iter().any(|name| question.contains(name)))
+        .collect();
+    eventually(DEADLINE, "data in every panel", async || {
+        for asked in empty.clone() {
+            let samples = prometheus.query(&asked.1).await?;
+            // A share of nothing is not a number.
+            if samples.iter().any(|sample| sample.value.is_finite()) {
+                empty.remove(&asked);
+            }
+        }
+        ensure!(empty.is_empty(), "these show nothing: {empty:#?}");
+        Ok(())
+    })
+    .await?;
+    for name in load.stop().await? {
+        rig.rolled_out(&name).await?;
+    }
+    let alerts = prometheus.alerts().await?;
+    let firing = alerts.iter().filter(|alert| alert.state == AlertState::Firing);
+    ensure!(firing.count() == 0, "{alerts:#?}");
+
+    server.kill9()?;
+    eventually(DEADLINE, "an alert that waits", async || {
+        let alerts = prometheus.alerts().await?;
+        let names: BTreeSet<_> = alerts.iter().map(nodewise_testbed::Alert::name).collect();
+        let expected = BTreeSet::from(["NodewiseDown", "NodewiseServiceUnreachable"]);
+        ensure!(names.is_superset(&expected), "{names:?}");
+        Ok(())
+    })
+    .await
+}
