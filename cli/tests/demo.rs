@@ -98,7 +98,7 @@ fn the_slowest_reconcile_is_a_waterfall() {
     let slowest = &report["slowest_reconcile"];
     let root = &slowest["spans"][0];
     assert_eq!((&root["name"], &root["depth"]), (&"reconcile".into(), &0.into()));
-    assert_eq!(slowest["trace_id"].as_str().map(str::len), Some(32));
+    assert_eq!(slowest["id"].as_str().map(str::len), Some(32));
     let took = root["duration_ms"].as_f64().expect("a duration");
     for span in slowest["spans"].as_array().expect("spans").iter().skip(1) {
         let depth = span["depth"].as_u64().expect("a depth");

@@ -154,7 +154,9 @@ where
         }
     }
     queue.shut_down();
-    drain(&mut workers, &mut events, &intake, config.drain_timeout).await
+    let drained = drain(&mut workers, &mut events, &intake, config.drain_timeout).await;
+    intake.metrics.forget_everything();
+    drained
 }
 
 /// What becomes of events.
@@ -233,7 +235,9 @@ async fn work<A: Actuator, P: PlanService>(
         let began = Instant::now();
         let ending = reconciler.reconcile(&key).instrument(span.clone()).await;
         let entered = span.entered();
-        reconciler.metrics.reconciled(ending.name(), began.elapsed());
+        reconciler
+            .metrics
+            .reconciled(&key.namespace, &key.name, ending.name(), began.elapsed());
         trace::ended(&entered, &ending);
         if !matches!(ending, Ending::Settled { .. }) {
             queue.put_off(&key);

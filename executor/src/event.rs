@@ -151,6 +151,8 @@ pub struct DaemonSet {
     pub selector: Selector,
     /// spec.minReadySeconds.
     pub min_ready_seconds: u32,
+    /// spec.updateStrategy.type is OnDelete.
+    pub updates_on_delete: bool,
     /// metadata.generation.
     pub generation: i64,
     /// How far the pods are, as the status says.
@@ -165,6 +167,8 @@ pub struct DaemonSet {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DaemonSetStatus {
+    /// The metadata.generation that the counts are about.
+    pub observed_generation: i64,
     /// Nodes that should run a pod.
     pub desired_number_scheduled: i64,
     /// Of these, nodes that have one.
@@ -189,6 +193,7 @@ struct DaemonSetObject<'a> {
 struct DaemonSetSpec {
     selector: Value,
     min_ready_seconds: Option<i32>,
+    update_strategy: Value,
 }
 
 impl DaemonSet {
@@ -225,6 +230,7 @@ impl DaemonSet {
                 .min_ready_seconds
                 .and_then(|s| s.try_into().ok())
                 .unwrap_or(0),
+            updates_on_delete: spec.update_strategy["type"] == "OnDelete",
             generation: metadata.generation.unwrap_or_default(),
             status: status
                 .and_then(|status| project::parse_text(status.get()).ok())

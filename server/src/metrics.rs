@@ -23,6 +23,7 @@ pub(crate) struct Metrics {
 }
 
 /// Labels as OpenTelemetry's conventions for RPC name them.
+#[allow(clippy::struct_field_names)]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Call {
     rpc_system_name: &'static str,

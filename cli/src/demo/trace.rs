@@ -48,7 +48,7 @@ struct Kept {
 /// A trace, as programs and people see it.
 #[derive(Debug, Serialize)]
 pub(super) struct Trace {
-    pub(super) trace_id: String,
+    pub(super) id: String,
     /// Objects whose events woke the workload.
     pub(super) triggers: Vec<String>,
     pub(super) spans: Vec<Row>,
@@ -79,10 +79,10 @@ impl Slowest {
         let spans = kept.spans.get(&trace_id)?;
         let root = spans.iter().find(|span| is_root(span))?;
         let mut rows = Vec::new();
-        add(&mut rows, spans, root, root.start_time, Vec::new());
+        add(&mut rows, spans, root, root.start_time, &[]);
         let triggers = root.events.iter().filter(|event| event.name == "trigger");
         Some(Trace {
-            trace_id: trace_id.to_string(),
+            id: trace_id.to_string(),
             triggers: triggers
                 .map(|event| {
                     let values = event
@@ -140,7 +140,7 @@ fn elapsed(from: SystemTime, to: SystemTime) -> Duration {
 }
 
 /// Adds a span and what is below it, in the order in which they began.
-fn add(rows: &mut Vec<Row>, spans: &[SpanData], span: &SpanData, began: SystemTime, last: Vec<bool>) {
+fn add(rows: &mut Vec<Row>, spans: &[SpanData], span: &SpanData, began: SystemTime, last: &[bool]) {
     let ms = |duration: Duration| (duration.as_secs_f64() * 1e6).round() / 1e3;
     rows.push(Row {
         name: span.name.to_string(),
@@ -150,7 +150,7 @@ fn add(rows: &mut Vec<Row>, spans: &[SpanData], span: &SpanData, began: SystemTi
             _ => "internal",
         },
         depth: last.len(),
-        last: last.clone(),
+        last: last.to_vec(),
         start_ms: ms(elapsed(began, span.start_time)),
         duration_ms: ms(elapsed(span.start_time, span.end_time)),
         detail: detail(span),
@@ -160,8 +160,8 @@ fn add(rows: &mut Vec<Row>, spans: &[SpanData], span: &SpanData, began: SystemTi
     below.sort_by_key(|span| (span.start_time, span.end_time));
     let count = below.len();
     for (index, child) in below.into_iter().enumerate() {
-        let last = [last.as_slice(), &[index + 1 == count]].concat();
-        add(rows, spans, child, began, last);
+        let last = [last, &[index + 1 == count]].concat();
+        add(rows, spans, child, began, &last);
     }
 }
 

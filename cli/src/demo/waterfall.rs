@@ -20,7 +20,7 @@ pub(super) fn show(page: &mut Page, trace: Option<&Trace>) {
     };
     let total = trace.spans.first().map_or(0.0, |root| root.duration_ms);
     page.line(0, BOLD, &format!("The slowest reconcile took {total:.1} ms"));
-    page.line(0, DIM, &format!("trace {}{}", trace.trace_id, woken(trace)));
+    page.line(0, DIM, &format!("trace {}{}", trace.id, woken(trace)));
     let labels: Vec<_> = trace.spans.iter().map(label).collect();
     let widest = labels
         .iter()
@@ -64,10 +64,10 @@ fn label(row: &Row) -> String {
     }
     label.push_str(&row.name);
     if row.kind != "internal" {
-        label.push_str(&format!(" ({})", row.kind));
+        label.extend([" (", row.kind, ")"]);
     }
     if !row.detail.is_empty() {
-        label.push_str(&format!(": {}", row.detail));
+        label.extend([": ", &row.detail]);
     }
     label
 }
@@ -118,7 +118,7 @@ mod tests {
 
     fn shown(width: usize) -> String {
         let trace = Trace {
-            trace_id: "abc".to_owned(),
+            id: "abc".to_owned(),
             triggers: vec!["pods demo/a".to_owned(), "pods demo/b".to_owned()],
             spans: vec![
                 row("reconcile", &[], 0.0, 40.0),

@@ -114,12 +114,11 @@ impl KubeActuator {
         let span = call.span(self.server.as_ref());
         let started = Instant::now();
         let sent = tokio::time::timeout(self.call_timeout, self.send(call)).instrument(span.clone());
-        let (result, without_answer) = match sent.await {
-            Ok(answer) => (answer, "connection"),
-            Err(_) => {
-                let message = format!("no answer within {:?}", self.call_timeout);
-                (Err(ActuatorError::unclear(message)), "timeout")
-            }
+        let (result, without_answer) = if let Ok(answer) = sent.await {
+            (answer, "connection")
+        } else {
+            let message = format!("no answer within {:?}", self.call_timeout);
+            (Err(ActuatorError::unclear(message)), "timeout")
         };
         let code = result
             .as_ref()

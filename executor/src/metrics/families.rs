@@ -40,6 +40,7 @@ pub(super) struct Families {
     pub(super) events: Family<Fate, Counter>,
     pub(super) unreadable: Family<GroupResource, Counter>,
     pub(super) reconciles: Histograms<Outcome>,
+    pub(super) failures: Family<Workload, Gauge>,
     pub(super) service: Service,
 }
 
@@ -127,6 +128,21 @@ impl OfWorkload {
     }
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Workload {
+    namespace: String,
+    name: String,
+}
+
+impl Workload {
+    pub(super) fn new(namespace: &str, name: &str) -> Self {
+        Self {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+}
+
 pub(super) const QUEUE: Name = Name { name: QUEUE_NAME };
 pub(super) const ELECTION: Name = Name { name: WRITER };
 
@@ -184,6 +200,7 @@ impl Default for Families {
             events: Family::default(),
             unreadable: Family::default(),
             reconciles: Family::new_with_constructor(call_buckets),
+            failures: Family::default(),
             service: Service::default(),
         }
     }
@@ -209,15 +226,19 @@ impl Families {
             self.stale_syncs.clone(),
         );
         let own = registry.sub_registry_with_prefix("nodewise");
-        own.register("plans", "Plans answered, by verdict", self.plans.clone());
+        own.register(
+            "plans",
+            "Plans answered, by verdict: apply, status_only, stale, noop",
+            self.plans.clone(),
+        );
         own.register(
             "plan_errors",
-            "Failed calls for a plan, by gRPC code",
+            "Failed calls for a plan, by gRPC status code",
             self.plan_errors.clone(),
         );
         own.register(
             "plan_duration_seconds",
-            "Calls for a plan",
+            "Calls for a plan, by verdict, or failed",
             self.plan_duration.clone(),
         );
         own.register(
@@ -228,7 +249,7 @@ impl Families {
         own.register("plan_actions", "Actions of a plan", self.plan_actions.clone());
         own.register(
             "actions",
-            "Actions by kind, reason and result",
+            "Actions of plans that were applied, by kind, reason and result, as the contract names them",
             self.actions.clone(),
         );
         own.register(
@@ -243,10 +264,10 @@ impl Families {
         );
         own.register(
             "api_call_duration_seconds",
-            "Calls to the apiserver",
+            "Calls to the apiserver that plans led to, by verb, resource and HTTP status; code 0 without an answer",
             self.api_calls.clone(),
         );
-        let help = "Creates and deletes of a workload not yet seen in a watch";
+        let help = "Creates and deletes of a workload not yet seen in a watch; state is create or delete";
         own.register("expectations", help, self.expectations.clone());
         own.register(
             "expectations_expired",
@@ -255,7 +276,7 @@ impl Families {
         );
         own.register(
             "events",
-            "Kubernetes Events by what became of them",
+            "Kubernetes Events by what became of them: created, patched, filtered, dropped, failed",
             self.events.clone(),
         );
         own.register(
@@ -265,8 +286,13 @@ impl Families {
         );
         own.register(
             "reconcile_duration_seconds",
-            "Reconciles, from the queue to their end, by how they ended",
+            "Reconciles, from the queue to their end: settled, failed, behind our own writes, or the service was unreachable",
             self.reconciles.clone(),
+        );
+        own.register(
+            "reconcile_failures",
+            "Reconciles of a workload that failed in a row; not there when the last one went well",
+            self.failures.clone(),
         );
         self.rollouts.register(own);
         self.watches.register(own);

@@ -29,6 +29,7 @@ mod watches;
 
 use families::{
     ActionLabels, ApiCall, Code, ELECTION, Families, GroupResource, OfWorkload, Outcome, QUEUE, Verdict,
+    Workload,
 };
 use service::{Call, Cause};
 
@@ -65,6 +66,10 @@ impl Metrics {
     #[must_use]
     pub fn new() -> Self {
         let families = Families::default();
+        // There from the beginning, so that a first one shows as a change.
+        for outcome in ["settled", "failed", "behind", "unreachable"] {
+            drop(families.reconciles.get_or_create(&Outcome { outcome }));
+        }
         Self {
             inner: Arc::new(Inner {
                 registry: families.register(),
@@ -232,12 +237,31 @@ impl Metrics {
                 .remove(&OfWorkload::new(namespace, name, state));
         }
         self.families().rollouts.forget(namespace, name);
+        let workload = Workload::new(namespace, name);
+        self.families().failures.remove(&workload);
     }
 
-    /// A reconcile ended: `settled`, `failed`, `behind` or `unreachable`.
-    pub fn reconciled(&self, outcome: &'static str, took: Duration) {
-        let reconciles = self.families().reconciles.get_or_create(&Outcome { outcome });
+    /// A reconcile of a workload ended: `settled`, `failed`, `behind` or `unreachable`.
+    pub fn reconciled(&self, namespace: &str, name: &str, outcome: &'static str, took: Duration) {
+        let families = self.families();
+        let reconciles = families.reconciles.get_or_create(&Outcome { outcome });
         observe(&reconciles, took.as_secs_f64());
+        let workload = Workload::new(namespace, name);
+        match outcome {
+            "failed" => _ = families.failures.get_or_create(&workload).inc(),
+            "settled" => _ = families.failures.remove(&workload),
+            // It did not come to its turn.
+            _ => {}
+        }
+    }
+
+    /// The work ended, and somebody else may go on with it: nothing more is said about workloads and watches.
+    pub fn forget_everything(&self) {
+        let families = self.families();
+        families.expectations.clear();
+        families.failures.clear();
+        families.rollouts.forget_all();
+        families.watches.forget_all();
     }
 
     /// What became of a Kubernetes Event: `created`, `patched`, `filtered`, `dropped` or `failed`.

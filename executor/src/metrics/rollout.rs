@@ -1,19 +1,18 @@
 //! How far each workload's pods are.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
     time::Instant,
 };
 
 use nodewise_proto::v1;
 use prometheus_client::{
-    encoding::EncodeLabelSet,
     metrics::{family::Family, gauge::Gauge},
     registry::Registry,
 };
 
-use super::families::OfWorkload;
+use super::families::{OfWorkload, Workload};
 use crate::event::{DaemonSet, DaemonSetStatus};
 
 /// From the plan.
@@ -29,31 +28,51 @@ pub(super) struct Rollouts {
     progress: Mutex<HashMap<Workload, Progress>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Workload {
-    namespace: String,
-    name: String,
-}
-
-/// What was last seen of a workload, and since when that has been so.
+/// How close a workload has come to its end, and since when it has not come closer.
 struct Progress {
     generation: i64,
-    status: DaemonSetStatus,
+    desired: i64,
+    /// The most nodes so far that had a pod, one of the current template, and an available one.
+    best: [i64; 3],
+    complete: bool,
     since: Instant,
 }
 
 impl Progress {
-    /// Every node has an available pod of the current template.
-    fn is_complete(&self) -> bool {
+    fn of(workload: &DaemonSet) -> Self {
         let DaemonSetStatus {
+            observed_generation,
             desired_number_scheduled: desired,
             current_number_scheduled: current,
             updated_number_scheduled: updated,
             number_available: available,
-        } = self.status;
-        [current, updated, available]
-            .iter()
-            .all(|count| *count >= desired)
+        } = workload.status;
+        // Who replaces pods by deleting them need not do so.
+        let updated_enough = workload.updates_on_delete || updated >= desired;
+        Self {
+            generation: workload.generation,
+            desired,
+            best: [current, updated, available],
+            complete: observed_generation >= workload.generation
+                && updated_enough
+                && current >= desired
+                && available >= desired,
+            since: Instant::now(),
+        }
+    }
+
+    /// What is known after `now` was seen. Going back and forth is no progress.
+    fn advance(&mut self, now: Self) {
+        let is_other = now.generation != self.generation || now.desired != self.desired;
+        let is_closer = now.best.iter().zip(&self.best).any(|(now, best)| now > best);
+        if is_other || now.complete != self.complete {
+            *self = now;
+        } else if is_closer {
+            self.since = now.since;
+            for (best, now) in self.best.iter_mut().zip(now.best) {
+                *best = now.max(*best);
+            }
+        }
     }
 }
 
@@ -79,20 +98,10 @@ impl Rollouts {
             status.number_available,
         ];
         self.set(&key.namespace, &key.name, OBSERVED.into_iter().zip(counts));
-        let workload_name = Workload {
-            namespace: key.namespace.to_string(),
-            name: key.name.to_string(),
-        };
-        let now = Progress {
-            generation: workload.generation,
-            status,
-            since: Instant::now(),
-        };
-        let mut progress = self.progress();
-        match progress.get_mut(&workload_name) {
-            Some(before) if before.generation == now.generation && before.status == now.status => {}
-            Some(before) => *before = now,
-            None => _ = progress.insert(workload_name, now),
+        let now = Progress::of(workload);
+        match self.progress().entry(Workload::new(&key.namespace, &key.name)) {
+            Entry::Occupied(mut before) => before.get_mut().advance(now),
+            Entry::Vacant(first) => _ = first.insert(now),
         }
     }
 
@@ -108,18 +117,22 @@ impl Rollouts {
         for state in PLANNED.into_iter().chain(OBSERVED) {
             self.nodes.remove(&OfWorkload::new(namespace, name, state));
         }
-        let workload = Workload {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-        };
+        let workload = Workload::new(namespace, name);
         self.progress().remove(&workload);
         self.since_progress.remove(&workload);
+    }
+
+    /// Every workload is gone.
+    pub(super) fn forget_all(&self) {
+        self.progress().clear();
+        self.nodes.clear();
+        self.since_progress.clear();
     }
 
     /// Brings the times since the last progress up to date.
     pub(super) fn observe_ages(&self) {
         for (workload, progress) in self.progress().iter() {
-            let age = if progress.is_complete() {
+            let age = if progress.complete {
                 0.0
             } else {
                 progress.since.elapsed().as_secs_f64()

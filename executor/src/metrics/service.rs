@@ -52,13 +52,13 @@ impl Service {
     }
 
     pub(super) fn register(&self, own: &mut Registry) {
-        let help = "Replicas of the service that are known, by how they stand";
+        let help = "Replicas of the service that are known: ready, evicted, draining, unknown";
         own.register("replicas", help, self.replicas.clone());
-        let help = "Calls to replicas of the service, by what became of them";
+        let help = "Calls to replicas: answered, refused (wrong or too large), saturated, failed, timed_out, cancelled (hedges), or the replica lacks_buckets";
         own.register("replica_calls", help, self.calls.clone());
-        let help = "How often a replica was not asked any more for a while, by cause";
+        let help = "Replicas asked no more for a while: a call failed or timed_out (or was overtaken too often), its health, or it is draining";
         own.register("replica_evictions", help, self.evictions.clone());
-        let help = "Plans that two replicas were asked for, by whether the second was quicker";
+        let help = "Plans that two replicas were asked for: the second won or lost, or both failed";
         own.register("plan_hedges", help, self.hedges.clone());
         let help = "Plans that came from another replica than the one the workload belongs to";
         own.register("plans_elsewhere", help, self.elsewhere.clone());

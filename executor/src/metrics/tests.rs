@@ -127,7 +127,7 @@ fn replicas_are_counted_without_their_names() {
     metrics.replica_evicted(Evicted::Health);
     metrics.hedged(Hedge::Won);
     metrics.planned_elsewhere();
-    metrics.reconciled("settled", Duration::from_millis(3));
+    metrics.reconciled("a", "agent", "settled", Duration::from_millis(3));
     let text = metrics.encode();
     for line in [
         "nodewise_replicas{state=\"ready\"} 2",
@@ -166,23 +166,71 @@ fn a_rollout_without_progress_ages() {
     let status = |updated: u32, available: u32| {
         serde_json::json!({
             "desiredNumberScheduled": 3, "currentNumberScheduled": 3, "numberAvailable": available,
-            "updatedNumberScheduled": updated,
+            "updatedNumberScheduled": updated, "observedGeneration": 2,
         })
     };
     metrics.workload_status(&workload(&status(1, 3)));
-    let first = since();
-    metrics.workload_status(&workload(&status(1, 3)));
-    let second = since();
-    assert!(0.0 < first && first < second, "{first} {second}");
+    let mut last = since();
+    // Pods that come and go bring nothing closer.
+    for available in [3, 2, 3, 1] {
+        metrics.workload_status(&workload(&status(1, available)));
+        let now = since();
+        assert!(0.0 < last && last < now, "{last} {now}");
+        last = now;
+    }
+    metrics.workload_status(&workload(&status(2, 2)));
+    assert!(since() < last, "one more is new");
     let text = metrics.encode();
     assert_line(
         &text,
-        "nodewise_rollout_nodes{namespace=\"a\",name=\"agent\",state=\"updated\"} 1",
+        "nodewise_rollout_nodes{namespace=\"a\",name=\"agent\",state=\"updated\"} 2",
     );
     metrics.workload_status(&workload(&status(3, 3)));
     assert!(since().abs() < f64::EPSILON, "the rollout is done");
+    let mut unobserved = workload(&status(3, 3));
+    unobserved.generation = 3;
+    metrics.workload_status(&unobserved);
+    assert!(since() > 0.0, "the status is of the generation before");
+    let mut on_delete = workload(&status(0, 3));
+    on_delete.updates_on_delete = true;
+    metrics.workload_status(&on_delete);
+    assert!(since().abs() < f64::EPSILON, "nobody is to replace the pods");
     metrics.forget_workload("a", "agent");
     assert!(!metrics.encode().contains("agent"));
+}
+
+#[test]
+fn failures_in_a_row_are_those_of_one_workload() {
+    let metrics = Metrics::new();
+    let end = |outcome| metrics.reconciled("a", "agent", outcome, Duration::ZERO);
+    let failures =
+        |count: u32| format!("nodewise_reconcile_failures{{namespace=\"a\",name=\"agent\"}} {count}");
+    ["failed", "behind", "failed", "unreachable"].map(end);
+    assert_line(&metrics.encode(), &failures(2));
+    end("settled");
+    assert!(!metrics.encode().contains("agent"));
+    end("failed");
+    assert_line(&metrics.encode(), &failures(1));
+    metrics.forget_workload("a", "agent");
+    assert!(!metrics.encode().contains("agent"));
+}
+
+// Who leads no more says nothing about what somebody else does by now.
+#[test]
+fn nothing_is_said_about_workloads_after_the_end() {
+    let metrics = Metrics::new();
+    metrics.expectations("a", "agent", 1, 0);
+    metrics.plan_answered(Duration::ZERO, 1, &plan());
+    metrics.workload_status(&workload(&serde_json::Value::Null));
+    metrics.reconciled("a", "agent", "failed", Duration::ZERO);
+    metrics.watched(Resource::Pods, "9");
+    assert!(metrics.encode().contains("nodewise_watch_since_event_seconds{"));
+    metrics.forget_everything();
+    let text = metrics.encode();
+    assert!(
+        !text.contains("agent") && !text.contains("nodewise_watch_since_event_seconds{"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -224,7 +272,7 @@ fn every_metric_is_documented() {
     metrics.applied(&plan, &skipped);
     metrics.api_call("create", "pods", 201, Duration::ZERO);
     metrics.expectations("a", "agent", 1, 0);
-    metrics.reconciled("settled", Duration::ZERO);
+    metrics.reconciled("a", "agent", "failed", Duration::ZERO);
     metrics.event("created");
     metrics.replicas(&ReplicaCounts::default());
     metrics.call(Method::Plan, Fate::Answered);

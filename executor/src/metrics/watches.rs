@@ -88,6 +88,12 @@ impl Watches {
         observe(&self.lag.get_or_create(&GroupResource::of(resource)), seconds);
     }
 
+    /// Nothing is watched any more.
+    pub(super) fn forget_all(&self) {
+        self.seen().clear();
+        self.since_event.clear();
+    }
+
     /// Brings the times since the last events up to date.
     pub(super) fn observe_ages(&self) {
         for (resource, seen) in self.seen().iter() {

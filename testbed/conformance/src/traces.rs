@@ -106,14 +106,14 @@ impl Traces {
             sorted(deleted) == sorted(expected),
             "the deletes are not all there"
         );
-        let (creates, deletes) = (before.len() + after.len(), before.len());
+        let in_batches = [
+            self.actions("nodewise.batch.create_pod"),
+            self.actions("nodewise.batch.delete_pod"),
+        ];
+        let expected = [before.len() + after.len(), before.len()];
         ensure!(
-            self.actions("nodewise.batch.create_pod") == creates,
-            "creates of batches"
-        );
-        ensure!(
-            self.actions("nodewise.batch.delete_pod") == deletes,
-            "deletes of batches"
+            in_batches == expected,
+            "creates and deletes of batches: {in_batches:?}"
         );
         self.expect_calls_in_their_places()?;
         self.expect_reasons(daemon_set)?;
@@ -267,9 +267,9 @@ impl Traces {
             .filter(|child| child.is_child_of(span))
             .collect();
         below.sort_by_key(|child| child.start);
-        below
-            .into_iter()
-            .for_each(|child| text.push_str(&self.outline_of(root, child, depth + 1)));
+        for child in below {
+            text.push_str(&self.outline_of(root, child, depth + 1));
+        }
         text
     }
 }

@@ -35,8 +35,9 @@ async fn traces(solo: &mut Solo) -> Result<()> {
     plane.create_nodes(NODES).await?;
     let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT".to_owned(), collector.endpoint());
     let name = ("OTEL_SERVICE_NAME".to_owned(), EXECUTOR.to_owned());
-    let server = Server::start_in(plane, "127.0.0.1:0", &[], &[endpoint.clone()]).await?;
-    solo.start_on(&cluster, &server, &[endpoint, name])?;
+    let environment = [endpoint, name];
+    let server = Server::start_in(plane, "127.0.0.1:0", &[], &environment[..1]).await?;
+    solo.start_on(&cluster, &server, &environment)?;
     let space = Space::of_all_nodes(cluster.client(), "default").with_deadline(solo.deadline());
     let agent = daemon_set("agent").max_unavailable(UNAVAILABLE);
     space.roll_out("agent", agent.build()).await?;

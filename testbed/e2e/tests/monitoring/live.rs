@@ -1,11 +1,11 @@
 //! Rules and dashboard on a real run: a server and an executor that leads, scraped by a real Prometheus during rollouts.
 
-use std::{collections::BTreeSet, net::SocketAddr, process::Command};
+use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, ensure};
-use nodewise_conformance::{DEADLINE, binaries};
+use nodewise_conformance::DEADLINE;
 use nodewise_e2e::{Rig, RigOptions};
-use nodewise_testbed::{AlertState, Process, Prometheus, eventually};
+use nodewise_testbed::{AlertState, Prometheus, eventually};
 
 use crate::{dashboard::Dashboard, rules::RULES};
 
@@ -24,22 +24,6 @@ const TROUBLE: [&str; 8] = [
     "rpc_response_status_code!=\"OK\"",
 ];
 
-/// A server that can be scraped: its process, where it plans, and where its metrics are.
-async fn start_server(rig: &Rig) -> Result<(Process, SocketAddr, SocketAddr)> {
-    let mut command = Command::new(&binaries()?.server);
-    command.args(["--listen=127.0.0.1:0", "--http-listen=127.0.0.1:0"]);
-    let server = rig.cluster().plane().spawn("scraped-server", command)?;
-    let address = async |pattern: &str| {
-        let line = server.wait_for_log_line(pattern, DEADLINE).await?;
-        let (_, rest) = line.split_once("listening on ").context("the line's form")?;
-        let address = rest.split_whitespace().next().unwrap_or_default();
-        address.parse().with_context(|| format!("no address in {line:?}"))
-    };
-    let metrics = address("health and metrics: listening on").await?;
-    let plans = address("serve: listening on").await?;
-    Ok((server, plans, metrics))
-}
-
 /// What the panels ask for, with their titles.
 fn questions(dashboard: &Dashboard) -> impl Iterator<Item = (&str, String)> {
     let targets = dashboard
@@ -50,11 +34,9 @@ fn questions(dashboard: &Dashboard) -> impl Iterator<Item = (&str, String)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rollouts_fill_the_dashboard_and_alert_nobody_until_the_service_ends() -> Result<()> {
-    let mut rig = Rig::start(RigOptions::nodes(10).leader_election()).await?;
-    let (server, plans, metrics) = start_server(&rig).await?;
-    rig.start_executor_for(&format!("http://{plans}"), &[]).await?;
+    let rig = Rig::start(RigOptions::nodes(10).leader_election()).await?;
     let prometheus = Prometheus::builder()
-        .target("nodewise-server", metrics)
+        .target("nodewise-server", rig.server().http_address().await?)
         .target("nodewise-executor", rig.executor_http())
         .rules(crate::file(RULES))
         .start()
@@ -88,7 +70,7 @@ async fn rollouts_fill_the_dashboard_and_alert_nobody_until_the_service_ends() -
     let firing = alerts.iter().filter(|alert| alert.state == AlertState::Firing);
     ensure!(firing.count() == 0, "{alerts:#?}");
 
-    server.kill9()?;
+    rig.kill_server()?;
     eventually(DEADLINE, "an alert that waits", async || {
         let alerts = prometheus.alerts().await?;
         let names: BTreeSet<_> = alerts.iter().map(nodewise_testbed::Alert::name).collect();
