@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use nodewise_client::{Answer, BuildRequest, PlanService, ServiceError};
+use nodewise_executor::apply;
 use nodewise_executor::event::{ClusterEvent, DaemonSet, Delta, Node, Pod, Revision};
 use nodewise_executor::expectations::Sighted;
 use nodewise_executor::gate::Behind;
