@@ -1,21 +1,18 @@
 //! What a plan costs who asks for it: `Plan` over gRPC on the loopback interface, from the real server in a process of its own.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
-use nodewise_client::Digest;
 use nodewise_proto::v1::{self, reconcile_service_client::ReconcileServiceClient};
 use prost::Message as _;
 use tonic::transport::Channel;
 
 use crate::measure::Spread;
-use crate::objects::{Caches, Cluster, digests};
 use crate::programs;
+use crate::questions::{Kind, Question, Questions};
 use crate::replica::Replica;
 use crate::report::{Bar, Chart, Finding, Shape, Target, figure};
 
@@ -116,31 +113,25 @@ pub async fn calls(program: &Path, nodes: usize, rounds: usize, counts: [usize; 
         counts.iter().all(|&count| count > 0),
         "nothing is measured by no call"
     );
-    let caches = Caches::of(&Arc::new(Cluster::at_rest(nodes, 1)?))?;
-    let mut inline = Inline(Asked::new(program, &["--bucket-cache-size", "0"], caches).await?);
-    let caches = Caches::of(&Arc::new(Cluster::at_rest(nodes, 1)?))?;
-    let mut changed = Changed {
-        asked: Asked::new(program, &[], caches).await?,
-        known: HashSet::new(),
-        changes: 0,
-    };
-    let mut all = [Rounds::default(), Rounds::default()];
-    // Connections, threads and memory are there after the first calls.
-    for _ in 0..10.min(counts[0]) {
-        inline.call().await?;
-        changed.call().await?;
+    let mut asked = Vec::with_capacity(Kind::ALL.len());
+    for kind in Kind::ALL {
+        asked.push(Asked::new(program, kind, nodes).await?);
     }
+    // Connections, threads and memory are there after the first calls.
+    for asked in &mut asked {
+        for _ in 0..10.min(counts[0]) {
+            asked.call().await?;
+        }
+    }
+    let mut all = [Rounds::default(), Rounds::default()];
     for _ in 0..rounds {
-        let mut round = Vec::with_capacity(counts[0]);
-        for _ in 0..counts[0] {
-            round.push(inline.call().await.context("all inline")?);
+        for ((asked, count), all) in asked.iter_mut().zip(counts).zip(&mut all) {
+            let mut round = Vec::with_capacity(count);
+            for _ in 0..count {
+                round.push(asked.call().await.context(asked.kind.name())?);
+            }
+            all.add(&round);
         }
-        all[0].add(&round);
-        let mut round = Vec::with_capacity(counts[1]);
-        for _ in 0..counts[1] {
-            round.push(changed.call().await.context("one pod changed")?);
-        }
-        all[1].add(&round);
     }
     let [inline, changed] = all;
     Ok([inline.calls(counts[0])?, changed.calls(counts[1])?])
@@ -188,81 +179,42 @@ impl Rounds {
 }
 
 /// The least of sorted values than which so many percent are not greater.
-fn percentile(sorted: &[f64], percent: usize) -> f64 {
+pub(crate) fn percentile(sorted: &[f64], percent: usize) -> f64 {
     let rank = (sorted.len() * percent).div_ceil(100);
     sorted[rank.saturating_sub(1)]
 }
 
-/// An executor's caches, and the server that it asks.
+/// An executor's questions, and the server that it asks.
 struct Asked {
-    caches: Caches,
+    kind: Kind,
+    questions: Questions,
     client: ReconcileServiceClient<Channel>,
     _replica: Replica,
 }
 
 impl Asked {
-    async fn new(program: &Path, arguments: &[&str], caches: Caches) -> Result<Self> {
-        let replica = Replica::start(program, arguments)?;
-        let client =
-            ReconcileServiceClient::new(replica.connect().await?).max_decoding_message_size(usize::MAX);
+    async fn new(program: &Path, kind: Kind, nodes: usize) -> Result<Self> {
+        let replica = Replica::start(program, kind.flags())?;
         Ok(Self {
-            caches,
-            client,
+            kind,
+            questions: Questions::new(kind, nodes)?,
+            client: replica.client().await?,
             _replica: replica,
         })
     }
 
-    async fn ask(&mut self, request: v1::PlanRequest, expected: v1::Verdict) -> Result<Call> {
+    async fn call(&mut self) -> Result<Call> {
+        let Question { request, verdict } = self.questions.next_question()?;
         let sent = Parts::of(&request);
         let begun = Instant::now();
         let answer = self.client.plan(request).await?;
         let took = begun.elapsed();
         let plan = answer.into_inner().plan.context("an answer without a plan")?;
-        ensure!(plan.verdict() == expected, "the plan is {plan:?}");
+        ensure!(plan.verdict() == verdict, "the plan is {plan:?}");
         Ok(Call {
             ms: took.as_secs_f64() * 1e3,
             sent,
         })
-    }
-}
-
-struct Inline(Asked);
-
-impl Inline {
-    async fn call(&mut self) -> Result<Call> {
-        let request = self.0.caches.request(0, &|_| false);
-        self.0.ask(request, v1::Verdict::Noop).await
-    }
-}
-
-struct Changed {
-    asked: Asked,
-    /// Buckets that the server was sent.
-    known: HashSet<Digest>,
-    changes: usize,
-}
-
-impl Changed {
-    async fn call(&mut self) -> Result<Call> {
-        let caches = &mut self.asked.caches;
-        if self.known.is_empty() {
-            let first = caches.request(0, &|_| false);
-            self.known.extend(digests(&first));
-            self.asked.ask(first, v1::Verdict::Noop).await?;
-        }
-        let caches = &mut self.asked.caches;
-        let ready = self.changes % 2 == 1;
-        let node = (self.changes / 2 * 7_919) % caches.nodes();
-        self.changes += 1;
-        caches.turn(0, node, ready)?;
-        let request = caches.request(0, &|digest| self.known.contains(digest));
-        self.known.extend(digests(&request));
-        let expected = if ready {
-            v1::Verdict::Noop
-        } else {
-            v1::Verdict::Apply
-        };
-        self.asked.ask(request, expected).await
     }
 }
 
@@ -292,7 +244,10 @@ fn finding(inline: &Calls, changed: &Calls) -> Finding {
         columns: ["request", "kB sent", "p50, ms", "p99, ms", "rounds × calls"]
             .map(str::to_owned)
             .to_vec(),
-        rows: vec![row("all inline", inline), row("one pod changed", changed)],
+        rows: vec![
+            row(Kind::Inline.name(), inline),
+            row(Kind::Changed.name(), changed),
+        ],
         targets: vec![
             Target::at_most(
                 format!("{nodes}, all inline: p50"),

@@ -9,7 +9,7 @@ use nodewise_bench::document::{self, FOLDER};
 use nodewise_bench::machine::Machine;
 use nodewise_bench::record::{Measured, Record};
 use nodewise_bench::report::Finding;
-use nodewise_bench::{calls, chart, plan, programs, replicas};
+use nodewise_bench::{calls, chart, plan, programs, replicas, tracing};
 
 /// Measures Nodewise beside upstream's DaemonSet controller, and writes DOCS/benchmarks.md with a chart for each table.
 #[derive(Debug, Parser)]
@@ -47,6 +47,8 @@ enum Section {
     Plan,
     /// A plan over gRPC, as its caller sees it
     Calls,
+    /// What tracing adds to that
+    Tracing,
     /// Plans per CPU second, and what a second replica adds
     Replicas,
     /// Rollouts on a real apiserver
@@ -58,6 +60,7 @@ impl Section {
         match self {
             Self::Plan => "plan",
             Self::Calls => "calls",
+            Self::Tracing => "tracing",
             Self::Replicas => "replicas",
             Self::Cluster => "cluster",
         }
@@ -68,6 +71,7 @@ impl Section {
         match self {
             Self::Plan => tokio::task::spawn_blocking(move || plan::measure(rounds)).await?,
             Self::Calls => calls::measure(rounds).await,
+            Self::Tracing => tracing::measure(rounds).await,
             Self::Replicas => replicas::measure(rounds).await,
             Self::Cluster => {
                 let size = cluster::Size {

@@ -1,5 +1,6 @@
 //! Times over rounds, and what processes take.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -78,6 +79,47 @@ pub fn cpu_time(pid: u32) -> Result<Duration> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
+/// CPU time that each thread of a process took so far, to the nanosecond: [`cpu_time`] counts in hundredths of a second.
+#[derive(Clone, Debug)]
+pub struct ThreadTimes(BTreeMap<i32, Duration>);
+
+impl ThreadTimes {
+    /// Of the threads that live now.
+    ///
+    /// # Errors
+    /// There is no such process, or the kernel does not count.
+    pub fn of(pid: u32) -> Result<Self> {
+        let mut times = BTreeMap::new();
+        for thread in of(pid)?
+            .tasks()
+            .with_context(|| format!("the threads of {pid}"))?
+            .flatten()
+        {
+            // One that ends meanwhile is none of them.
+            if let Ok(times_of) = thread.schedstat() {
+                times.insert(thread.tid, Duration::from_nanos(times_of.sum_exec_runtime));
+            }
+        }
+        ensure!(
+            times.values().any(|time| !time.is_zero()),
+            "the kernel counts no time of the threads of {pid}"
+        );
+        Ok(Self(times))
+    }
+
+    /// What they took after `before`. What threads took that ended meanwhile is not in it: tokio ends those that had nothing to
+    /// do for ten seconds.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Duration {
+        let earlier = |thread| before.0.get(thread).copied().unwrap_or_default();
+        let took = self
+            .0
+            .iter()
+            .map(|(thread, time)| time.saturating_sub(earlier(thread)));
+        took.sum()
+    }
+}
+
 /// The most memory that a process had resident so far, in MB (10^6 bytes).
 ///
 /// # Errors
@@ -121,5 +163,32 @@ mod tests {
         }
         assert!(cpu_time(u32::MAX).is_err());
         Ok(())
+    }
+
+    #[test]
+    fn threads_of_this_process_take_something() -> Result<()> {
+        let pid = std::process::id();
+        let before = ThreadTimes::of(pid)?;
+        let end = std::time::Instant::now() + Duration::from_secs(20);
+        while ThreadTimes::of(pid)?.since(&before).is_zero() {
+            assert!(std::time::Instant::now() < end, "no time passes");
+        }
+        assert!(ThreadTimes::of(u32::MAX).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn threads_begin_and_end() {
+        let times = |threads: &[(i32, u64)]| {
+            let threads = threads.iter();
+            ThreadTimes(
+                threads
+                    .map(|&(thread, ms)| (thread, Duration::from_millis(ms)))
+                    .collect(),
+            )
+        };
+        let before = times(&[(1, 10), (2, 5)]);
+        let after = times(&[(1, 12), (3, 4)]);
+        assert_eq!(after.since(&before), Duration::from_millis(6));
     }
 }

@@ -20,12 +20,14 @@ pub fn find(name: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The command of a program of ours. Its flags may also be variables; nothing but what is said here counts.
+/// The command of a program of ours. Its flags may also be variables, and variables say where its traces go; nothing but what
+/// is said here counts.
 #[must_use]
 pub fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
-        if name.to_str().is_some_and(|name| name.starts_with("NODEWISE_")) {
+        let ours = |name: &str| name.starts_with("NODEWISE_") || name.starts_with("OTEL_");
+        if name.to_str().is_some_and(ours) {
             command.env_remove(name);
         }
     }

@@ -1,6 +1,6 @@
 //! What is measured of the real server works, on clusters so small that the figures mean nothing.
 
-use nodewise_bench::{calls, cores, generator::Load, replicas};
+use nodewise_bench::{calls, cores, generator::Load, replicas, tracing};
 use nodewise_conformance::binaries;
 
 #[tokio::test]
@@ -23,6 +23,27 @@ async fn calls_are_measured() {
         "{}",
         changed.largest
     );
+}
+
+#[tokio::test]
+async fn the_cost_of_traces_is_measured() {
+    let built = tokio::task::spawn_blocking(binaries).await.expect("no panic");
+    let program = &built.expect("the programs under test").server;
+    let [inline, changed] = tracing::costs(program, 30, 2, [3, 20]).await.expect("figures");
+    assert_eq!((inline.calls, changed.calls), (3, 20));
+    for (cost, all) in [(inline, 4), (changed, 22)] {
+        assert_eq!(cost.rounds.len(), 2);
+        for round in cost.rounds {
+            assert!(round.without.p50 > 0.0 && round.with.p50 > 0.0, "{round:?}");
+            assert!(round.without.cpu > 0.0 && round.with.cpu > 0.0, "{round:?}");
+            assert!(round.spans > 1, "the server tells what it does: {round:?}");
+            assert_eq!(
+                round.all_spans,
+                all * round.spans,
+                "also those of the first calls"
+            );
+        }
+    }
 }
 
 #[test]
