@@ -97,8 +97,8 @@ async fn the_end_of_the_executor_loses_no_span() -> Result<()> {
             "{named:?} is the batch's"
         );
     }
-    let links = spans.iter().flat_map(|span| &span.links);
-    let mut kinds = links.filter_map(|link| link.attributes["nodewise.link"].as_str());
+    let led_back = spans.iter().flat_map(|span| &span.links);
+    let mut kinds = led_back.filter_map(|link| link.attributes["nodewise.link"].as_str());
     ensure!(
         kinds.any(|kind| kind == "trigger"),
         "pods that became ready lead back to who created them"
@@ -225,7 +225,7 @@ async fn prometheus_scrapes_both_and_leads_to_traces() -> Result<()> {
             5.0,
         ),
         (r#"nodewise_planning_capacity{state="running"}"#, 1.0),
-        (r#"sum(nodewise_cache_hits_total)"#, 1.0),
+        ("sum(nodewise_cache_hits_total)", 1.0),
     ] {
         eventually(
             DEADLINE,
