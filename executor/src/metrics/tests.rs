@@ -205,7 +205,9 @@ fn failures_in_a_row_are_those_of_one_workload() {
     let end = |outcome| metrics.reconciled("a", "agent", outcome, Duration::ZERO);
     let failures =
         |count: u32| format!("nodewise_reconcile_failures{{namespace=\"a\",name=\"agent\"}} {count}");
-    ["failed", "behind", "failed", "unreachable"].map(end);
+    for outcome in ["failed", "behind", "failed", "unreachable"] {
+        end(outcome);
+    }
     assert_line(&metrics.encode(), &failures(2));
     end("settled");
     assert!(!metrics.encode().contains("agent"));
