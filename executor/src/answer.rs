@@ -22,10 +22,10 @@ pub(crate) async fn answer(
     let text = lossy(response.into_body().collect_bytes().await?.to_vec());
     if status.is_client_error() || status.is_server_error() {
         // What stands between here and an apiserver may answer in another form.
-        let refusal = serde_json::from_str::<Status>(&text).unwrap_or_else(|_| {
-            Status::failure(text.trim(), "Failed to parse error data").with_code(status.as_u16())
-        });
-        return Err(kube::Error::Api(refusal.boxed()));
+        let refusal = serde_json::from_str::<Status>(&text)
+            .unwrap_or_else(|_| Status::failure(text.trim(), "Failed to parse error data"));
+        // Whatever the body says: it may be no Status at all.
+        return Err(kube::Error::Api(refusal.with_code(status.as_u16()).boxed()));
     }
     Ok((status, text))
 }

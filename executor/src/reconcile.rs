@@ -395,7 +395,8 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             .instrument(span.clone())
             .await;
         trace::count(&span, "nodewise.apply.actions", applied.outcomes.len());
-        trace::count(&span, "nodewise.apply.failed", applied.count(v1::Result::Failed));
+        let failed = applied.count(v1::Result::Failed) + applied.count(v1::Result::NameTaken);
+        trace::count(&span, "nodewise.apply.failed", failed);
         trace::count(&span, "nodewise.apply.batches", applied.batches as usize);
         drop(span);
         self.metrics.applied(plan, &applied);

@@ -125,6 +125,8 @@ impl Parts {
     /// Works until shutdown, whenever leading if there is an election.
     async fn work<A: Actuator>(self, config: &Config, actuator: Arc<A>) -> Result<(), ControllerError> {
         let Some(election) = &config.election else {
+            // Whoever writes leads, also without asking anybody: two of them have to be seen.
+            self.metrics.set_leader(config.mode == Mode::Own);
             return self.term(config, actuator, self.shutdown.clone()).await;
         };
         let leases = KubeLeases::new(self.client.clone(), &election.namespace);

@@ -77,9 +77,6 @@ impl Trigger {
         let name = self.name.clone();
         attributes.extend(name.map(|name| KeyValue::new("nodewise.trigger.name", name)));
         span.add_event_with_timestamp("trigger", self.at, attributes);
-        if let Some(link) = &self.link {
-            link_to(span, link.clone(), "trigger");
-        }
     }
 }
 
@@ -124,9 +121,18 @@ impl Origins {
             span.set_attribute("k8s.namespace.name", key.namespace.to_string());
             span.set_attribute("k8s.daemonset.name", key.name.to_string());
             span.set_attribute("nodewise.queue.duration", waited.as_secs_f64());
-            let triggers = self.lock().triggers.remove(key);
-            for trigger in triggers.into_iter().flatten() {
+            let triggers = self.lock().triggers.remove(key).unwrap_or_default();
+            for (index, trigger) in triggers.iter().enumerate() {
                 trigger.show(&span);
+                // Pods of one batch name the same trace.
+                let is_told = |earlier: &&Arc<Trigger>| earlier.link == trigger.link;
+                if let Some(link) = trigger
+                    .link
+                    .clone()
+                    .filter(|_| !triggers[..index].iter().any(|it| is_told(&it)))
+                {
+                    link_to(&span, link, "trigger");
+                }
             }
         }
         span
@@ -135,7 +141,8 @@ impl Origins {
     /// The reconcile that is under way here is of this workload.
     pub fn is_of(&self, workload: &DaemonSet) {
         let context = propagation::current();
-        if !context.is_valid() {
+        // One that is not recorded is nothing that a link could lead to.
+        if !context.is_sampled() {
             return;
         }
         let here = Previous {

@@ -30,7 +30,7 @@ const TABLE: [(Method, Class); 5] = [
         method("Explain", "nodewise.v1.ReconcileService/Explain", true),
         Class::Planning,
     ),
-    // Executors ask for the capabilities every few seconds, to see whether the server is there: that begins no trace.
+    // Clients may ask for the capabilities every few seconds, to see whether the server is there: that begins no trace.
     (
         method(
             "GetCapabilities",

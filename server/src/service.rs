@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use futures::{StreamExt as _, stream::BoxStream};
 use nodewise_proto::v1::{self, plan_stream_response, reconcile_service_server::ReconcileService};
+use nodewise_telemetry::grpc::code_name;
 use tokio::{sync::Semaphore, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tonic::{Extensions, Request, Response, Status, Streaming};
+use tracing::{Instrument as _, field::Empty};
 
 use crate::{
     capabilities,
@@ -102,10 +104,18 @@ impl Service {
             deadline,
             place,
         } = admitted;
+        let span = tracing::debug_span!(
+            "question",
+            nodewise.question.id = id,
+            rpc.response.status_code = Empty
+        );
         let answer = self.plan_one(&id, request, deadline, place);
         let result = tokio::time::timeout_at(deadline, answer)
+            .instrument(span.clone())
             .await
             .unwrap_or_else(|_| Err(refusal::deadline_exceeded()));
+        let code = result.as_ref().err().map_or(tonic::Code::Ok, Status::code);
+        span.record("rpc.response.status_code", code_name(code));
         let result = match result {
             Ok(response) => plan_stream_response::Result::Response(response),
             Err(status) => plan_stream_response::Result::Error(v1::CallError {

@@ -23,7 +23,7 @@ use crate::propagation;
 /// Libraries whose own events tell little to who operates a process.
 const QUIET: &str = "h2=warn,hyper=warn,hyper_util=warn,kube=warn,kube_client=warn,tonic=warn,tower=warn";
 /// What these say about exports is said once by [`crate::traces`], not once a batch.
-const SILENT: &str = "opentelemetry=off,opentelemetry_sdk=off,opentelemetry-otlp=off";
+const SILENT: &str = "opentelemetry=off,opentelemetry_sdk=off,opentelemetry-otlp=warn";
 
 /// The form of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -4,9 +4,12 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use opentelemetry::{
     Context, TraceFlags,
     propagation::{Extractor, Injector, TextMapPropagator as _},
-    trace::{SpanContext, TraceContextExt as _},
+    trace::{SpanContext, TraceContextExt as _, TraceState},
 };
 use opentelemetry_sdk::propagation::TraceContextPropagator;
+
+/// Bytes of a `tracestate` that everybody has to pass on; a longer one is left out.
+const LONGEST_STATE: usize = 512;
 
 const TRACEPARENT: &str = "traceparent";
 
@@ -25,7 +28,15 @@ pub fn inject(span: &SpanContext, headers: &mut HeaderMap) {
 /// Reads them; what cannot be read counts as absent.
 #[must_use]
 pub fn extract(headers: &HeaderMap) -> Context {
-    TraceContextPropagator::new().extract_with_context(&Context::new(), &Headers(headers))
+    let context = TraceContextPropagator::new().extract_with_context(&Context::new(), &Headers(headers));
+    let span = context.span().span_context().clone();
+    if span.trace_state().header().len() <= LONGEST_STATE {
+        return context;
+    }
+    // Every span below would carry it on.
+    let state = TraceState::default();
+    let span = SpanContext::new(span.trace_id(), span.span_id(), span.trace_flags(), true, state);
+    Context::new().with_remote_span_context(span)
 }
 
 /// The same context, of which nothing below is to be recorded.
@@ -100,6 +111,20 @@ mod tests {
             let mut copied = HeaderMap::new();
             inject(context.span().span_context(), &mut copied);
             assert!(!copied.contains_key("traceparent"), "{garbage:?}");
+        }
+    }
+
+    #[test]
+    fn a_state_of_any_length_is_not_carried_on() {
+        for (length, kept) in [(500, true), (600, false)] {
+            let mut headers = HeaderMap::new();
+            headers.insert("traceparent", HeaderValue::from_static(SENT));
+            let state =
+                format!("a={}", "x".repeat(length / 2)) + &format!(",b={}", "y".repeat(length / 2 - 6));
+            headers.insert("tracestate", state.parse().expect("a value"));
+            let span = extract(&headers).span().span_context().clone();
+            assert_eq!(traceparent(&span).as_deref(), Some(SENT));
+            assert_eq!(!span.trace_state().header().is_empty(), kept, "{length}");
         }
     }
 

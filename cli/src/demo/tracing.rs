@@ -1,11 +1,11 @@
 //! Where the traces of the demo go: to a collector, into the terminal, or nowhere.
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{anyhow, bail};
 use nodewise_telemetry::traces::{self, Traces};
 use opentelemetry_sdk::trace::SdkTracerProvider;
 
 use super::trace::{Slowest, Trace};
-use crate::args::DemoArgs;
+use crate::{args::DemoArgs, print};
 
 /// The service and the executor are one process here.
 const SERVICE: &str = "nodewise-demo";
@@ -30,13 +30,15 @@ impl Tracing {
             },
             None => from_env,
         };
-        let collector = match &asked {
-            Traces::Otlp { endpoint, .. } => Some(endpoint.clone()),
-            _ => None,
+        let exporting = match traces::provider(SERVICE, asked) {
+            Ok(exporting) => exporting,
+            Err(reason) if args.otlp.is_some() => return Err(anyhow!(reason).context("cannot send traces")),
+            // That is for other programs as well.
+            Err(reason) => {
+                print::note(&format!("traces are not sent: {reason}"));
+                None
+            }
         };
-        let exporting = traces::provider(SERVICE, asked)
-            .map_err(|reason| anyhow!(reason))
-            .context("cannot send traces")?;
         let provider = match (exporting, args.trace) {
             (Some(exporting), true) => Some(exporting.with_span_processor(slowest.clone()).build()),
             (Some(exporting), false) => Some(exporting.build()),
@@ -51,7 +53,7 @@ impl Tracing {
         Ok(Self {
             provider,
             slowest,
-            collector,
+            collector: args.otlp.clone(),
         })
     }
 

@@ -97,9 +97,18 @@ impl Call {
             k8s.pod.name = Empty,
         );
         if let Some(server) = server {
-            let port = server.port_u16().unwrap_or(443);
-            span.record("url.full", format!("{}{}", base(server), self.uri()));
-            span.record("server.address", server.host());
+            let (host, port) = (
+                server.host().unwrap_or_default(),
+                server.port_u16().unwrap_or(443),
+            );
+            // Without the user information that a URL may have.
+            let scheme = server.scheme_str().unwrap_or("https");
+            let path = server.path().trim_end_matches('/');
+            span.record(
+                "url.full",
+                format!("{scheme}://{host}:{port}{path}{}", self.uri()),
+            );
+            span.record("server.address", host);
             span.record("server.port", i64::from(port));
         }
         if let (Resource::Pods, Some(name)) = (self.resource, &self.name) {
@@ -107,11 +116,6 @@ impl Call {
         }
         span
     }
-}
-
-/// A URL without its last slash.
-fn base(server: &Uri) -> String {
-    server.to_string().trim_end_matches('/').to_owned()
 }
 
 /// Writes the context of the span that is entered here into a call's headers. What is not recorded here is not to be recorded by

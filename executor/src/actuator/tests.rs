@@ -173,6 +173,24 @@ async fn bytes_that_are_no_utf8_are_replaced() {
     assert_eq!(read, Ok(Bytes::from(expected)));
 }
 
+// What stands between may answer in a form of its own: what counts is the status of the answer.
+#[tokio::test]
+async fn the_status_is_that_of_the_answer() {
+    for body in [json!({}), json!({"code": 7}), json!({"error": "no"}), json!("no")] {
+        let (actuator, _, metrics) = actuator(move |_| Some((403, body.clone())));
+        let error = actuator
+            .read(&key(Resource::Pods, "p"))
+            .await
+            .expect_err("refused");
+        assert_eq!((error.refusal, error.http_status), (Refusal::Other, 403));
+        assert!(
+            metrics
+                .encode()
+                .contains("{verb=\"get\",resource=\"pods\",code=\"403\"} 1")
+        );
+    }
+}
+
 #[tokio::test]
 async fn an_answer_that_is_no_object_is_unclear() {
     let (actuator, ..) = actuator(|_| Some((200, json!("ok"))));

@@ -86,7 +86,7 @@ impl Metrics {
     #[must_use]
     pub fn encode(&self) -> String {
         self.families().queue.observe_running();
-        self.families().rollouts.observe_ages();
+        self.families().rollouts.observe_ages(Instant::now());
         self.families().watches.observe_ages();
         let mut text = String::new();
         // Writing to a String cannot fail.
@@ -210,7 +210,7 @@ impl Metrics {
 
     /// A workload is as its status says.
     pub fn workload_status(&self, workload: &DaemonSet) {
-        self.families().rollouts.status(workload);
+        self.families().rollouts.status(workload, Instant::now());
     }
 
     /// So many creates and deletes were not seen in time.

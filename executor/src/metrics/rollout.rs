@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashMap, hash_map::Entry},
-    sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
     time::Instant,
 };
 
@@ -28,18 +28,19 @@ pub(super) struct Rollouts {
     progress: Mutex<HashMap<Workload, Progress>>,
 }
 
-/// How close a workload has come to its end, and since when it has not come closer.
+/// How close the rollout of a generation has come to its end, and since when it has not come closer.
 struct Progress {
+    uid: Arc<str>,
     generation: i64,
-    desired: i64,
-    /// The most nodes so far that had a pod, one of the current template, and an available one.
-    best: [i64; 3],
-    complete: bool,
+    /// The fewest nodes so far that lacked a pod, one of the current template, and an available one.
+    fewest: [i64; 3],
+    /// It has come to its end. What becomes unavailable later is no rollout.
+    done: bool,
     since: Instant,
 }
 
 impl Progress {
-    fn of(workload: &DaemonSet) -> Self {
+    fn of(workload: &DaemonSet, now: Instant) -> Self {
         let DaemonSetStatus {
             observed_generation,
             desired_number_scheduled: desired,
@@ -48,31 +49,46 @@ impl Progress {
             number_available: available,
         } = workload.status;
         // Who replaces pods by deleting them need not do so.
-        let updated_enough = workload.updates_on_delete || updated >= desired;
+        let updated = if workload.updates_on_delete {
+            desired
+        } else {
+            updated
+        };
+        let fewest = [current, updated, available].map(|count| (desired - count).max(0));
         Self {
+            uid: Arc::clone(&workload.uid),
             generation: workload.generation,
-            desired,
-            best: [current, updated, available],
-            complete: observed_generation >= workload.generation
-                && updated_enough
-                && current >= desired
-                && available >= desired,
-            since: Instant::now(),
+            fewest,
+            done: observed_generation >= workload.generation && fewest == [0; 3],
+            since: now,
         }
     }
 
-    /// What is known after `now` was seen. Going back and forth is no progress.
+    /// What is known after `now` was seen. Neither going back and forth nor nodes that come and go are progress.
     fn advance(&mut self, now: Self) {
-        let is_other = now.generation != self.generation || now.desired != self.desired;
-        let is_closer = now.best.iter().zip(&self.best).any(|(now, best)| now > best);
-        if is_other || now.complete != self.complete {
+        if now.generation != self.generation || now.uid != self.uid {
             *self = now;
-        } else if is_closer {
+            return;
+        }
+        self.done |= now.done;
+        if now
+            .fewest
+            .iter()
+            .zip(&self.fewest)
+            .any(|(now, fewest)| now < fewest)
+        {
             self.since = now.since;
-            for (best, now) in self.best.iter_mut().zip(now.best) {
-                *best = now.max(*best);
+            for (fewest, now) in self.fewest.iter_mut().zip(now.fewest) {
+                *fewest = now.min(*fewest);
             }
         }
+    }
+
+    fn age(&self, now: Instant) -> f64 {
+        if self.done {
+            return 0.0;
+        }
+        now.saturating_duration_since(self.since).as_secs_f64()
     }
 }
 
@@ -90,7 +106,7 @@ impl Rollouts {
     }
 
     /// What a status says.
-    pub(super) fn status(&self, workload: &DaemonSet) {
+    pub(super) fn status(&self, workload: &DaemonSet, now: Instant) {
         let (key, status) = (&workload.key, workload.status);
         let counts = [
             status.current_number_scheduled,
@@ -98,7 +114,7 @@ impl Rollouts {
             status.number_available,
         ];
         self.set(&key.namespace, &key.name, OBSERVED.into_iter().zip(counts));
-        let now = Progress::of(workload);
+        let now = Progress::of(workload, now);
         match self.progress().entry(Workload::new(&key.namespace, &key.name)) {
             Entry::Occupied(mut before) => before.get_mut().advance(now),
             Entry::Vacant(first) => _ = first.insert(now),
@@ -130,14 +146,10 @@ impl Rollouts {
     }
 
     /// Brings the times since the last progress up to date.
-    pub(super) fn observe_ages(&self) {
+    pub(super) fn observe_ages(&self, now: Instant) {
         for (workload, progress) in self.progress().iter() {
-            let age = if progress.complete {
-                0.0
-            } else {
-                progress.since.elapsed().as_secs_f64()
-            };
-            self.since_progress.get_or_create(workload).set(age);
+            let age = self.since_progress.get_or_create(workload);
+            age.set(progress.age(now));
         }
     }
 
@@ -149,12 +161,79 @@ impl Rollouts {
         let help = "Nodes of a workload: by the last plan desired, outdated, unavailable and surging, by its status current, \
                     updated and available";
         own.register("rollout_nodes", help, self.nodes.clone());
-        let help = "How long a workload has not come closer to an available pod of the current template on every node; 0 where \
-                    that is so";
+        let help = "How long the rollout of a generation has not come closer to an available pod of its template on every node; 0 \
+                    after it was";
         own.register(
             "rollout_since_progress_seconds",
             help,
             self.since_progress.clone(),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn workload(generation: i64, observed: i64, [desired, updated, available]: [u32; 3]) -> DaemonSet {
+        let object = serde_json::json!({
+            "metadata": {"namespace": "a", "name": "agent", "uid": "u1", "generation": generation},
+            "spec": {"selector": {"matchLabels": {"app": "agent"}}},
+            "status": {
+                "observedGeneration": observed, "desiredNumberScheduled": desired, "currentNumberScheduled": desired,
+                "updatedNumberScheduled": updated, "numberAvailable": available,
+            },
+        });
+        DaemonSet::from_json(&object).expect("a DaemonSet")
+    }
+
+    // A minute passes before each status; the age is that of the moment in which it is seen.
+    #[test]
+    fn a_rollout_ages_until_it_comes_closer_to_its_end() {
+        let (start, minute) = (Instant::now(), Duration::from_mins(1));
+        let mut progress = Progress::of(&workload(2, 1, [3, 3, 3]), start);
+        let steps = [
+            ("the status is of the generation before", (2, 1), [3, 3, 3], 1),
+            ("pods of the new template are counted", (2, 2), [3, 0, 3], 2),
+            ("a pod is away", (2, 2), [3, 0, 2], 3),
+            ("it comes back", (2, 2), [3, 0, 3], 4),
+            ("a node comes", (2, 2), [4, 0, 3], 5),
+            ("and goes", (2, 2), [3, 0, 3], 6),
+        ];
+        for (minutes, (what, (generation, observed), counts, age)) in (1..).zip(steps) {
+            let now = start + minute * minutes;
+            progress.advance(Progress::of(&workload(generation, observed, counts), now));
+            assert_eq!(progress.age(now), f64::from(age * 60), "{what}");
+        }
+    }
+
+    #[test]
+    fn a_rollout_that_comes_closer_is_young_and_one_that_has_ended_has_no_age() {
+        let (start, minute) = (Instant::now(), Duration::from_mins(1));
+        let mut progress = Progress::of(&workload(2, 2, [3, 0, 3]), start);
+        let steps = [
+            ("one more is new", 2, [3, 1, 2], 0),
+            ("nothing", 2, [3, 1, 2], 60),
+            ("the others", 2, [3, 3, 2], 0),
+            ("it is done", 2, [3, 3, 3], 0),
+            ("a node is broken later", 2, [3, 3, 2], 0),
+            ("another rollout", 3, [3, 0, 2], 0),
+            ("which stands still", 3, [3, 0, 2], 60),
+        ];
+        for (minutes, (what, generation, counts, age)) in (1..).zip(steps) {
+            let now = start + minute * minutes;
+            progress.advance(Progress::of(&workload(generation, generation, counts), now));
+            assert_eq!(progress.age(now), f64::from(age), "{what}");
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_who_updates_by_deleting() {
+        let now = Instant::now();
+        let mut workload = workload(2, 2, [3, 0, 3]);
+        workload.updates_on_delete = true;
+        assert!(Progress::of(&workload, now).done);
     }
 }

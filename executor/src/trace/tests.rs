@@ -247,7 +247,7 @@ fn links(span: &SpanData) -> Vec<(String, String)> {
 fn a_reconcile_tells_what_brought_it_about() {
     let (recording, origins, key) = (Recording::start(), Origins::default(), testing::key());
     for number in 0..10 {
-        let parent = (number == 1).then_some(PARENT);
+        let parent = (number < 3).then_some(PARENT);
         let trigger = Trigger::of(&pod_event(&format!("p{number}"), parent)).expect("traced");
         origins.woke(&key, &trigger);
     }

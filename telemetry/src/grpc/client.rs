@@ -62,14 +62,64 @@ impl ClientCall {
         self.0
             .in_scope(|| propagation::inject(&propagation::current(), &mut headers));
         *request.metadata_mut() = MetadataMap::from_headers(headers);
+        let mut ending = Ending(&self.0, Code::Cancelled);
         let result = send(request).instrument(self.0.clone()).await;
-        let code = result.as_ref().err().map_or(Code::Ok, Status::code);
-        self.0.record("rpc.response.status_code", code_name(code));
+        ending.1 = result.as_ref().err().map_or(Code::Ok, Status::code);
         if let Err(status) = &result {
-            self.0.record("error.type", code_name(code));
-            self.0.record("otel.status_code", "ERROR");
             self.0.record("otel.status_description", status.message());
         }
         result
+    }
+}
+
+/// How a call ended, which is recorded when this is dropped: cancelled if nobody waited for the end.
+struct Ending<'a>(&'a Span, Code);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        let Self(span, code) = self;
+        span.record("rpc.response.status_code", code_name(*code));
+        if *code != Code::Ok {
+            span.record("error.type", code_name(*code));
+            span.record("otel.status_code", "ERROR");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider};
+    use tracing_subscriber::{layer::SubscriberExt as _, util::SubscriberInitExt as _};
+
+    use super::*;
+
+    async fn ended(answer: impl Future<Output = Result<(), Status>>) -> (String, bool) {
+        let exporter = InMemorySpanExporter::default();
+        let provider = SdkTracerProvider::builder()
+            .with_simple_exporter(exporter.clone())
+            .build();
+        let layers = tracing_subscriber::registry().with(crate::traces::layer(&provider));
+        let _guard = layers.set_default();
+        let call = ClientCall::new("a.B/C", "http://127.0.0.1:7443");
+        let running = call.run(Request::new(()), |_| answer);
+        // Polled once, and given up if it is not done by then.
+        let _ = futures::FutureExt::now_or_never(running);
+        drop(call);
+        let span = exporter.get_finished_spans().expect("spans").remove(0);
+        let attribute = |name| span.attributes.iter().find(|found| found.key.as_str() == name);
+        let code = attribute("rpc.response.status_code")
+            .expect("a code")
+            .value
+            .to_string();
+        (code, attribute("error.type").is_some())
+    }
+
+    #[tokio::test]
+    async fn a_call_ends_as_it_was_answered_or_cancelled() {
+        let (answered, refused) = (async { Ok(()) }, async { Err(Status::unavailable("away")) });
+        assert_eq!(ended(answered).await, ("OK".to_owned(), false));
+        assert_eq!(ended(refused).await, ("UNAVAILABLE".to_owned(), true));
+        let hangs = std::future::pending();
+        assert_eq!(ended(hangs).await, ("CANCELLED".to_owned(), true));
     }
 }

@@ -18,7 +18,9 @@ func (r *run) tracedBatch(ctx context.Context, phase nodewisev1.PhaseKind, batch
 	if span.IsRecording() {
 		span.SetAttributes(actionsOf(phase, batch)...)
 	}
-	if r.settings.AnnotatesPods {
+	// One of which nothing is recorded leads nowhere.
+	r.parent = ""
+	if r.settings.AnnotatesPods && span.SpanContext().IsSampled() {
 		r.parent = traces.Parent(ctx)
 	}
 	if len(batch.GetActions()) > r.settings.MaxTracedCalls {

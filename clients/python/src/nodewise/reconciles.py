@@ -71,7 +71,9 @@ class Reconciles:
     @contextmanager
     def reconcile(self, key: Key, daemon_set: DaemonSet | None, waited: float) -> Iterator[Span]:
         """The span of a reconcile, of a workload as the caches show it, that had waited so many seconds."""
-        triggers, previous = self._triggers.pop(key, []), self._previous.pop(key, None)
+        triggers = self._triggers.pop(key, [])
+        # The last one that was recorded, until the workload is gone.
+        previous = self._previous.get(key) if daemon_set is not None else self._previous.pop(key, None)
         if not is_set_up():
             yield NOTHING
             return
