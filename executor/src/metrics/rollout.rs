@@ -3,7 +3,7 @@
 use std::{
     collections::{HashMap, hash_map::Entry},
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use nodewise_proto::v1;
@@ -84,11 +84,11 @@ impl Progress {
         }
     }
 
-    fn age(&self, now: Instant) -> f64 {
+    fn age(&self, now: Instant) -> Duration {
         if self.done {
-            return 0.0;
+            return Duration::ZERO;
         }
-        now.saturating_duration_since(self.since).as_secs_f64()
+        now.saturating_duration_since(self.since)
     }
 }
 
@@ -149,7 +149,7 @@ impl Rollouts {
     pub(super) fn observe_ages(&self, now: Instant) {
         for (workload, progress) in self.progress().iter() {
             let age = self.since_progress.get_or_create(workload);
-            age.set(progress.age(now));
+            age.set(progress.age(now).as_secs_f64());
         }
     }
 
@@ -173,8 +173,6 @@ impl Rollouts {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn workload(generation: i64, observed: i64, [desired, updated, available]: [u32; 3]) -> DaemonSet {
@@ -205,7 +203,7 @@ mod tests {
         for (minutes, (what, (generation, observed), counts, age)) in (1..).zip(steps) {
             let now = start + minute * minutes;
             progress.advance(Progress::of(&workload(generation, observed, counts), now));
-            assert_eq!(progress.age(now), f64::from(age * 60), "{what}");
+            assert_eq!(progress.age(now), minute * age, "{what}");
         }
     }
 
@@ -225,7 +223,7 @@ mod tests {
         for (minutes, (what, generation, counts, age)) in (1..).zip(steps) {
             let now = start + minute * minutes;
             progress.advance(Progress::of(&workload(generation, generation, counts), now));
-            assert_eq!(progress.age(now), f64::from(age), "{what}");
+            assert_eq!(progress.age(now), Duration::from_secs(age), "{what}");
         }
     }
 
