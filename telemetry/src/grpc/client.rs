@@ -93,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    async fn ended(answer: impl Future<Output = Result<(), Status>>) -> (String, bool) {
+    fn ended(answer: impl Future<Output = Result<(), Status>>) -> (String, bool) {
         let exporter = InMemorySpanExporter::default();
         let provider = SdkTracerProvider::builder()
             .with_simple_exporter(exporter.clone())
@@ -114,12 +114,12 @@ mod tests {
         (code, attribute("error.type").is_some())
     }
 
-    #[tokio::test]
-    async fn a_call_ends_as_it_was_answered_or_cancelled() {
+    #[test]
+    fn a_call_ends_as_it_was_answered_or_cancelled() {
         let (answered, refused) = (async { Ok(()) }, async { Err(Status::unavailable("away")) });
-        assert_eq!(ended(answered).await, ("OK".to_owned(), false));
-        assert_eq!(ended(refused).await, ("UNAVAILABLE".to_owned(), true));
+        assert_eq!(ended(answered), ("OK".to_owned(), false));
+        assert_eq!(ended(refused), ("UNAVAILABLE".to_owned(), true));
         let hangs = std::future::pending();
-        assert_eq!(ended(hangs).await, ("CANCELLED".to_owned(), true));
+        assert_eq!(ended(hangs), ("CANCELLED".to_owned(), true));
     }
 }
