@@ -9,7 +9,7 @@ use nodewise_planner::{
     snapshot::Snapshot,
 };
 use nodewise_proto::v1;
-use tracing::debug_span;
+use nodewise_telemetry::traces::step;
 
 use crate::{
     cache::Cache,
@@ -72,19 +72,21 @@ impl Engine {
                 Memory::default()
             }
         };
-        let (snapshot, mut memory) =
-            debug_span!("parse").in_scope(|| parse::request::plan(request, self.context(stop), recall))?;
+        let (snapshot, mut memory) = step("parse", &[], || {
+            parse::request::plan(request, self.context(stop), recall)
+        })?;
         let nodes: usize = snapshot.buckets.iter().map(|bucket| bucket.nodes.len()).sum();
         let pods: usize = snapshot.buckets.iter().map(|bucket| bucket.pods.len()).sum();
-        let plan = debug_span!("decide", nodes, pods)
-            .in_scope(|| nodewise_planner::plan_until(&snapshot, &mut memory, stop))
-            .ok_or(Refusal::Stopped)?;
+        let plan = step("decide", &[("nodes", nodes), ("pods", pods)], || {
+            nodewise_planner::plan_until(&snapshot, &mut memory, stop)
+        })
+        .ok_or(Refusal::Stopped)?;
         *self.tally.lock().unwrap_or_else(PoisonError::into_inner) += memory.take_tally();
         if by_digest {
             self.cache.let_go(memory.superseded_pods());
             self.cache.remember(&snapshot.daemon_set.uid, memory);
         }
-        let plan = debug_span!("render").in_scope(|| render::plan(plan, &snapshot.daemon_set));
+        let plan = step("render", &[], || render::plan(plan, &snapshot.daemon_set));
         Ok(v1::PlanResponse { plan: Some(plan) })
     }
 

@@ -11,6 +11,7 @@ use std::{
     time::Instant,
 };
 
+use nodewise_telemetry::propagation;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::Status;
 
@@ -102,14 +103,12 @@ impl Pool {
         let slot = acquire(&self.slots).await;
         let abandoned = Arc::new(AtomicBool::new(false));
         let _abandon = AbandonOnDrop(Arc::clone(&abandoned));
-        let span = tracing::Span::current();
-        let job = tokio::task::spawn_blocking(move || {
-            let _span = span.entered();
+        let job = tokio::task::spawn_blocking(propagation::carry(move || {
             let late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
             let result = work(&|| abandoned.load(Ordering::Relaxed) || late());
             drop((slot, place));
             result
-        });
+        }));
         match job.await {
             Ok(result) => result.map_err(Status::from),
             Err(error) if error.is_panic() => {

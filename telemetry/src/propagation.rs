@@ -19,6 +19,15 @@ pub fn current() -> SpanContext {
     Context::current().span().span_context().clone()
 }
 
+/// Takes the context from here to the thread that does this.
+pub fn carry<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
+    let here = Context::current();
+    move || {
+        let _here = here.attach();
+        work()
+    }
+}
+
 /// Writes `traceparent` and `tracestate`; nothing where there is no trace.
 pub fn inject(span: &SpanContext, headers: &mut HeaderMap) {
     let context = Context::new().with_remote_span_context(span.clone());

@@ -12,14 +12,16 @@ use std::{
 use futures::future::BoxFuture;
 use http::{HeaderMap, Request, Response};
 use http_body::{Frame, SizeHint};
-use opentelemetry::trace::TraceContextExt as _;
+use opentelemetry::{
+    Context as OtelContext, KeyValue,
+    context::FutureExt as _,
+    trace::{self, SpanKind, TraceContextExt as _, Tracer as _},
+};
 use tonic::{Code, Status, body::Body, server::NamedService};
 use tower::Service;
-use tracing::{Instrument as _, Span, field::Empty};
-use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use super::code_name;
-use crate::propagation::extract;
+use crate::{propagation::extract, traces};
 
 /// A method whose calls are traced and measured.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +35,7 @@ pub struct Method {
 }
 
 /// Is told of each call that ended: the method's full name, the code, and how long it took, to the last byte of the answer.
-/// The call's span is entered meanwhile.
+/// The call's span is current meanwhile.
 pub type OnEnd = Arc<dyn Fn(&'static str, Code, Duration) + Send + Sync>;
 
 /// Stands around a service, spans each call, from the request's headers to the last byte of the answer, and measures it.
@@ -69,26 +71,24 @@ impl<S> Traced<S> {
     }
 }
 
-/// The span of a call, which is disabled where there is nothing to trace.
-fn span<B>(method: &Method, request: &Request<B>) -> Span {
+/// The context of a call, with its span if there is one to record.
+fn context<B>(method: &Method, request: &Request<B>) -> OtelContext {
+    let Some(tracer) = traces::tracer() else {
+        return OtelContext::new();
+    };
     let caller = extract(request.headers());
     if !method.begins_traces && !caller.has_active_span() {
-        return Span::none();
+        return caller;
     }
-    let span = tracing::debug_span!(
-        parent: None,
-        "rpc",
-        otel.name = method.name,
-        otel.kind = "server",
-        otel.status_code = Empty,
-        rpc.system.name = "grpc",
-        rpc.method = method.name,
-        rpc.response.status_code = Empty,
-        error.r#type = Empty,
-    );
-    // Fails where spans only go to the log.
-    let _ = span.set_parent(caller);
-    span
+    let span = tracer
+        .span_builder(method.name)
+        .with_kind(SpanKind::Server)
+        .with_attributes([
+            KeyValue::new("rpc.system.name", "grpc"),
+            KeyValue::new("rpc.method", method.name),
+        ])
+        .start_with_context(tracer, &caller);
+    caller.with_span(span)
 }
 
 impl<S: NamedService> NamedService for Traced<S> {
@@ -112,15 +112,18 @@ where
         let Some(method) = self.method(&request) else {
             return Box::pin(self.inner.call(request));
         };
-        let span = span(method, &request);
+        let context = context(method, &request);
         let mut call = Call {
-            span: span.clone(),
+            context: context.clone(),
             method: method.name,
             began: Instant::now(),
             code: Code::Cancelled,
             on_end: Arc::clone(&self.on_end),
         };
-        let response = span.in_scope(|| self.inner.call(request)).instrument(span);
+        let response = {
+            let _here = context.clone().attach();
+            self.inner.call(request).with_context(context)
+        };
         Box::pin(async move {
             let (head, body) = response.await?.into_parts();
             call.read(&head.headers);
@@ -132,7 +135,7 @@ where
 
 /// A call until its end, which is told when this is dropped.
 struct Call {
-    span: Span,
+    context: OtelContext,
     method: &'static str,
     began: Instant,
     /// How it ended; cancelled by its client until it is known better.
@@ -152,13 +155,18 @@ impl Call {
 impl Drop for Call {
     fn drop(&mut self) {
         let name = code_name(self.code);
-        self.span.record("rpc.response.status_code", name);
+        let span = self.context.span();
+        span.set_attribute(KeyValue::new("rpc.response.status_code", name));
         if is_servers_fault(self.code) {
-            self.span.record("error.type", name);
-            self.span.record("otel.status_code", "ERROR");
+            span.set_attribute(KeyValue::new("error.type", name));
+            span.set_status(trace::Status::error(""));
         }
         let took = self.began.elapsed();
-        self.span.in_scope(|| (self.on_end)(self.method, self.code, took));
+        {
+            let _here = self.context.clone().attach();
+            (self.on_end)(self.method, self.code, took);
+        }
+        span.end();
     }
 }
 
@@ -189,7 +197,9 @@ impl http_body::Body for TracedBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
         let Self { inner, call } = &mut *self;
-        let polled = call.span.in_scope(|| Pin::new(inner).poll_frame(context));
+        let here = call.context.clone().attach();
+        let polled = Pin::new(inner).poll_frame(context);
+        drop(here);
         if let Poll::Ready(Some(Ok(frame))) = &polled
             && let Some(trailers) = frame.trailers_ref()
         {

@@ -1,6 +1,6 @@
 //! The export of spans.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::time::Duration;
 
 use opentelemetry::{KeyValue, trace::TracerProvider as _};
 use opentelemetry_otlp::{SpanExporter as OtlpExporter, WithExportConfig as _};
@@ -102,11 +102,12 @@ pub fn provider(program: &'static str, traces: Traces) -> Result<Option<TracerPr
     ))
 }
 
-/// The layer that gives the spans of this process to `provider`.
+/// The layer that gives the spans of this process to `provider`. Those that `tracing` does not see go to the first one.
 pub fn layer(provider: &SdkTracerProvider) -> SpanLayer {
-    super::IS_ON.store(true, Ordering::Relaxed);
+    let tracer = provider.tracer("nodewise");
+    super::TRACER.get_or_init(|| tracer.clone());
     tracing_opentelemetry::layer()
-        .with_tracer(provider.tracer("nodewise"))
+        .with_tracer(tracer)
         .with_location(false)
         .with_target(false)
         .with_threads(false)
