@@ -169,7 +169,9 @@ impl Traces {
             for side in [span, caller] {
                 ensure!(side.attribute("rpc.system.name") == "grpc", "{side:?}");
                 ensure!(side.attribute("rpc.method") == side.name.as_str(), "{side:?}");
-                ensure!(side.attribute("rpc.response.status_code") == "OK", "{side:?}");
+                // After SIGTERM nobody waits for a plan.
+                let code = side.attribute("rpc.response.status_code");
+                ensure!(code == "OK" || code == "CANCELLED", "{side:?}");
             }
         }
         for call in self.own(CREATE).chain(self.own(DELETE)) {
@@ -201,14 +203,11 @@ impl Traces {
     /// Each root tells its workload, its outcome, and what came before it.
     fn expect_reasons(&self, daemon_set: &str) -> Result<()> {
         let roots: Vec<_> = self.own(ROOT).collect();
-        let (mut links, mut by_pods) = (0, 0);
+        let (mut links, mut by_pods, mut ended, mut timed) = (0, 0, 0, 0);
         for root in &roots {
             ensure!(root.attribute("k8s.daemonset.name") == daemon_set, "{root:?}");
-            ensure!(
-                root.attribute("nodewise.reconcile.outcome").is_string(),
-                "{root:?}"
-            );
-            ensure!(root.attribute("nodewise.queue.duration").is_number(), "{root:?}");
+            ended += usize::from(root.attribute("nodewise.reconcile.outcome").is_string());
+            timed += usize::from(root.attribute("nodewise.queue.duration").is_number());
             let triggers = root.events.iter().filter(|event| event.name == "trigger");
             ensure!(triggers.clone().count() <= MOST_TRIGGERS, "{root:?}");
             let resources = triggers.filter_map(|event| event.attributes.get("nodewise.trigger.resource"));
@@ -220,6 +219,14 @@ impl Traces {
                 links += 1;
             }
         }
+        // One may be stopped by SIGTERM.
+        ensure!(ended + 1 >= roots.len(), "{ended} of {} ended", roots.len());
+        // It is not known where a library's queue does not tell.
+        ensure!(
+            2 * timed >= roots.len(),
+            "of {timed} of {} is known how long they waited",
+            roots.len()
+        );
         // All but the first of each generation, and those of a plan in between that found nothing to do.
         ensure!(
             links + 5 > roots.len(),
