@@ -21,7 +21,7 @@ pub fn is_on() -> bool {
     TRACER.get().is_some()
 }
 
-/// Makes spans where `tracing`'s would cost too much: one that is entered a dozen times costs 20 µs there.
+/// Makes spans where `tracing`'s would cost more than what they tell: one that is entered at every poll, for one.
 pub(crate) fn tracer() -> Option<&'static SdkTracer> {
     TRACER.get()
 }

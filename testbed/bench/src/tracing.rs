@@ -399,7 +399,7 @@ mod tests {
         let inline = cost(
             50,
             &[
-                [20.0, 20.5, 20.0, 20.6],
+                [20.0, 20.5, 20.0, 20.4],
                 [20.0, 20.2, 20.0, 21.0],
                 [40.0, 39.6, 20.0, 20.0],
             ],
@@ -440,7 +440,7 @@ mod tests {
                 ("tracing, 5,000 nodes, all inline: added to the p50", "1 %", true),
                 (
                     "tracing, 5,000 nodes, all inline: added to the CPU time of the server",
-                    "3 %",
+                    "2 %",
                     true
                 ),
                 (
