@@ -182,7 +182,8 @@ async def test_one_that_hangs_costs_a_part_of_the_time(servers: list[Server]) ->
     async with PlanClient(*urls(servers), config=ClientConfig(timeout=6)) as client:
         assert (await client.plan_request(request("a"))).plan_id == second.address
     assert 1.9 < time.monotonic() - began < 6
-    assert first.remaining[0] <= 2, "it is told its deadline"
+    # gRPC rounds it up on its way, by up to a hundredth of a second.
+    assert first.remaining[0] < 2.1, "it is told its deadline"
 
 
 async def test_a_wrong_request_is_not_asked_again(servers: list[Server]) -> None:
