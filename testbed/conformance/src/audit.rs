@@ -20,6 +20,8 @@ const PAUSE: Duration = Duration::from_millis(2);
 pub struct Audit {
     events: Arc<Mutex<Vec<AuditEvent>>>,
     count: watch::Receiver<usize>,
+    /// Why it cannot be read any more.
+    broken: Arc<Mutex<Option<anyhow::Error>>>,
     reading: JoinHandle<()>,
 }
 
@@ -35,11 +37,19 @@ impl Place {
 impl Audit {
     pub(crate) fn of(plane: &ControlPlane) -> Result<Self> {
         let events = Arc::default();
+        let broken = Arc::<Mutex<Option<anyhow::Error>>>::default();
         let (told, count) = watch::channel(0);
-        let reading = tokio::spawn(follow(plane.audit_tail()?, Arc::clone(&events), told));
+        let (tail, read, why) = (plane.audit_tail()?, Arc::clone(&events), Arc::clone(&broken));
+        let reading = tokio::spawn(async move {
+            let error = follow(tail, read, &told).await;
+            *why.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            // Who waits learns of it by the end of the channel.
+            drop(told);
+        });
         Ok(Self {
             events,
             count,
+            broken,
             reading,
         })
     }
@@ -71,7 +81,8 @@ impl Audit {
                 looked = events.len();
             }
             if count.wait_for(|count| *count > looked).await.is_err() {
-                bail!("the audit log cannot be read any more");
+                let broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
+                bail!("the audit log cannot be read any more: {broken:#?}");
             }
         }
     }
@@ -107,13 +118,18 @@ impl Drop for Audit {
     }
 }
 
-async fn follow(mut tail: AuditTail, events: Arc<Mutex<Vec<AuditEvent>>>, told: watch::Sender<usize>) {
+/// Reads until that fails.
+async fn follow(
+    mut tail: AuditTail,
+    events: Arc<Mutex<Vec<AuditEvent>>>,
+    told: &watch::Sender<usize>,
+) -> anyhow::Error {
     let mut looks = tokio::time::interval(PAUSE);
     loop {
         looks.tick().await;
-        let Ok(new) = tail.read() else {
-            // Who waits learns of it by the end of the channel.
-            return;
+        let new = match tail.read() {
+            Ok(new) => new,
+            Err(error) => return error,
         };
         if !new.is_empty() {
             let mut events = events.lock().unwrap_or_else(PoisonError::into_inner);

@@ -94,9 +94,11 @@ impl AuditTail {
         whole
             .split(|&byte| byte == b'\n')
             .filter(|line| !line.is_empty())
-            .map(|line| serde_json::from_slice::<Line>(line).map(AuditEvent::from))
-            .collect::<Result<_, _>>()
-            .context("parsing the audit log")
+            .map(|line| {
+                let event = serde_json::from_slice::<Line>(line).map(AuditEvent::from);
+                event.with_context(|| format!("parsing a line of the audit log: {}", line.escape_ascii()))
+            })
+            .collect()
     }
 }
 
