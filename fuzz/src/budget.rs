@@ -20,7 +20,7 @@ const MEGABYTE: usize = 1 << 20;
 /// What the shortest input is timed as: in less, a page that is touched for the first time would count.
 const SHORTEST: usize = MEGABYTE / 4;
 /// How much longer code takes that counts its edges and checks its arithmetic (the dearest megabyte, which takes 0.3 s in a
-/// release build, takes 1.6 s), or that is not even optimized, as in `cargo test` (2.6 s). A busy machine doubles that: what
+/// release build, takes 1.6 s), or that is not even optimized, as in `cargo test` (1.3 s). A busy machine doubles that: what
 /// counts is processor time, but caches are shared.
 const SLOWER: u32 = if cfg!(feature = "libfuzzer") { 2 } else { 5 };
 /// Inputs from this size on tell something about memory in proportion: below it the allowance decides.
