@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 /// One request that the apiserver has answered, or a watch that it has begun to answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEvent {
-    /// Who asked: a user's name, see [`crate::User`].
+    /// Who asked: a user's name, see [`crate::User`]; empty where the request ended before that was known.
     pub user: String,
     /// What for: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
     pub verb: String,
@@ -124,6 +124,7 @@ struct Line {
 
 #[derive(Deserialize)]
 struct UserInfo {
+    #[serde(default)]
     username: String,
 }
 
@@ -201,6 +202,14 @@ mod tests {
         assert_eq!(event.received, "2026-01-02T03:04:05.678901Z".parse()?);
         assert_eq!(event.answered, "2026-01-02T03:04:05.688901Z".parse()?);
         assert!(event.is_write() && event.complete);
+        Ok(())
+    }
+
+    #[test]
+    fn who_asked_may_not_be_known() -> Result<()> {
+        let unknown = CREATE.replace(r#"{"username":"kwok"}"#, "{}");
+        let event = AuditEvent::from(serde_json::from_str::<Line>(&unknown)?);
+        assert_eq!((event.user.as_str(), event.verb.as_str()), ("", "create"));
         Ok(())
     }
 
