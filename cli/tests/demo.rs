@@ -79,8 +79,7 @@ fn the_slowest_reconcile_is_a_waterfall() {
         "reconcile: settled",
         "─ snapshot",
         "─ nodewise.v1.ReconcileService/Plan (client): APPLY, ",
-        "─ nodewise.v1.ReconcileService/Plan (server)",
-        "─ decide: 3 nodes, ",
+        "─ nodewise.v1.ReconcileService/Plan (server): 3 nodes, ",
         "─ apply: ",
         "─ batch: ",
         "─ nodewise.v1.ReconcileService/Report (client)",
@@ -91,7 +90,7 @@ fn the_slowest_reconcile_is_a_waterfall() {
         rest = after;
     }
     let spans = waterfall.lines().filter(|line| line.contains(" ms  ")).count();
-    assert!(spans > 8 && waterfall.contains('█'), "{waterfall}");
+    assert!(spans >= 8 && waterfall.contains('█'), "{waterfall}");
 
     let json = nodewise(&["demo", "--nodes", "3", "--trace", "--output", "json"]).ok();
     let report: Value = serde_json::from_str(&json).expect("JSON");

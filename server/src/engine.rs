@@ -9,7 +9,7 @@ use nodewise_planner::{
     snapshot::Snapshot,
 };
 use nodewise_proto::v1;
-use nodewise_telemetry::traces::step;
+use nodewise_telemetry::traces::{count, step};
 
 use crate::{
     cache::Cache,
@@ -72,12 +72,19 @@ impl Engine {
                 Memory::default()
             }
         };
-        let (snapshot, mut memory) = step("parse", &[], || {
+        let (snapshot, mut memory) = step("parse", || {
             parse::request::plan(request, self.context(stop), recall)
         })?;
-        let nodes: usize = snapshot.buckets.iter().map(|bucket| bucket.nodes.len()).sum();
-        let pods: usize = snapshot.buckets.iter().map(|bucket| bucket.pods.len()).sum();
-        let plan = step("decide", &[("nodes", nodes), ("pods", pods)], || {
+        let buckets = &snapshot.buckets;
+        count(
+            "nodewise.nodes",
+            buckets.iter().map(|bucket| bucket.nodes.len()).sum(),
+        );
+        count(
+            "nodewise.pods",
+            buckets.iter().map(|bucket| bucket.pods.len()).sum(),
+        );
+        let plan = step("decide", || {
             nodewise_planner::plan_until(&snapshot, &mut memory, stop)
         })
         .ok_or(Refusal::Stopped)?;
@@ -86,7 +93,7 @@ impl Engine {
             self.cache.let_go(memory.superseded_pods());
             self.cache.remember(&snapshot.daemon_set.uid, memory);
         }
-        let plan = step("render", &[], || render::plan(plan, &snapshot.daemon_set));
+        let plan = step("render", || render::plan(plan, &snapshot.daemon_set));
         Ok(v1::PlanResponse { plan: Some(plan) })
     }
 

@@ -8,9 +8,8 @@ mod export;
 mod step;
 pub(crate) mod tally;
 
-pub(crate) use export::Exporting;
 pub use export::{SpanLayer, layer, lost, provider, shut_down};
-pub use step::step;
+pub use step::{count, step};
 
 /// Where spans of this process go that `tracing` does not see; nowhere until they go anywhere.
 static TRACER: OnceLock<SdkTracer> = OnceLock::new();

@@ -36,12 +36,8 @@ async fn the_cost_of_traces_is_measured() {
         for round in cost.rounds {
             assert!(round.without.p50 > 0.0 && round.with.p50 > 0.0, "{round:?}");
             assert!(round.without.cpu > 0.0 && round.with.cpu > 0.0, "{round:?}");
-            assert!(round.spans > 1, "the server tells what it does: {round:?}");
-            assert_eq!(
-                round.all_spans,
-                all * round.spans,
-                "also those of the first calls"
-            );
+            assert!(round.spans >= 1.0, "each call has its span: {round:?}");
+            assert!(round.all_spans >= all, "also those of the first calls: {round:?}");
         }
     }
 }
