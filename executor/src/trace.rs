@@ -121,17 +121,16 @@ impl Origins {
             span.set_attribute("k8s.namespace.name", key.namespace.to_string());
             span.set_attribute("k8s.daemonset.name", key.name.to_string());
             span.set_attribute("nodewise.queue.duration", waited.as_secs_f64());
-            let triggers = self.lock().triggers.remove(key).unwrap_or_default();
-            for (index, trigger) in triggers.iter().enumerate() {
+            let triggers = self.lock().triggers.remove(key);
+            // Pods of one batch name the same trace.
+            let mut links = Vec::new();
+            for trigger in triggers.iter().flatten() {
                 trigger.show(&span);
-                // Pods of one batch name the same trace.
-                let is_told = |earlier: &&Arc<Trigger>| earlier.link == trigger.link;
-                if let Some(link) = trigger
-                    .link
-                    .clone()
-                    .filter(|_| !triggers[..index].iter().any(|it| is_told(&it)))
+                if let Some(link) = &trigger.link
+                    && !links.contains(&link)
                 {
-                    link_to(&span, link, "trigger");
+                    link_to(&span, link.clone(), "trigger");
+                    links.push(link);
                 }
             }
         }
@@ -145,17 +144,17 @@ impl Origins {
         if !context.is_sampled() {
             return;
         }
+        let (uid, generation) = (&workload.uid, workload.generation);
         let here = Previous {
-            uid: Arc::clone(&workload.uid),
-            generation: workload.generation,
-            context,
+            uid: Arc::clone(uid),
+            generation,
+            context: context.clone(),
         };
-        let (uid, generation, context) = (&workload.uid, workload.generation, here.context.clone());
         let before = self.lock().previous.insert(workload.key.clone(), here);
-        let span = Span::current();
         if before.as_ref().is_some_and(|before| before.context == context) {
             return;
         }
+        let span = Span::current();
         span.set_attribute("k8s.daemonset.uid", uid.to_string());
         if let Some(cause) = workload
             .traceparent

@@ -14,29 +14,22 @@ pub(crate) enum Class {
 }
 
 const TABLE: [(Method, Class); 5] = [
+    (method("nodewise.v1.ReconcileService/Plan", true), Class::Planning),
     (
-        method("Plan", "nodewise.v1.ReconcileService/Plan", true),
-        Class::Planning,
-    ),
-    (
-        method("PlanStream", "nodewise.v1.ReconcileService/PlanStream", true),
+        method("nodewise.v1.ReconcileService/PlanStream", true),
         Class::Stream,
     ),
     (
-        method("Report", "nodewise.v1.ReconcileService/Report", true),
+        method("nodewise.v1.ReconcileService/Report", true),
         Class::Planning,
     ),
     (
-        method("Explain", "nodewise.v1.ReconcileService/Explain", true),
+        method("nodewise.v1.ReconcileService/Explain", true),
         Class::Planning,
     ),
     // Clients may ask for the capabilities every few seconds, to see whether the server is there: that begins no trace.
     (
-        method(
-            "GetCapabilities",
-            "nodewise.v1.ReconcileService/GetCapabilities",
-            false,
-        ),
+        method("nodewise.v1.ReconcileService/GetCapabilities", false),
         Class::Cheap,
     ),
 ];
@@ -52,12 +45,8 @@ pub(crate) const TRACED: &[Method] = &{
     traced
 };
 
-const fn method(rpc: &'static str, name: &'static str, begins_traces: bool) -> Method {
-    Method {
-        rpc,
-        name,
-        begins_traces,
-    }
+const fn method(name: &'static str, begins_traces: bool) -> Method {
+    Method { name, begins_traces }
 }
 
 /// The class of the method at a path. One that does not exist is refused without work.
@@ -65,7 +54,7 @@ pub(crate) fn class(path: &str) -> Class {
     let rpc = path.rsplit('/').next();
     TABLE
         .iter()
-        .find(|(method, _)| Some(method.rpc) == rpc)
+        .find(|(method, _)| Some(method.rpc()) == rpc)
         .map_or(Class::Cheap, |(_, class)| *class)
 }
 
@@ -96,13 +85,13 @@ mod tests {
         streams.sort();
         let mut table: Vec<_> = TRACED
             .iter()
-            .map(|method| (method.rpc.to_owned(), class(method.rpc) == Class::Stream))
+            .map(|method| (method.rpc().to_owned(), class(method.rpc()) == Class::Stream))
             .collect();
         table.sort();
         assert_eq!(table, streams);
         assert_eq!(class(&format!("/{SERVICE_NAME}/Plan")), Class::Planning);
         for method in TRACED {
-            assert_eq!(method.name, format!("{SERVICE_NAME}/{}", method.rpc));
+            assert_eq!(method.name, format!("{SERVICE_NAME}/{}", method.rpc()));
         }
     }
 }

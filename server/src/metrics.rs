@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use nodewise_telemetry::{
     grpc::{OnEnd, code_name},
-    metrics::{Histogram, Histograms, observe, register_spans},
+    metrics::{Histogram, Histograms, encode_gauge, observe, register_spans},
 };
 use prometheus_client::{
     collector::Collector,
@@ -158,22 +158,16 @@ impl Collector for Reading {
              to be computed",
             &steps,
         )?;
-        let bytes = ConstGauge::new(i64::try_from(cache.bytes()).unwrap_or(i64::MAX));
-        let help = "Memory that the cache takes";
-        bytes.encode(encoder.encode_descriptor(
-            "nodewise_cache",
-            help,
-            Some(&Unit::Bytes),
-            bytes.metric_type(),
-        )?)?;
-        let entries = ConstGauge::new(i64::try_from(cache.entries()).unwrap_or(i64::MAX));
+        let (bytes, help) = (cache.bytes(), "Memory that the cache takes");
+        encode_gauge(&mut encoder, "nodewise_cache", help, Some(&Unit::Bytes), bytes)?;
         let help = "Buckets, and workloads with findings of earlier plans, in the cache";
-        entries.encode(encoder.encode_descriptor(
+        encode_gauge(
+            &mut encoder,
             "nodewise_cache_entries",
             help,
             None,
-            entries.metric_type(),
-        )?)
+            cache.entries() as u64,
+        )
     }
 }
 

@@ -14,13 +14,12 @@ pub mod propagation;
 pub mod testing;
 pub mod traces;
 
+use opentelemetry_sdk::trace::{SdkTracerProvider, TracerProviderBuilder};
 use tracing_subscriber::{filter::ParseError, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 pub use causes::with_causes;
 pub use logs::LogFormat;
 pub use traces::Traces;
-
-use traces::Exporting;
 
 /// What a process is to tell.
 #[derive(Clone, Debug)]
@@ -39,7 +38,7 @@ pub struct Settings {
 #[derive(Debug)]
 #[must_use = "spans that still wait are lost without a shutdown"]
 pub struct Telemetry {
-    exporting: Option<Exporting>,
+    provider: Option<SdkTracerProvider>,
 }
 
 /// Sends the events of this process to standard error, and its spans to the collector if there is one.
@@ -50,25 +49,30 @@ pub struct Telemetry {
 /// When it was called before, or, with a collector, outside a tokio runtime.
 pub fn init(settings: Settings) -> Result<Telemetry, ParseError> {
     let log = logs::layer(settings.log_format, &settings.log_filter)?;
-    let (exporting, problem) = match Exporting::start(settings.service, settings.traces) {
-        Ok(exporting) => (exporting, None),
+    let (provider, problem) = match traces::provider(settings.service, settings.traces) {
+        Ok(exporting) => (exporting.map(TracerProviderBuilder::build), None),
         Err(problem) => (None, Some(problem)),
     };
     tracing_subscriber::registry()
-        .with(exporting.as_ref().map(Exporting::layer))
+        .with(provider.as_ref().map(traces::layer))
         .with(log)
         .init();
     if let Some(problem) = problem {
         tracing::warn!("traces are not exported: {problem}");
     }
-    Ok(Telemetry { exporting })
+    Ok(Telemetry { provider })
 }
 
 impl Telemetry {
     /// Sends the spans that still wait, for at most three seconds. Spans that end later are lost.
     pub async fn shutdown(self) {
-        if let Some(exporting) = self.exporting {
-            exporting.shutdown().await;
+        let Some(provider) = self.provider else {
+            return;
+        };
+        traces::shut_down(provider).await;
+        let lost = traces::lost();
+        if lost > 0 {
+            tracing::warn!(lost, "spans were not exported");
         }
     }
 }

@@ -6,7 +6,7 @@ use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric as _},
     metrics::{counter::ConstCounter, exemplar::HistogramWithExemplars, family::Family, gauge::ConstGauge},
-    registry::Registry,
+    registry::{Registry, Unit},
 };
 
 use crate::{propagation, traces::tally::TALLY};
@@ -67,13 +67,25 @@ impl Collector for Spans {
             let count = ConstCounter::new(count);
             count.encode(encoder.encode_descriptor(name, help, None, count.metric_type())?)?;
         }
-        let waiting = ConstGauge::new(i64::try_from(TALLY.waiting()).unwrap_or(i64::MAX));
         let help = "Spans that wait for the collector";
-        waiting.encode(encoder.encode_descriptor(
+        encode_gauge(
+            &mut encoder,
             "nodewise_trace_spans_waiting",
             help,
             None,
-            waiting.metric_type(),
-        )?)
+            TALLY.waiting() as u64,
+        )
     }
+}
+
+/// A gauge without labels, read when it is asked for.
+pub fn encode_gauge(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    unit: Option<&Unit>,
+    value: u64,
+) -> fmt::Result {
+    let gauge = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
+    gauge.encode(encoder.encode_descriptor(name, help, unit, gauge.metric_type())?)
 }

@@ -22,13 +22,12 @@ impl Tracing {
     /// Traces as far as that is asked for, and begins to log.
     pub(super) fn start(args: &DemoArgs) -> anyhow::Result<Self> {
         let slowest = Slowest::default();
-        let from_env = Traces::from_env(|name| std::env::var(name).ok());
         let asked = match &args.otlp {
             Some(url) => Traces::Otlp {
                 endpoint: url.clone(),
                 service: None,
             },
-            None => from_env,
+            None => Traces::from_env(|name| std::env::var(name).ok()),
         };
         let exporting = match traces::provider(SERVICE, asked) {
             Ok(exporting) => exporting,
@@ -39,16 +38,13 @@ impl Tracing {
                 None
             }
         };
-        let provider = match (exporting, args.trace) {
-            (Some(exporting), true) => Some(exporting.with_span_processor(slowest.clone()).build()),
-            (Some(exporting), false) => Some(exporting.build()),
-            (None, true) => Some(
-                SdkTracerProvider::builder()
-                    .with_span_processor(slowest.clone())
-                    .build(),
-            ),
-            (None, false) => None,
-        };
+        let kept = args.trace.then(|| slowest.clone());
+        let provider = exporting
+            .or_else(|| args.trace.then(SdkTracerProvider::builder))
+            .map(|traces| match kept {
+                Some(kept) => traces.with_span_processor(kept).build(),
+                None => traces.build(),
+            });
         crate::observe(provider.as_ref().map(traces::layer))?;
         Ok(Self {
             provider,

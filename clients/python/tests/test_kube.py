@@ -14,6 +14,7 @@ from nodewise import v1
 from nodewise.actuator import ActuatorError, PatchType, Refusal, WorkloadEvent
 from nodewise.kinds import ObjectKey, Resource
 from nodewise.kube import EventRecorder, KubeActuator, KubeClient, Watches, watch
+from nodewise.kube.client import Answer
 from nodewise.objects import DaemonSet, Node, Pod, Revision
 from nodewise.store import Applied, Bookmark, Deleted, Event, Listed
 
@@ -385,7 +386,7 @@ async def test_an_event_that_cannot_be_sent_holds_up_no_other(
     server, client = apiserver
     real = client.call
 
-    async def call(method: str, path: str, **how: Any) -> bytes:
+    async def call(method: str, path: str, **how: Any) -> Answer:
         if b"odd" in how["body"]:
             raise KeyError("a defect")
         return await real(method, path, **how)

@@ -175,9 +175,6 @@ impl KubeActuator {
     }
 }
 
-/// Whose writes they are, as the apiserver keeps it.
-const FIELD_MANAGER: &str = "?fieldManager=nodewise-executor";
-
 impl Actuator for KubeActuator {
     async fn create(
         &self,
@@ -186,7 +183,7 @@ impl Actuator for KubeActuator {
         manifest: Bytes,
     ) -> Result<Written, ActuatorError> {
         let call = Call {
-            query: FIELD_MANAGER,
+            is_managed: true,
             body: manifest,
             ..Call::to_all("create", Method::POST, resource, namespace)
         };
@@ -200,7 +197,7 @@ impl Actuator for KubeActuator {
             Patch::Strategic(body) => ("application/strategic-merge-patch+json", body),
         };
         let call = Call {
-            query: FIELD_MANAGER,
+            is_managed: true,
             content_type,
             body,
             ..Call::to("patch", Method::PATCH, key)
@@ -224,7 +221,7 @@ impl Actuator for KubeActuator {
 
     async fn replace_status(&self, key: &ObjectKey, body: Bytes) -> Result<Written, ActuatorError> {
         let call = Call {
-            query: FIELD_MANAGER,
+            is_managed: true,
             body,
             ..Call::to("update", Method::PUT, key).of("/status")
         };

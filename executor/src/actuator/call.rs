@@ -5,7 +5,7 @@ use http::{HeaderMap, Method, Uri};
 use nodewise_telemetry::propagation;
 use tracing::{Span, field::Empty};
 
-use super::{ActuatorError, ObjectKey};
+use super::{ActuatorError, ObjectKey, WRITER};
 use crate::{event::Resource, trace};
 
 /// One call to the apiserver.
@@ -18,8 +18,8 @@ pub(super) struct Call {
     /// None for the collection.
     pub(super) name: Option<String>,
     pub(super) subresource: &'static str,
-    /// With its question mark.
-    pub(super) query: &'static str,
+    /// The apiserver keeps whose write it is.
+    pub(super) is_managed: bool,
     pub(super) accept: &'static str,
     pub(super) content_type: &'static str,
     pub(super) body: Bytes,
@@ -39,7 +39,7 @@ impl Call {
             namespace: namespace.to_owned(),
             name: None,
             subresource: "",
-            query: "",
+            is_managed: false,
             accept: IDENTITY_ONLY,
             content_type: JSON,
             body: Bytes::new(),
@@ -61,7 +61,12 @@ impl Call {
 
     /// Path and query. Names of Kubernetes objects need no escaping.
     pub(super) fn uri(&self) -> String {
-        self.path(&self.namespace, self.name.as_deref()) + self.query
+        let path = self.path(&self.namespace, self.name.as_deref());
+        if self.is_managed {
+            format!("{path}?fieldManager={WRITER}")
+        } else {
+            path
+        }
     }
 
     fn path(&self, namespace: &str, name: Option<&str>) -> String {
@@ -122,6 +127,9 @@ impl Call {
 /// the apiserver either.
 pub(super) fn carry_context(headers: &mut HeaderMap) {
     let span = propagation::current();
+    if !span.is_valid() {
+        return;
+    }
     if trace::is_call_recorded() {
         propagation::inject(&span, headers);
     } else {

@@ -26,12 +26,18 @@ use crate::{propagation::extract, traces};
 /// A method whose calls are traced and measured.
 #[derive(Debug, Clone, Copy)]
 pub struct Method {
-    /// Its name in the contract.
-    pub rpc: &'static str,
-    /// The same in full, `package.Service/Method`: the name of its spans.
+    /// `package.Service/Method`, also the name of its spans.
     pub name: &'static str,
     /// Whether calls that belong to no trace begin one.
     pub begins_traces: bool,
+}
+
+impl Method {
+    /// The last part of its name.
+    #[must_use]
+    pub fn rpc(&self) -> &'static str {
+        self.name.rsplit('/').next().unwrap_or_default()
+    }
 }
 
 /// Is told of each call that ended: the method's full name, the code, and how long it took, to the last byte of the answer.

@@ -29,33 +29,6 @@ const MAX_QUEUE_SIZE: (&str, usize) = ("OTEL_BSP_MAX_QUEUE_SIZE", 2_048);
 /// Spans of this process become spans of OpenTelemetry.
 pub type SpanLayer = Filtered<OpenTelemetryLayer<Registry, SdkTracer>, FilterFn, Registry>;
 
-/// The export of spans.
-#[derive(Debug)]
-pub(crate) struct Exporting {
-    provider: SdkTracerProvider,
-}
-
-impl Exporting {
-    /// Begins to export, if asked to. Nothing is connected yet.
-    pub(crate) fn start(program: &'static str, traces: Traces) -> Result<Option<Self>, String> {
-        Ok(provider(program, traces)?.map(|builder| Self {
-            provider: builder.build(),
-        }))
-    }
-
-    pub(crate) fn layer(&self) -> SpanLayer {
-        layer(&self.provider)
-    }
-
-    pub(crate) async fn shutdown(self) {
-        shut_down(self.provider).await;
-        let lost = lost();
-        if lost > 0 {
-            tracing::warn!(lost, "spans were not exported");
-        }
-    }
-}
-
 /// Spans that no collector took, after everything was shut down.
 #[must_use]
 pub fn lost() -> u64 {
@@ -161,10 +134,10 @@ mod tests {
                 endpoint: endpoint.to_owned(),
                 service: None,
             };
-            let reason = Exporting::start("test", traces).expect_err("unusable");
+            let reason = provider("test", traces).expect_err("unusable");
             assert!(reason.contains(endpoint), "{reason}");
         }
-        assert!(Exporting::start("test", Traces::Off).expect("fine").is_none());
+        assert!(provider("test", Traces::Off).expect("fine").is_none());
     }
 
     #[test]

@@ -83,25 +83,8 @@ class KubeClient:
         content_type: str = "application/json",
         accept: str = "application/json",
         timeout: float = 30.0,
-    ) -> bytes:
-        """One call; answers with the body. Raises `ActuatorError`, with the apiserver's own words if there are any."""
-        answer = await self.exchange(
-            method, path, params=params, body=body, content_type=content_type, accept=accept, timeout=timeout
-        )
-        return answer.body
-
-    async def exchange(
-        self,
-        method: str,
-        path: str,
-        *,
-        params: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        content_type: str = "application/json",
-        accept: str = "application/json",
-        timeout: float = 30.0,
     ) -> Answer:
-        """As `call`; answers with the status besides."""
+        """One call. Raises `ActuatorError`, with the apiserver's own words if there are any."""
         headers = {"Accept": accept}
         if body is not None:
             headers["Content-Type"] = content_type

@@ -192,7 +192,8 @@ class _Follower:
 
     async def _page(self, params: dict[str, str]) -> _Page:
         try:
-            return _Page.read(lossy(await self._client.call("GET", self._path, params=params, timeout=PAGE_TIMEOUT)))
+            answer = await self._client.call("GET", self._path, params=params, timeout=PAGE_TIMEOUT)
+            return _Page.read(lossy(answer.body))
         except ActuatorError as error:
             if error.http_status == 410:
                 raise _GoneError from error

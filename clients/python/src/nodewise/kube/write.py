@@ -121,7 +121,7 @@ class KubeActuator:
         with tracing.api_call(tracing.ApiCall(method, url, target.template, target.namespace)) as span:
             if span.is_recording:
                 span.set(_told(target, body))
-            answer = await self._client.exchange(
+            answer = await self._client.call(
                 method,
                 target.path,
                 params=params,
