@@ -1,0 +1,257 @@
+//! The service's end.
+
+use std::{
+    io,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use rustls::{
+    CertificateError, DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme,
+    client::danger::HandshakeSignatureValid,
+    crypto::{CryptoProvider, ring},
+    pki_types::{CertificateDer, UnixTime},
+    server::{
+        ResolvesServerCert, WebPkiClientVerifier,
+        danger::{ClientCertVerified, ClientCertVerifier},
+    },
+    sign::{CertifiedKey, SingleCertAndKey},
+};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+
+use crate::{
+    files::{self, FileError, Role},
+    names::{AllowedClient, ClientNames},
+};
+
+/// A connection to a client.
+pub type TlsStream = tokio_rustls::server::TlsStream<TcpStream>;
+
+/// What gRPC speaks over TLS.
+pub(crate) const ALPN: &[u8] = b"h2";
+
+/// Where a server's certificates are, and who is let in.
+#[derive(Debug, Clone)]
+pub struct Files {
+    /// Its certificate, with those that lead to an authority that its clients know.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+    /// Who must have a certificate, and from whom; everybody is let in without one.
+    pub clients: Option<Clients>,
+}
+
+/// Which clients are let in.
+#[derive(Debug, Clone)]
+pub struct Clients {
+    /// Authorities whose clients are let in.
+    pub authorities: PathBuf,
+    /// Of those, these only; all of them if there is none.
+    pub allowed: Vec<AllowedClient>,
+}
+
+/// Lets clients in, by what is in the files now.
+#[derive(Debug, Clone)]
+pub struct Acceptor {
+    files: Arc<Files>,
+    current: Arc<Mutex<Current>>,
+}
+
+#[derive(Debug)]
+struct Current {
+    config: Arc<ServerConfig>,
+    /// The file's contents, to see whether they have changed.
+    contents: Contents,
+    until: Timestamp,
+}
+
+type Contents = Vec<Option<Vec<u8>>>;
+
+impl Acceptor {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// One of them cannot be used.
+    pub fn new(files: Files) -> Result<Self, FileError> {
+        let current = load(&files)?;
+        Ok(Self {
+            files: Arc::new(files),
+            current: Arc::new(Mutex::new(current)),
+        })
+    }
+
+    /// The server's part of a connection's beginning, and who the client is if it had to say so.
+    ///
+    /// # Errors
+    /// The client speaks no TLS, or is not let in.
+    pub async fn accept(&self, stream: TcpStream) -> io::Result<(TlsStream, Option<ClientNames>)> {
+        let config = Arc::clone(&self.lock().config);
+        let stream = TlsAcceptor::from(config).accept(stream).await?;
+        let certificates = stream.get_ref().1.peer_certificates();
+        let names = certificates.and_then(<[_]>::first).and_then(ClientNames::of);
+        Ok((stream, names))
+    }
+
+    /// When the first of the certificates expires, the clients' authorities among them.
+    #[must_use]
+    pub fn until(&self) -> Timestamp {
+        self.lock().until
+    }
+
+    /// Reads the files again, if they are not what they were. Whether they were taken.
+    ///
+    /// # Errors
+    /// One of them cannot be used; those from before are used then.
+    pub fn reload(&self) -> Result<bool, FileError> {
+        if self.lock().contents == contents(&self.files) {
+            return Ok(false);
+        }
+        let current = load(&self.files)?;
+        *self.lock() = current;
+        Ok(true)
+    }
+
+    /// Reads the files again and again, with such a pause, and tells the log. Never ends.
+    pub async fn keep_reloading(&self, pause: Duration) {
+        let mut failed = None;
+        loop {
+            tokio::time::sleep(pause).await;
+            match self.reload() {
+                Ok(false) => failed = None,
+                Ok(true) => {
+                    failed = None;
+                    tracing::info!(until = %self.until(), "the certificates were read again");
+                }
+                Err(error) => {
+                    let error = error.to_string();
+                    if failed.as_ref() != Some(&error) {
+                        tracing::warn!(
+                            error,
+                            "the certificates changed and cannot be used; those from before are"
+                        );
+                        failed = Some(error);
+                    }
+                }
+            }
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn contents(files: &Files) -> Contents {
+    let clients = files.clients.as_ref().map(|clients| &clients.authorities);
+    [Some(&files.certificate), Some(&files.key), clients]
+        .into_iter()
+        .flatten()
+        .map(|path| std::fs::read(path).ok())
+        .collect()
+}
+
+fn load(files: &Files) -> Result<Current, FileError> {
+    let contents = contents(files);
+    let provider = Arc::new(ring::default_provider());
+    let identity = files::identity(&provider, Role::Server, &files.certificate, &files.key)?;
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .expect("the provider speaks them");
+    let mut until = identity.until;
+    let builder = match &files.clients {
+        None => builder.with_no_client_auth(),
+        Some(clients) => {
+            let authorities = files::authorities(&clients.authorities)?;
+            until = until.min(authorities.until);
+            builder.with_client_cert_verifier(OnlyAllowed::verifier(authorities.roots, clients, provider)?)
+        }
+    };
+    let certificate: Arc<dyn ResolvesServerCert> =
+        Arc::new(SingleCertAndKey::from(CertifiedKey::clone(&identity.key)));
+    let mut config = builder.with_cert_resolver(certificate);
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    Ok(Current {
+        config: Arc::new(config),
+        contents,
+        until,
+    })
+}
+
+/// Verifies clients, and lets in those that are allowed.
+#[derive(Debug)]
+struct OnlyAllowed {
+    inner: Arc<dyn ClientCertVerifier>,
+    allowed: Vec<AllowedClient>,
+}
+
+impl OnlyAllowed {
+    fn verifier(
+        roots: rustls::RootCertStore,
+        clients: &Clients,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Arc<dyn ClientCertVerifier>, FileError> {
+        let inner = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+            .build()
+            .map_err(|error| FileError {
+                what: "the authorities",
+                path: clients.authorities.clone(),
+                problem: files::Problem::Pem(error.to_string()),
+            })?;
+        Ok(Arc::new(Self {
+            inner,
+            allowed: clients.allowed.clone(),
+        }))
+    }
+}
+
+impl ClientCertVerifier for OnlyAllowed {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.inner.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        let verified = self.inner.verify_client_cert(certificate, intermediates, now)?;
+        if self.allowed.is_empty() {
+            return Ok(verified);
+        }
+        let names = ClientNames::of(certificate);
+        let is_allowed = |names: &ClientNames| self.allowed.iter().any(|allowed| allowed.allows(names));
+        if names.as_ref().is_some_and(is_allowed) {
+            return Ok(verified);
+        }
+        if let Some(names) = names {
+            tracing::warn!(%names, "a client has a good certificate, and is none of those that are let in");
+        }
+        Err(CertificateError::ApplicationVerificationFailure.into())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.inner.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.inner.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.inner.supported_verify_schemes()
+    }
+}
