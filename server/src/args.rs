@@ -7,6 +7,10 @@ use nodewise_telemetry::LogFormat;
 
 use crate::{config::Config, limits::Limits, size::ByteSize};
 
+mod tls;
+
+pub use tls::{TlsArgs, TlsError};
+
 /// Answers what must happen next for a Kubernetes workload, over gRPC (nodewise.v1). Keeps no state and needs no access to a
 /// cluster.
 #[derive(Debug, Clone, Parser)]
@@ -20,6 +24,10 @@ pub struct Args {
         value_name = "ADDRESS"
     )]
     pub listen: SocketAddr,
+
+    /// TLS on that address
+    #[command(flatten)]
+    pub tls: TlsArgs,
 
     /// Address of `/healthz`, `/readyz` and `/metrics`, over HTTP [default: not served]
     #[arg(long, env = "NODEWISE_HTTP_LISTEN", value_name = "ADDRESS")]

@@ -18,6 +18,7 @@ use tower::Service;
 
 use crate::{
     config::Config,
+    connection::Client,
     methods::{self, Class},
     pool::Pool,
     refusal,
@@ -94,6 +95,7 @@ where
             request.extensions_mut().insert(Deadline(deadline));
         }
         let (path, start) = (request.uri().path().to_owned(), Instant::now());
+        let client = request.extensions().get::<Client>().cloned();
         let response = self.inner.call(request);
         Box::pin(async move {
             let response = match deadline {
@@ -109,7 +111,8 @@ where
                 .headers()
                 .get(Status::GRPC_STATUS)
                 .map_or(Code::Ok, |status| Code::from_bytes(status.as_bytes()));
-            tracing::debug!(path, ?code, took = ?start.elapsed(), "answered");
+            let client = client.map(tracing::field::display);
+            tracing::debug!(path, client, ?code, took = ?start.elapsed(), "answered");
             Ok(response)
         })
     }

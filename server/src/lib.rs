@@ -8,6 +8,7 @@ pub mod args;
 mod cache;
 mod capabilities;
 mod config;
+mod connection;
 mod engine;
 mod gate;
 mod limits;

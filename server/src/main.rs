@@ -40,6 +40,7 @@ fn serve(args: &Args) -> anyhow::Result<()> {
     let result = runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
         let mut interrupt = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
+        let tls = args.tls.acceptor(args.listen)?;
         let listener = TcpListener::bind(args.listen)
             .await
             .with_context(|| format!("listening on {}", args.listen))?;
@@ -51,7 +52,11 @@ fn serve(args: &Args) -> anyhow::Result<()> {
             ),
             None => None,
         };
-        let listeners = Listeners { grpc: listener, http };
+        let listeners = Listeners {
+            grpc: listener,
+            tls,
+            http,
+        };
         let shutdown = async move {
             tokio::select! {
                 _ = terminate.recv() => {}

@@ -1,24 +1,30 @@
 //! A server from its first connection to its last.
 
-use std::{future::Future, net::SocketAddr};
+use std::{future::Future, net::SocketAddr, time::Duration};
 
 use nodewise_proto::v1::reconcile_service_server::SERVICE_NAME;
 use nodewise_telemetry::{
     grpc::Traced,
     http::{self, Exposition, Health},
 };
+use nodewise_tls::server::Acceptor;
 use tokio::net::TcpListener;
-use tokio_util::sync::DropGuard;
+use tokio_util::{sync::DropGuard, task::AbortOnDropHandle};
 use tonic::transport::{Server, server::TcpIncoming};
 use tonic_health::ServingStatus;
 use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
 
-use crate::{config::Config, gate::Gate, methods, metrics::Metrics, route::Router, service::Service};
+use crate::{
+    config::Config, connection, gate::Gate, methods, metrics::Metrics, route::Router, service::Service,
+};
 
 /// HTTP/2 flow-control window of a call. A usual snapshot fits, so that its sender never waits for an acknowledgement.
 const STREAM_WINDOW: u32 = 4 << 20;
 /// HTTP/2 flow-control window of a connection.
 const CONNECTION_WINDOW: u32 = 16 << 20;
+
+/// How often the files of certificates are looked at.
+const RELOAD: Duration = Duration::from_secs(5);
 
 /// Why a server ended that should not have.
 #[derive(Debug, thiserror::Error)]
@@ -48,14 +54,20 @@ pub enum Ended {
 pub struct Listeners {
     /// gRPC.
     pub grpc: TcpListener,
+    /// TLS of these connections, if it is spoken.
+    pub tls: Option<Acceptor>,
     /// Health and metrics over HTTP, if they are to be served.
     pub http: Option<TcpListener>,
 }
 
 impl From<TcpListener> for Listeners {
-    /// gRPC alone.
+    /// gRPC alone, in plain text.
     fn from(grpc: TcpListener) -> Self {
-        Self { grpc, http: None }
+        Self {
+            grpc,
+            tls: None,
+            http: None,
+        }
     }
 }
 
@@ -66,7 +78,11 @@ pub async fn run(
     listeners: impl Into<Listeners>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<Ended, Error> {
-    let Listeners { grpc: listener, http } = listeners.into();
+    let Listeners {
+        grpc: listener,
+        tls,
+        http,
+    } = listeners.into();
     let address = listener.local_addr().map_err(Error::Address)?;
     let service = Service::new(&config);
     let metrics = Metrics::new(service.engine(), service.pool());
@@ -87,9 +103,14 @@ pub async fn run(
         service.draining().clone(),
         &config,
     );
-    let incoming = TcpIncoming::from(listener)
+    let connections = TcpIncoming::from(listener)
         .with_nodelay(Some(true))
         .with_keepalive(Some(config.keepalive));
+    let _reloading = tls.clone().map(|tls| {
+        let reloading = async move { tls.keep_reloading(RELOAD).await };
+        AbortOnDropHandle::new(tokio::spawn(reloading))
+    });
+    let incoming = connection::incoming(connections, tls);
     let server = Server::builder()
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
