@@ -4,6 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::{SignedDuration, Timestamp};
+use nodewise_client::args::TlsArgs;
 use nodewise_proto::v1;
 
 /// Plans what a DaemonSet controller would do next, and tells why.
@@ -131,6 +132,9 @@ pub(crate) struct EngineArgs {
     /// repeated or separated by commas, the first that can be reached
     #[arg(long, env = "NODEWISE_SERVER", value_delimiter = ',', value_name = "URL")]
     pub(crate) server: Vec<String>,
+    /// TLS to it
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
     /// Longest wait for each answer of the service
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_timeout)]
     pub(crate) timeout: Duration,

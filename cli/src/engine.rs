@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
+use nodewise_client::{ClientTls, target::Target};
 use nodewise_proto::v1::{self, reconcile_service_client::ReconcileServiceClient};
 use nodewise_server::{ByteSize, Limits, Refusal, never};
 use tokio::time::Instant;
-use tonic::{
-    Code, Request, Response, Status,
-    transport::{Channel, Endpoint},
-};
+use tonic::{Code, Request, Response, Status, transport::Channel};
 use tonic_types::StatusExt as _;
 
 use crate::{args::EngineArgs, question::Question};
@@ -23,8 +21,6 @@ const UNLIMITED: Limits = Limits {
 };
 /// Buckets are given inline and asked about once.
 const NO_CACHE: ByteSize = ByteSize::mib(0);
-/// Longest wait for a connection. Somebody sits before it, and a service that is there accepts within a round trip.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 type Client = ReconcileServiceClient<Channel>;
 
@@ -48,9 +44,10 @@ impl Engine {
         if args.server.is_empty() {
             return Ok(Self::InProcess(nodewise_server::Engine::new(UNLIMITED, NO_CACHE)));
         }
+        let tls = args.tls.client()?;
         let mut failures = Vec::new();
         for url in &args.server {
-            match Remote::connect(url, args.timeout).await {
+            match Remote::connect(url, tls.as_ref(), args.timeout).await {
                 Ok(remote) => return Ok(Self::Remote(remote)),
                 Err(error) => failures.push(error.to_string()),
             }
@@ -132,12 +129,11 @@ impl Engine {
 }
 
 impl Remote {
-    async fn connect(url: &str, timeout: Duration) -> anyhow::Result<Self> {
-        let endpoint = Endpoint::from_shared(url.to_owned())
-            .map_err(|_| anyhow!("--server {url}: expected a URL such as http://127.0.0.1:7443"))?;
-        let channel = endpoint
-            .connect_timeout(CONNECT_TIMEOUT)
-            .connect()
+    async fn connect(url: &str, tls: Option<&ClientTls>, timeout: Duration) -> anyhow::Result<Self> {
+        let Ok(Target::Fixed(address)) = url.parse() else {
+            bail!("--server {url}: expected a URL such as http://127.0.0.1:7443");
+        };
+        let channel = nodewise_client::connect(address, tls)
             .await
             .map_err(|error| anyhow!("--server {url}: {}", innermost(&error)))?;
         Ok(Self {

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Parser, ValueEnum};
-use nodewise_client::target::Target;
+use nodewise_client::{args::TlsArgs, target::Target};
 use nodewise_proto::v1;
 use nodewise_telemetry::LogFormat;
 
@@ -18,7 +18,7 @@ use crate::{
 #[derive(Debug, Clone, Parser)]
 #[command(name = "nodewise-executor", version)]
 pub struct Args {
-    /// Where the service is: http://HOST:PORT, one replica; dns:///HOST:PORT, a replica at each address of the name; or
+    /// Where the service is: https://HOST:PORT or http://HOST:PORT, one replica; dns:///HOST:PORT, a replica at each address of the name; or
     /// kubernetes:///SERVICE.NAMESPACE:PORT, a replica at each endpoint of a Service. Repeat it, or separate with commas, for more
     #[arg(
         long,
@@ -28,6 +28,10 @@ pub struct Args {
         value_name = "TARGET"
     )]
     pub server: Vec<Target>,
+
+    /// TLS to the service
+    #[command(flatten)]
+    pub tls: TlsArgs,
 
     /// Where the cluster is [default: KUBECONFIG, else the service account of the pod]
     #[arg(long, env = "NODEWISE_KUBECONFIG", value_name = "PATH")]
@@ -202,6 +206,7 @@ impl Args {
         let elect = self.leader_elect.unwrap_or(mode == Mode::Own);
         let config = Config {
             servers: self.server.clone(),
+            tls: self.tls.client()?,
             mode,
             election: elect.then(|| crate::config::Election {
                 namespace: self.lease_namespace.clone(),

@@ -2,8 +2,9 @@
 
 use std::{num::NonZeroU64, time::Duration};
 
-use nodewise_client::target::Target;
+use nodewise_client::{ClientTls, target::Target};
 use nodewise_proto::v1;
+use nodewise_tls::FileError;
 
 use crate::lead::{Timing, TimingError};
 
@@ -12,6 +13,8 @@ use crate::lead::{Timing, TimingError};
 pub struct Config {
     /// Replicas of the service; at least one.
     pub servers: Vec<Target>,
+    /// TLS to those that are looked up, and what is believed of the others that speak it.
+    pub tls: Option<ClientTls>,
     /// Where the cluster is, for traces; `None`: they do not tell.
     pub apiserver: Option<http::Uri>,
     /// Whether to write.
@@ -78,6 +81,9 @@ pub enum ConfigError {
     /// Leader election would be unsafe or never settle.
     #[error("leader election: {0}")]
     Timing(#[from] TimingError),
+    /// A certificate or a key is of no use.
+    #[error(transparent)]
+    Tls(#[from] FileError),
     /// Every call would fail.
     #[error("{0} must be longer than zero")]
     ZeroTimeout(&'static str),

@@ -59,6 +59,7 @@ pub async fn run(
     let to_service = ClientConfig {
         timeout: config.plan_timeout,
         hedge_after: config.hedge_after,
+        tls: config.tls.clone(),
         ..ClientConfig::default()
     };
     let (servers, cluster) = (config.servers.clone(), Some(client.clone()));

@@ -11,6 +11,7 @@ use kube::Client;
 
 use super::replicas::Replicas;
 use super::target::{Address, Target};
+use super::{ClientError, ClientTls};
 
 mod dns;
 mod endpoint_slice;
@@ -33,6 +34,8 @@ pub(super) fn system_lookup() -> Lookup {
 /// Where to look for replicas, and with what.
 pub(super) struct Discovery {
     targets: Vec<Target>,
+    /// The names that the replicas of each must prove to have, if they are spoken to over TLS.
+    server_names: Option<Vec<String>>,
     cluster: Option<Client>,
     lookup: Lookup,
 }
@@ -46,20 +49,45 @@ impl std::fmt::Debug for Discovery {
 }
 
 impl Discovery {
-    pub(super) fn new(targets: Vec<Target>, cluster: Option<Client>, lookup: Lookup) -> Self {
-        Self {
+    pub(super) fn new(
+        targets: Vec<Target>,
+        cluster: Option<Client>,
+        tls: Option<&ClientTls>,
+        lookup: Lookup,
+    ) -> Result<Self, ClientError> {
+        let namespace = cluster.as_ref().map(Client::default_namespace);
+        let named = |tls: &ClientTls| {
+            let names = targets.iter().map(|target| tls.server_name_of(target, namespace));
+            names.collect::<Result<_, _>>()
+        };
+        let server_names = tls.map(named).transpose()?;
+        Ok(Self {
             targets,
+            server_names,
             cluster,
             lookup,
-        }
+        })
+    }
+
+    /// The addresses of a target, to be spoken to as they should be.
+    fn of(&self, target: usize, addresses: Vec<Address>) -> Vec<Address> {
+        let Some(names) = &self.server_names else {
+            return addresses;
+        };
+        let secured = |address: Address| address.with_server_name(&names[target]);
+        addresses.into_iter().map(secured).collect()
     }
 
     /// What each target tells without being looked up.
     fn told(&self) -> Vec<Vec<Address>> {
-        let told = self.targets.iter().map(|target| match target {
-            Target::Fixed(address) => vec![address.clone()],
-            Target::Dns { .. } | Target::Service(_) => Vec::new(),
-        });
+        let told = self
+            .targets
+            .iter()
+            .enumerate()
+            .map(|(index, target)| match target {
+                Target::Fixed(address) => self.of(index, vec![address.clone()]),
+                Target::Dns { .. } | Target::Service(_) => Vec::new(),
+            });
         told.collect()
     }
 
@@ -82,7 +110,7 @@ impl Discovery {
                     } else {
                         replicas.found(index);
                     }
-                    told[index] = addresses;
+                    told[index] = self.of(index, addresses);
                     if let Err(error) = replicas.replace(&told.concat()) {
                         replicas.not_found(index, &error.to_string());
                     }

@@ -19,7 +19,10 @@ use tonic::Status;
 )]
 #[path = "../../../executor/src/testing/api.rs"]
 mod api;
+#[cfg(feature = "clap")]
+pub mod args;
 mod ask;
+mod dial;
 mod discovery;
 mod fault;
 mod health;
@@ -29,10 +32,13 @@ mod replica;
 mod replicas;
 mod service;
 pub mod target;
+mod tls;
 mod tries;
 
+pub use dial::connect;
 pub use observer::{Evicted, Fate, Hedge, Method, Observer, ReplicaCounts};
 pub use service::{Answer, BuildRequest, Digest, PlanService, ServiceError};
+pub use tls::ClientTls;
 
 use ask::{Asking, Builder, timed};
 use discovery::{Discovery, Lookup};
@@ -58,6 +64,9 @@ pub struct ClientConfig {
     pub base_pause: Duration,
     /// Longest pause between two attempts, also when a replica asks for a longer one.
     pub max_pause: Duration,
+    /// TLS. With it, replicas that are looked up are spoken to over TLS; without it, those at `https://` are, believing the
+    /// authorities of the system.
+    pub tls: Option<ClientTls>,
 }
 
 impl Default for ClientConfig {
@@ -69,6 +78,7 @@ impl Default for ClientConfig {
             min_attempts: 3,
             base_pause: Duration::from_millis(100),
             max_pause: Duration::from_secs(2),
+            tls: None,
         }
     }
 }
@@ -94,6 +104,12 @@ pub enum ClientError {
         #[source]
         source: tonic::transport::Error,
     },
+    /// A name that no certificate can have.
+    #[error("{0:?} is no name that a server could prove to have: it must be a DNS name or an IP address")]
+    ServerName(String),
+    /// Somebody meant it to be encrypted.
+    #[error("{0} asks for plain text, but TLS is set up: write https:// instead, or leave TLS out")]
+    PlainText(Target),
     /// Services are a cluster's.
     #[error("{0} is a Service of a cluster, and there is no cluster to ask")]
     NoCluster(Target),
@@ -158,8 +174,14 @@ impl PlanClient {
         if let Some(service) = targets.iter().find(service).filter(|_| cluster.is_none()) {
             return Err(ClientError::NoCluster(service.clone()));
         }
-        let replicas = Replicas::new(config.max_message_bytes, Arc::clone(&observer));
-        let discovery = Discovery::new(targets, cluster, lookup);
+        let is_plain =
+            |target: &&Target| matches!(target, Target::Fixed(address) if address.server_name().is_none());
+        if let Some(plain) = targets.iter().find(is_plain).filter(|_| config.tls.is_some()) {
+            return Err(ClientError::PlainText(plain.clone()));
+        }
+        let connector = config.tls.as_ref().map(|tls| tls.connector.clone());
+        let replicas = Replicas::new(config.max_message_bytes, connector, Arc::clone(&observer));
+        let discovery = Discovery::new(targets, cluster, config.tls.as_ref(), lookup)?;
         replicas.replace(&discovery.fixed())?;
         Ok(Self {
             replicas,

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use nodewise_proto::v1;
 use nodewise_proto::v1::reconcile_service_client::ReconcileServiceClient;
+use nodewise_tls::client::Connector;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 
+use super::ClientError;
+use super::dial::Dial;
 use super::target::Address;
-use super::{CONNECT_TIMEOUT, ClientError};
 use crate::service::Digest;
 
 /// How long a replica that failed a call is left alone before it is probed; doubles each time that it fails again before it
@@ -112,19 +114,14 @@ impl Standing {
 }
 
 impl Replica {
-    /// Connects when it is first used.
-    pub(super) fn new(address: Address, max_message_bytes: usize) -> Result<Self, ClientError> {
-        let url = format!("http://{address}");
-        let channel = Endpoint::from_shared(url.clone())
-            .map_err(|source| ClientError::Address {
-                address: address.clone(),
-                source,
-            })?
-            .connect_timeout(CONNECT_TIMEOUT)
-            .tcp_nodelay(true)
-            .http2_keep_alive_interval(Duration::from_secs(10))
-            .keep_alive_timeout(Duration::from_secs(5))
-            .connect_lazy();
+    /// Connects when it is first used; over TLS with the connector, if its address asks for that.
+    pub(super) fn new(
+        address: Address,
+        max_message_bytes: usize,
+        connector: Option<&Connector>,
+    ) -> Result<Self, ClientError> {
+        let dial = Dial::to(&address, connector)?;
+        let (url, channel) = (dial.url.clone(), dial.lazily());
         let client = ReconcileServiceClient::new(channel.clone())
             .max_decoding_message_size(max_message_bytes)
             .max_encoding_message_size(usize::MAX);
@@ -289,7 +286,7 @@ mod tests {
 
     fn replica() -> Replica {
         let address = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
-        Replica::new(address.into(), 1 << 20).expect("an address")
+        Replica::new(address.into(), 1 << 20, None).expect("an address")
     }
 
     // A healthy answer to a probe is no answered call: who fails each call is left alone for longer each time.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use nodewise_tls::client::Connector;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
@@ -21,6 +22,7 @@ pub(super) struct Replicas {
     /// Counts the reasons to look again where they are.
     doubts: watch::Sender<u64>,
     max_message_bytes: usize,
+    connector: Option<Connector>,
     observer: Arc<dyn Observer>,
     known: Mutex<Known>,
 }
@@ -34,11 +36,16 @@ struct Known {
 }
 
 impl Replicas {
-    pub(super) fn new(max_message_bytes: usize, observer: Arc<dyn Observer>) -> Self {
+    pub(super) fn new(
+        max_message_bytes: usize,
+        connector: Option<Connector>,
+        observer: Arc<dyn Observer>,
+    ) -> Self {
         Self {
             members: watch::Sender::new(Arc::new([])),
             doubts: watch::Sender::new(0),
             max_message_bytes,
+            connector,
             observer,
             known: Mutex::default(),
         }
@@ -64,7 +71,11 @@ impl Replicas {
             }
             members.push(match before.iter().find(same) {
                 Some(stays) => Arc::clone(stays),
-                None => Arc::new(Replica::new(address.clone(), self.max_message_bytes)?),
+                None => Arc::new(Replica::new(
+                    address.clone(),
+                    self.max_message_bytes,
+                    self.connector.as_ref(),
+                )?),
             });
         }
         let stays = |replica: &Arc<Replica>| members.iter().any(|member| Arc::ptr_eq(member, replica));

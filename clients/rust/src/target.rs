@@ -10,7 +10,7 @@ use tonic::transport::Uri;
 /// Where replicas of the service are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// `http://host:port`: one replica.
+    /// `http://host:port`, or `https://host:port` for TLS: one replica.
     Fixed(Address),
     /// `dns:///host:port`: a replica at each A and AAAA record.
     Dns {
@@ -45,27 +45,51 @@ pub enum ServicePort {
     Name(String),
 }
 
-/// Where a replica is, and what it is known by: `host:port`.
+/// Where a replica is, what it is known by, and how it is spoken to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Address(String);
+pub struct Address {
+    /// `host:port`.
+    text: String,
+    /// The name that it must prove to have; plain text is spoken without one.
+    server_name: Option<String>,
+}
 
 impl Address {
-    /// `host:port`.
+    /// `host:port`, however it is spoken to.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
+    }
+
+    /// The name that it must prove to have over TLS; none where plain text is spoken.
+    #[must_use]
+    pub fn server_name(&self) -> Option<&str> {
+        self.server_name.as_deref()
+    }
+
+    /// The same, over TLS.
+    #[must_use]
+    pub(crate) fn with_server_name(self, name: &str) -> Self {
+        Self {
+            server_name: Some(name.to_owned()),
+            ..self
+        }
     }
 }
 
 impl From<SocketAddr> for Address {
+    /// In plain text.
     fn from(address: SocketAddr) -> Self {
-        Self(address.to_string())
+        Self {
+            text: address.to_string(),
+            server_name: None,
+        }
     }
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
@@ -73,10 +97,12 @@ impl fmt::Display for Address {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     /// Another scheme, or none.
-    #[error("must be http://HOST:PORT, dns:///HOST:PORT or kubernetes:///SERVICE.NAMESPACE:PORT")]
+    #[error(
+        "must be https://HOST:PORT, http://HOST:PORT, dns:///HOST:PORT or kubernetes:///SERVICE.NAMESPACE:PORT"
+    )]
     Scheme,
-    /// An http URL that is more or less than an address.
-    #[error("must be http://HOST:PORT and nothing more")]
+    /// A URL that is more or less than an address.
+    #[error("must be https://HOST:PORT or http://HOST:PORT and nothing more")]
     Url,
     /// A name to look up that is incomplete.
     #[error("must be dns:///HOST:PORT; both are needed")]
@@ -94,7 +120,10 @@ impl FromStr for Target {
 
     fn from_str(text: &str) -> Result<Self, TargetError> {
         match text.split_once(':') {
-            Some(("http", _)) => fixed(text),
+            Some(("http", _)) => fixed(text, 80).map(|(address, _)| Target::Fixed(address)),
+            Some(("https", _)) => {
+                fixed(text, 443).map(|(address, host)| Target::Fixed(address.with_server_name(&host)))
+            }
             Some(("dns", rest)) => dns(rest),
             Some(("kubernetes", rest)) => service(rest),
             _ => Err(TargetError::Scheme),
@@ -105,6 +134,7 @@ impl FromStr for Target {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Fixed(address) if address.server_name.is_some() => write!(f, "https://{address}"),
             Self::Fixed(address) => write!(f, "http://{address}"),
             Self::Dns { host, port } if host.contains(':') => write!(f, "dns:///[{host}]:{port}"),
             Self::Dns { host, port } => write!(f, "dns:///{host}:{port}"),
@@ -127,7 +157,8 @@ impl fmt::Display for Target {
     }
 }
 
-fn fixed(text: &str) -> Result<Target, TargetError> {
+/// The address of a URL, in plain text, and its host.
+fn fixed(text: &str, default_port: u16) -> Result<(Address, String), TargetError> {
     let url: Uri = text.parse().map_err(|_| TargetError::Url)?;
     let host = url
         .host()
@@ -139,8 +170,12 @@ fn fixed(text: &str) -> Result<Target, TargetError> {
     if !bare || !authority.starts_with(host) || (url.port_u16().is_none() && authority != host) {
         return Err(TargetError::Url);
     }
-    let port = url.port_u16().unwrap_or(80);
-    Ok(Target::Fixed(Address(format!("{host}:{port}"))))
+    let port = url.port_u16().unwrap_or(default_port);
+    let address = Address {
+        text: format!("{host}:{port}"),
+        server_name: None,
+    };
+    Ok((address, host.trim_matches(['[', ']']).to_owned()))
 }
 
 fn dns(rest: &str) -> Result<Target, TargetError> {
@@ -226,6 +261,8 @@ mod tests {
             ("http://planner.example:7443/", "http://planner.example:7443"),
             ("http://[::1]:7443", "http://[::1]:7443"),
             ("http://planner.example", "http://planner.example:80"),
+            ("https://planner.example:7443", "https://planner.example:7443"),
+            ("https://planner.example", "https://planner.example:443"),
             ("dns:///planner.example:7443", "dns:///planner.example:7443"),
             ("dns:planner.example:7443", "dns:///planner.example:7443"),
             ("dns:///[::1]:7443", "dns:///[::1]:7443"),
@@ -258,11 +295,26 @@ mod tests {
     }
 
     #[test]
+    fn a_server_must_have_the_name_in_its_url() {
+        for (text, name) in [
+            ("http://planner.example:7443", None),
+            ("https://planner.example:7443", Some("planner.example")),
+            ("https://[::1]:7443", Some("::1")),
+        ] {
+            let Ok(Target::Fixed(address)) = text.parse() else {
+                panic!("{text} is an address");
+            };
+            assert_eq!(address.server_name(), name, "{text}");
+        }
+    }
+
+    #[test]
     fn a_target_that_means_nothing_says_what_is_wrong() {
         for (text, error) in [
             ("", TargetError::Scheme),
             ("127.0.0.1:7443", TargetError::Scheme),
-            ("https://127.0.0.1:7443", TargetError::Scheme),
+            ("ftp://127.0.0.1:7443", TargetError::Scheme),
+            ("https://host:7443/path", TargetError::Url),
             ("http://", TargetError::Url),
             ("http://user@host:7443", TargetError::Url),
             ("http://host:port", TargetError::Url),

@@ -117,7 +117,7 @@ mod tests {
     fn replicas(count: u16) -> Vec<Arc<Replica>> {
         let replica = |port| {
             let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
-            Arc::new(Replica::new(address.into(), 1 << 20).expect("an address"))
+            Arc::new(Replica::new(address.into(), 1 << 20, None).expect("an address"))
         };
         (1..=count).map(replica).collect()
     }

@@ -49,6 +49,7 @@ async fn start(mode: Mode, elect: bool) -> Running {
     let server = format!("http://{}", silent.local_addr().expect("an address"));
     let config = Config {
         servers: vec![server.parse().expect("a target")],
+        tls: None,
         apiserver: None,
         mode,
         election: elect.then(|| Election {

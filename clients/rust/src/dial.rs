@@ -1,0 +1,109 @@
+//! Connections to a replica, in plain text or over TLS.
+
+use std::io;
+use std::time::Duration;
+
+use hyper_util::rt::TokioIo;
+use nodewise_tls::client::{Connector, ServerName, TlsStream};
+use tokio::net::TcpStream;
+use tonic::transport::{Channel, Endpoint, Uri};
+use tower::service_fn;
+
+use super::{CONNECT_TIMEOUT, ClientError, ClientTls};
+use crate::target::Address;
+
+/// Connects to one replica, over TLS if its address is `https://`.
+///
+/// # Errors
+/// Nobody is there, or is not who it should be.
+pub async fn connect(address: Address, tls: Option<&ClientTls>) -> Result<Channel, ClientError> {
+    let address = match tls {
+        Some(tls) => tls.of_fixed(address)?,
+        None => address,
+    };
+    let dial = Dial::to(&address, tls.map(|tls| &tls.connector))?;
+    let connected = match dial.tls {
+        None => dial.endpoint.connect().await,
+        Some(tls) => {
+            dial.endpoint
+                .connect_with_connector(service_fn(tls.into_connector()))
+                .await
+        }
+    };
+    connected.map_err(|source| ClientError::Address { address, source })
+}
+
+/// How a replica is connected to.
+pub(super) struct Dial {
+    /// Scheme, host and port, for people.
+    pub(super) url: String,
+    endpoint: Endpoint,
+    tls: Option<Tls>,
+}
+
+#[derive(Clone)]
+struct Tls {
+    address: Address,
+    name: ServerName<'static>,
+    connector: Connector,
+}
+
+impl Dial {
+    pub(super) fn to(address: &Address, connector: Option<&Connector>) -> Result<Self, ClientError> {
+        // The transport's own TLS would look at the scheme; ours is below it.
+        let plain = format!("http://{address}");
+        let endpoint = Endpoint::from_shared(plain.clone())
+            .map_err(|source| ClientError::Address {
+                address: address.clone(),
+                source,
+            })?
+            .connect_timeout(CONNECT_TIMEOUT)
+            .tcp_nodelay(true)
+            .http2_keep_alive_interval(Duration::from_secs(10))
+            .keep_alive_timeout(Duration::from_secs(5));
+        let Some(name) = address.server_name() else {
+            return Ok(Self {
+                url: plain,
+                endpoint,
+                tls: None,
+            });
+        };
+        let url = format!("https://{address}");
+        let origin: Uri = url.parse().expect("as good as with http");
+        let tls = Tls {
+            address: address.clone(),
+            name: ServerName::try_from(name.to_owned())
+                .map_err(|_| ClientError::ServerName(name.to_owned()))?,
+            connector: connector.cloned().unwrap_or_default(),
+        };
+        Ok(Self {
+            url,
+            endpoint: endpoint.origin(origin),
+            tls: Some(tls),
+        })
+    }
+
+    /// A channel that connects when it is first used.
+    pub(super) fn lazily(self) -> Channel {
+        match self.tls {
+            None => self.endpoint.connect_lazy(),
+            Some(tls) => self
+                .endpoint
+                .connect_with_connector_lazy(service_fn(tls.into_connector())),
+        }
+    }
+}
+
+impl Tls {
+    fn into_connector(self) -> impl FnMut(Uri) -> Connecting + Clone + Send {
+        move |_| Box::pin(self.clone().connect())
+    }
+
+    async fn connect(self) -> io::Result<TokioIo<TlsStream>> {
+        let stream = TcpStream::connect(self.address.as_str()).await?;
+        stream.set_nodelay(true)?;
+        Ok(TokioIo::new(self.connector.connect(self.name, stream).await?))
+    }
+}
+
+type Connecting = futures::future::BoxFuture<'static, io::Result<TokioIo<TlsStream>>>;
