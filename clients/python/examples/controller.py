@@ -2,7 +2,9 @@
 
     KUBECONFIG=... NODEWISE_SERVER=http://127.0.0.1:7443 python examples/controller.py
 
-`NODEWISE_SERVER` names one or several replicas, by `http://HOST:PORT` or `dns:///HOST:PORT`, with commas in between.
+`NODEWISE_SERVER` names one or several replicas, by `http://HOST:PORT` or `dns:///HOST:PORT`, with commas in between; by
+`https://HOST:PORT` where `NODEWISE_TLS_CA` is a file with the authorities that they must have their certificates from, and
+perhaps `NODEWISE_TLS_CERT` and `NODEWISE_TLS_KEY` are files with this controller's own certificate and key.
 SIGTERM ends it in an orderly way. Where `OTEL_EXPORTER_OTLP_ENDPOINT` names an OpenTelemetry collector, traces go there
 over OTLP/gRPC, which needs `opentelemetry-exporter-otlp-proto-grpc`.
 """
@@ -13,8 +15,11 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
-from nodewise import KubeClient, PlanClient, Reconciler
+import grpc
+
+from nodewise import ClientConfig, KubeClient, PlanClient, Reconciler
 
 LAST_SPANS = 3.0
 """How long the last spans may hold up the end, in seconds."""
@@ -26,8 +31,21 @@ async def main() -> None:
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
-    async with KubeClient.from_environment() as kube, PlanClient(*servers) as service:
+    config = ClientConfig(credentials=credentials())
+    async with KubeClient.from_environment() as kube, PlanClient(*servers, config=config) as service:
         await Reconciler(kube, service).run(stop)
+
+
+def credentials() -> grpc.ChannelCredentials | None:
+    """For TLS, if there is a file of authorities."""
+    ca, cert, key = (os.environ.get(f"NODEWISE_TLS_{name}") for name in ("CA", "CERT", "KEY"))
+    if not ca:
+        return None
+    return grpc.ssl_channel_credentials(
+        root_certificates=Path(ca).read_bytes(),
+        private_key=Path(key).read_bytes() if key else None,
+        certificate_chain=Path(cert).read_bytes() if cert else None,
+    )
 
 
 def export_traces() -> Callable[[], None]:

@@ -353,6 +353,16 @@ impl Solo {
 
     /// Starts the executor with these servers, and perhaps with an apiserver of the caller's.
     pub(crate) fn start_with(&mut self, kubeconfig: Option<&Path>, servers: &[String]) -> Result<()> {
+        self.start_in(kubeconfig, servers, &[])
+    }
+
+    /// The same with these variables in its environment.
+    pub(crate) fn start_in(
+        &mut self,
+        kubeconfig: Option<&Path>,
+        servers: &[String],
+        environment: &[(String, String)],
+    ) -> Result<()> {
         let own: PathBuf = self.cluster().executor_kubeconfig()?;
         let log = format!("executor-{}", self.namespace());
         let started = Executor::start(
@@ -361,7 +371,7 @@ impl Solo {
             &self.command,
             kubeconfig.unwrap_or(&own),
             servers,
-            &[],
+            environment,
         )?;
         self.executor.set(Some(started));
         Ok(())

@@ -4,6 +4,9 @@
 //
 //	KUBECONFIG             the cluster; without it the one that it runs in
 //	NODEWISE_SERVER        where the planning service is, separated by commas: http://HOST:PORT or dns:///HOST:PORT
+//	NODEWISE_TLS_CA        the authorities of https://HOST:PORT, and of dns:/// then; with the certificate and key to show to them, if
+//	NODEWISE_TLS_CERT      they want to see one: files in PEM form
+//	NODEWISE_TLS_KEY
 //	NODEWISE_LEADER_ELECT  false: work at once, without a Lease
 //	POD_NAMESPACE          the namespace of the Lease; kube-system if not set
 //	OTEL_...               the standard ones of OpenTelemetry: where OTEL_EXPORTER_OTLP_ENDPOINT is set, traces go there over gRPC
@@ -61,7 +64,11 @@ func run(ctx context.Context) error {
 		return errors.New("NODEWISE_SERVER must say where the planning service is, for example http://127.0.0.1:7443")
 	}
 	// The planner must outlast the stop: what is in hand is finished with it.
-	planner, err := planclient.New(context.WithoutCancel(ctx), strings.Split(servers, ","))
+	secured, err := secure()
+	if err != nil {
+		return err
+	}
+	planner, err := planclient.New(context.WithoutCancel(ctx), strings.Split(servers, ","), secured...)
 	if err != nil {
 		return err
 	}

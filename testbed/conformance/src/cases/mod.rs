@@ -12,6 +12,7 @@ mod revisions;
 mod rollout;
 mod service;
 mod takeover;
+mod tls;
 mod traces;
 
 use crate::case::Case;
@@ -30,5 +31,6 @@ pub(crate) const ALL: &[&[Case]] = &[
     crashes::CASES,
     kills::CASES,
     process::CASES,
+    tls::CASES,
     traces::CASES,
 ];
