@@ -353,10 +353,10 @@ mod tests {
     fn a_bad_target_is_named_with_what_is_wrong() {
         for (target, reason) in [
             (
-                "https://127.0.0.1:7443",
-                "must be http://HOST:PORT, dns:///HOST:PORT or",
+                "ftp://127.0.0.1:7443",
+                "must be https://HOST:PORT, http://HOST:PORT, dns:///HOST:PORT or",
             ),
-            ("127.0.0.1:7443", "must be http://HOST:PORT"),
+            ("127.0.0.1:7443", "must be https://HOST:PORT"),
             ("dns://8.8.8.8/planner:7443", "three slashes"),
         ] {
             let flags = ["nodewise-executor", "--mode=own", "--server", target];

@@ -18,8 +18,9 @@ use tokio::{
 use tokio_util::{either::Either, task::AbortOnDropHandle};
 use tonic::transport::server::{Connected, TcpIncoming};
 
-/// Longest time that a connection may take to begin.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest time that a connection may take to begin: less than clients wait for that, so that those who say nothing do not
+/// hold others up for so long.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Connections that begin at the same time; further ones wait for that. Each takes some kilobytes.
 const HANDSHAKES: usize = 1_024;
 

@@ -106,6 +106,7 @@ pub async fn run(
     let connections = TcpIncoming::from(listener)
         .with_nodelay(Some(true))
         .with_keepalive(Some(config.keepalive));
+    let is_tls = tls.is_some();
     let _reloading = tls.clone().map(|tls| {
         let reloading = async move { tls.keep_reloading(RELOAD).await };
         AbortOnDropHandle::new(tokio::spawn(reloading))
@@ -121,7 +122,7 @@ pub async fn run(
         .add_service(health_service)
         .add_optional_service(reflection(&config)?)
         .serve_with_incoming_shutdown(incoming, service.draining().clone().cancelled_owned());
-    log_listening(address);
+    log_listening(address, is_tls);
 
     tokio::pin!(server);
     tokio::select! {
@@ -148,8 +149,8 @@ pub async fn run(
 }
 
 /// The line that tells programs where the server listens: its form is stable.
-fn log_listening(address: SocketAddr) {
-    tracing::info!(addr = %address, "listening on {address}");
+fn log_listening(address: SocketAddr, tls: bool) {
+    tracing::info!(addr = %address, tls, "listening on {address}");
 }
 
 /// Serves health and metrics until the answer is dropped: also while the server drains.

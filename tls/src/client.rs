@@ -108,9 +108,17 @@ fn load(files: &Files) -> Result<Arc<ClientConfig>, FileError> {
     Ok(Arc::new(config))
 }
 
-/// What cannot be read of them believes nobody.
+/// Without any, nobody is believed.
 fn of_the_system() -> RootCertStore {
     let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let found = rustls_native_certs::load_native_certs();
+    roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        let errors = found.errors;
+        tracing::warn!(
+            ?errors,
+            "this system has no authorities: servers need --tls-ca to be believed"
+        );
+    }
     roots
 }

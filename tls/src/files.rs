@@ -13,7 +13,7 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
     sign::CertifiedKey,
 };
-use x509_parser::{certificate::X509Certificate, time::ASN1Time};
+use x509_parser::{certificate::X509Certificate, extensions::GeneralName, time::ASN1Time};
 
 /// A file that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -105,6 +105,14 @@ pub enum Problem {
     /// The key of another certificate.
     #[error("it is not the key of the certificate in {}", .0.display())]
     WrongKey(PathBuf),
+    /// Nobody is there to be asked for the password.
+    #[error("it is encrypted with a password: a key without one is needed")]
+    Encrypted,
+    /// No client would believe it.
+    #[error(
+        "the certificate ({0}) has no name: servers need a DNS name or an IP address among its subject alternative names"
+    )]
+    Nameless(String),
     /// A kind of key that is not spoken.
     #[error("this kind of key cannot be used: {0}")]
     Key(String),
@@ -162,11 +170,13 @@ pub(crate) fn identity(
     };
     let (chain, until) = chain(role, certificate).map_err(of("the certificate", certificate))?;
     let der = private_key(key).map_err(of("the key", key))?;
-    let certified = CertifiedKey::from_der(chain, der, provider).map_err(|error| {
-        of("the key", key)(match error {
-            rustls::Error::InconsistentKeys(_) => Problem::WrongKey(certificate.to_owned()),
-            other => Problem::Key(other.to_string()),
-        })
+    let certified = CertifiedKey::from_der(chain, der, provider).map_err(|error| match error {
+        rustls::Error::InconsistentKeys(_) => of("the key", key)(Problem::WrongKey(certificate.to_owned())),
+        rustls::Error::InvalidCertificate(_) => of("the certificate", certificate)(Problem::Unusable {
+            number: 1,
+            reason: error.to_string(),
+        }),
+        other => of("the key", key)(Problem::Key(other.to_string())),
     })?;
     Ok(Identity {
         key: Arc::new(certified),
@@ -175,7 +185,15 @@ pub(crate) fn identity(
 }
 
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, Problem> {
-    PrivateKeyDer::from_pem_slice(&bytes(path)?).map_err(|error| pem(&error, "private key"))
+    let bytes = bytes(path)?;
+    let is_encrypted = bytes.windows(9).any(|part| part == b"ENCRYPTED");
+    PrivateKeyDer::from_pem_slice(&bytes).map_err(|error| {
+        if is_encrypted {
+            Problem::Encrypted
+        } else {
+            pem(&error, "private key")
+        }
+    })
 }
 
 fn chain(role: Role, path: &Path) -> Result<(Vec<CertificateDer<'static>>, Timestamp), Problem> {
@@ -206,6 +224,14 @@ fn check_own(role: Role, certificate: &X509Certificate<'_>) -> Result<(), Proble
     if certificate.is_ca() {
         return Err(Problem::Authority(subject()));
     }
+    let has_name =
+        |kind: &GeneralName<'_>| matches!(kind, GeneralName::DNSName(_) | GeneralName::IPAddress(_));
+    let names = certificate.subject_alternative_name();
+    let is_named =
+        names.is_ok_and(|names| names.is_some_and(|names| names.value.general_names.iter().any(has_name)));
+    if role == Role::Server && !is_named {
+        return Err(Problem::Nameless(subject()));
+    }
     // What cannot be read is judged by the other end.
     let Ok(Some(usage)) = certificate.extended_key_usage() else {
         return Ok(());
@@ -214,7 +240,7 @@ fn check_own(role: Role, certificate: &X509Certificate<'_>) -> Result<(), Proble
         Role::Server => usage.value.server_auth,
         Role::Client => usage.value.client_auth,
     };
-    if is_for || usage.value.any {
+    if is_for {
         return Ok(());
     }
     Err(Problem::Usage {
@@ -224,10 +250,11 @@ fn check_own(role: Role, certificate: &X509Certificate<'_>) -> Result<(), Proble
     })
 }
 
-/// Authorities, and when the last of them expires.
+/// Authorities that are valid now.
 #[derive(Debug, Clone)]
 pub(crate) struct Authorities {
     pub(crate) roots: RootCertStore,
+    /// When that may change: one of them expires, or another one becomes valid.
     pub(crate) until: Timestamp,
 }
 
@@ -243,8 +270,8 @@ pub(crate) fn authorities(path: &Path) -> Result<Authorities, FileError> {
 
 fn read_authorities(path: &Path) -> Result<Authorities, Problem> {
     let mut roots = RootCertStore::empty();
-    let mut until = None;
-    let mut expired = None;
+    let mut until = Timestamp::MAX;
+    let mut not_now = None;
     for (number, der) in (1..).zip(certificates(path)?) {
         let certificate = parse(number, &der)?;
         if !certificate.is_ca() {
@@ -252,9 +279,12 @@ fn read_authorities(path: &Path) -> Result<Authorities, Problem> {
             return Err(Problem::NoAuthority { number, subject });
         }
         match check_time(number, &certificate) {
-            Ok(end) => until = until.max(Some(end)),
+            Ok(end) => until = until.min(end),
             Err(problem) => {
-                expired.get_or_insert(problem);
+                if let Problem::NotYetValid { at, .. } = problem {
+                    until = until.min(at);
+                }
+                not_now.get_or_insert(problem);
                 continue;
             }
         }
@@ -263,10 +293,9 @@ fn read_authorities(path: &Path) -> Result<Authorities, Problem> {
             reason: error.to_string(),
         })?;
     }
-    match (until, expired) {
-        (Some(until), _) => Ok(Authorities { roots, until }),
-        (None, Some(problem)) => Err(problem),
-        (None, None) => Err(Problem::Missing("certificate")),
+    match not_now {
+        Some(problem) if roots.is_empty() => Err(problem),
+        _ => Ok(Authorities { roots, until }),
     }
 }
 

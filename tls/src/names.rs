@@ -87,7 +87,7 @@ impl FromStr for AllowedClient {
             Some(name) => (name, true),
             None => (text, false),
         };
-        let is_uri = name.contains("://");
+        let is_uri = name.contains(':');
         let end = if is_uri { '/' } else { '.' };
         match name {
             _ if name.contains('*') => Err(AllowedClientError::Star),

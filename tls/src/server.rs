@@ -1,7 +1,7 @@
 //! The service's end.
 
 use std::{
-    io,
+    fmt, io,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -14,7 +14,7 @@ use rustls::{
     crypto::{CryptoProvider, ring},
     pki_types::{CertificateDer, UnixTime},
     server::{
-        ResolvesServerCert, WebPkiClientVerifier,
+        NoServerSessionStorage, ResolvesServerCert, WebPkiClientVerifier,
         danger::{ClientCertVerified, ClientCertVerifier},
     },
     sign::{CertifiedKey, SingleCertAndKey},
@@ -54,18 +54,25 @@ pub struct Clients {
 }
 
 /// Lets clients in, by what is in the files now.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Acceptor {
     files: Arc<Files>,
     current: Arc<Mutex<Current>>,
 }
 
-#[derive(Debug)]
 struct Current {
     config: Arc<ServerConfig>,
-    /// The file's contents, to see whether they have changed.
+    /// Of the files, to see whether they have changed. The key is among them: it is not to be printed.
     contents: Contents,
     until: Timestamp,
+}
+
+impl fmt::Debug for Acceptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Acceptor")
+            .field("files", &self.files)
+            .finish_non_exhaustive()
+    }
 }
 
 type Contents = Vec<Option<Vec<u8>>>;
@@ -95,18 +102,23 @@ impl Acceptor {
         Ok((stream, names))
     }
 
-    /// When the first of the certificates expires, the clients' authorities among them.
+    /// When the first of the certificates expires, those of the clients' authorities among them, or another authority becomes
+    /// valid.
     #[must_use]
     pub fn until(&self) -> Timestamp {
         self.lock().until
     }
 
-    /// Reads the files again, if they are not what they were. Whether they were taken.
+    /// Reads the files again, if they are not what they were, or mean something else by now. Whether they were taken.
     ///
     /// # Errors
     /// One of them cannot be used; those from before are used then.
     pub fn reload(&self) -> Result<bool, FileError> {
-        if self.lock().contents == contents(&self.files) {
+        // Before the lock is taken, which connections wait for.
+        let contents = contents(&self.files);
+        let is_the_same =
+            |current: &Current| current.contents == contents && Timestamp::now() < current.until;
+        if is_the_same(&self.lock()) {
             return Ok(false);
         }
         let current = load(&self.files)?;
@@ -119,7 +131,11 @@ impl Acceptor {
         let mut failed = None;
         loop {
             tokio::time::sleep(pause).await;
-            match self.reload() {
+            let acceptor = self.clone();
+            let Ok(reloaded) = tokio::task::spawn_blocking(move || acceptor.reload()).await else {
+                continue;
+            };
+            match reloaded {
                 Ok(false) => failed = None,
                 Ok(true) => {
                     failed = None;
@@ -130,7 +146,7 @@ impl Acceptor {
                     if failed.as_ref() != Some(&error) {
                         tracing::warn!(
                             error,
-                            "the certificates changed and cannot be used; those from before are"
+                            "the certificates cannot be used any more; those from before are"
                         );
                         failed = Some(error);
                     }
@@ -173,6 +189,9 @@ fn load(files: &Files) -> Result<Current, FileError> {
         Arc::new(SingleCertAndKey::from(CertifiedKey::clone(&identity.key)));
     let mut config = builder.with_cert_resolver(certificate);
     config.alpn_protocols = vec![ALPN.to_vec()];
+    // A session that is resumed would not look at the client's certificate again.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
     Ok(Current {
         config: Arc::new(config),
         contents,

@@ -166,6 +166,37 @@ fn the_time_of_a_certificate_is_looked_at() {
 }
 
 #[test]
+fn an_authority_whose_time_comes_is_looked_at_again_then() {
+    let folder = Folder::new();
+    let dir = folder.dir.path();
+    let [certificate, key] = folder.good().write(dir, "tls");
+    let next = Authority::changed("next", |params| params.not_before = date_time_ymd(2900, 1, 2));
+    let both = format!("{}{}", folder.authority.pem(), next.pem());
+    let acceptor = server::Acceptor::new(server::Files {
+        certificate,
+        key,
+        clients: Some(server::Clients {
+            authorities: write(dir, "ca.crt", &both),
+            allowed: Vec::new(),
+        }),
+    });
+    let until = acceptor.expect("one is valid").until();
+    assert_eq!(until.to_string(), "2900-01-02T00:00:00Z");
+}
+
+#[test]
+fn a_server_has_a_name_and_a_key_without_a_password() {
+    let folder = Folder::new();
+    let nameless = folder.authority.issue(&[]);
+    let said = folder.said(&nameless.certificate, &nameless.key, None);
+    assert_said(&said, &["the certificate in tls.crt", "(CN=nobody) has no name"]);
+    let good = folder.good();
+    let encrypted = good.key.replace("PRIVATE KEY", "ENCRYPTED PRIVATE KEY");
+    let said = folder.said(&good.certificate, &encrypted, None);
+    assert_said(&said, &["the key in tls.key", "encrypted with a password"]);
+}
+
+#[test]
 fn certificate_and_key_belong_together() {
     let folder = Folder::new();
     let (one, other) = (folder.good(), folder.good());

@@ -3,8 +3,8 @@
     KUBECONFIG=... NODEWISE_SERVER=http://127.0.0.1:7443 python examples/controller.py
 
 `NODEWISE_SERVER` names one or several replicas, by `http://HOST:PORT` or `dns:///HOST:PORT`, with commas in between; by
-`https://HOST:PORT` where `NODEWISE_TLS_CA` is a file with the authorities that they must have their certificates from, and
-perhaps `NODEWISE_TLS_CERT` and `NODEWISE_TLS_KEY` are files with this controller's own certificate and key.
+`https://HOST:PORT` where `NODEWISE_TLS_CA` is a file with the authorities that they must have their certificates from, or
+`NODEWISE_TLS_CERT` and `NODEWISE_TLS_KEY` are files with this controller's own certificate and key.
 SIGTERM ends it in an orderly way. Where `OTEL_EXPORTER_OTLP_ENDPOINT` names an OpenTelemetry collector, traces go there
 over OTLP/gRPC, which needs `opentelemetry-exporter-otlp-proto-grpc`.
 """
@@ -37,15 +37,13 @@ async def main() -> None:
 
 
 def credentials() -> grpc.ChannelCredentials | None:
-    """For TLS, if there is a file of authorities."""
-    ca, cert, key = (os.environ.get(f"NODEWISE_TLS_{name}") for name in ("CA", "CERT", "KEY"))
-    if not ca:
-        return None
-    return grpc.ssl_channel_credentials(
-        root_certificates=Path(ca).read_bytes(),
-        private_key=Path(key).read_bytes() if key else None,
-        certificate_chain=Path(cert).read_bytes() if cert else None,
-    )
+    """For TLS, if the environment has something to say about it. The files are read once."""
+    names = [f"NODEWISE_TLS_{name}" for name in ("CA", "KEY", "CERT")]
+    files = [Path(path).read_bytes() if (path := os.environ.get(name)) else None for name in names]
+    ca, key, cert = files
+    if (key is None) != (cert is None):
+        raise SystemExit("NODEWISE_TLS_CERT and NODEWISE_TLS_KEY belong together")
+    return grpc.ssl_channel_credentials(ca, key, cert) if any(files) else None
 
 
 def export_traces() -> Callable[[], None]:

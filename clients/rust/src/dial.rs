@@ -3,11 +3,11 @@
 use std::io;
 use std::time::Duration;
 
+use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
 use nodewise_tls::client::{Connector, ServerName, TlsStream};
-use tokio::net::TcpStream;
 use tonic::transport::{Channel, Endpoint, Uri};
-use tower::service_fn;
+use tower::{Service as _, service_fn};
 
 use super::{CONNECT_TIMEOUT, ClientError, ClientTls};
 use crate::target::Address;
@@ -43,7 +43,6 @@ pub(super) struct Dial {
 
 #[derive(Clone)]
 struct Tls {
-    address: Address,
     name: ServerName<'static>,
     connector: Connector,
 }
@@ -71,7 +70,6 @@ impl Dial {
         let url = format!("https://{address}");
         let origin: Uri = url.parse().expect("as good as with http");
         let tls = Tls {
-            address: address.clone(),
             name: ServerName::try_from(name.to_owned())
                 .map_err(|_| ClientError::ServerName(name.to_owned()))?,
             connector: connector.cloned().unwrap_or_default(),
@@ -96,13 +94,19 @@ impl Dial {
 
 impl Tls {
     fn into_connector(self) -> impl FnMut(Uri) -> Connecting + Clone + Send {
-        move |_| Box::pin(self.clone().connect())
+        move |replica| Box::pin(self.clone().connect(replica))
     }
 
-    async fn connect(self) -> io::Result<TokioIo<TlsStream>> {
-        let stream = TcpStream::connect(self.address.as_str()).await?;
-        stream.set_nodelay(true)?;
-        Ok(TokioIo::new(self.connector.connect(self.name, stream).await?))
+    async fn connect(self, replica: Uri) -> io::Result<TokioIo<TlsStream>> {
+        let mut connector = HttpConnector::new();
+        connector.enforce_http(false);
+        connector.set_nodelay(true);
+        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        // It tries all addresses of a name, as for plain text.
+        let stream = connector.call(replica).await.map_err(io::Error::other)?;
+        Ok(TokioIo::new(
+            self.connector.connect(self.name, stream.into_inner()).await?,
+        ))
     }
 }
 

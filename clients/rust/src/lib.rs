@@ -174,11 +174,6 @@ impl PlanClient {
         if let Some(service) = targets.iter().find(service).filter(|_| cluster.is_none()) {
             return Err(ClientError::NoCluster(service.clone()));
         }
-        let is_plain =
-            |target: &&Target| matches!(target, Target::Fixed(address) if address.server_name().is_none());
-        if let Some(plain) = targets.iter().find(is_plain).filter(|_| config.tls.is_some()) {
-            return Err(ClientError::PlainText(plain.clone()));
-        }
         let connector = config.tls.as_ref().map(|tls| tls.connector.clone());
         let replicas = Replicas::new(config.max_message_bytes, connector, Arc::clone(&observer));
         let discovery = Discovery::new(targets, cluster, config.tls.as_ref(), lookup)?;

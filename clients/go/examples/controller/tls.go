@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -11,23 +12,28 @@ import (
 	"nodewise.dev/clients/go/planclient"
 )
 
-// secure speaks TLS to the service if $NODEWISE_TLS_CA names a file with the authorities that it must have its certificate from. If it
-// wants to know who asks, $NODEWISE_TLS_CERT and $NODEWISE_TLS_KEY are read for each connection, so that they may change.
+// secure speaks TLS to the service if the environment has something to say about it: the authorities that it must have its certificate
+// from, or those of the system, and a certificate to show to it. That one is read for each connection, so that it may change.
 func secure() ([]planclient.Option, error) {
-	path := os.Getenv("NODEWISE_TLS_CA")
-	if path == "" {
+	ca, cert, key := os.Getenv("NODEWISE_TLS_CA"), os.Getenv("NODEWISE_TLS_CERT"), os.Getenv("NODEWISE_TLS_KEY")
+	if cmp.Or(ca, cert, key) == "" {
 		return nil, nil
 	}
-	authorities, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("NODEWISE_TLS_CA: %w", err)
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if ca != "" {
+		authorities, err := os.ReadFile(ca)
+		if err != nil {
+			return nil, fmt.Errorf("NODEWISE_TLS_CA: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(authorities) {
+			return nil, fmt.Errorf("NODEWISE_TLS_CA: %s holds no certificate in PEM form", ca)
+		}
 	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(authorities) {
-		return nil, fmt.Errorf("NODEWISE_TLS_CA: %s holds no certificate in PEM form", path)
-	}
-	config := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-	if cert, key := os.Getenv("NODEWISE_TLS_CERT"), os.Getenv("NODEWISE_TLS_KEY"); cert != "" {
+	if cert != "" || key != "" {
+		if _, err := tls.LoadX509KeyPair(cert, key); err != nil {
+			return nil, fmt.Errorf("NODEWISE_TLS_CERT and NODEWISE_TLS_KEY: %w", err)
+		}
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			own, err := tls.LoadX509KeyPair(cert, key)
 			return &own, err
