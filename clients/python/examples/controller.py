@@ -3,7 +3,7 @@
     KUBECONFIG=... NODEWISE_SERVER=http://127.0.0.1:7443 python examples/controller.py
 
 `NODEWISE_SERVER` names one or several replicas, by `http://HOST:PORT` or `dns:///HOST:PORT`, with commas in between; by
-`https://HOST:PORT` where `NODEWISE_TLS_CA` is a file with the authorities that they must have their certificates from, or
+`https://HOST:PORT` where `NODEWISE_TLS_CA` is a file with the authorities that their certificates must come from, or
 `NODEWISE_TLS_CERT` and `NODEWISE_TLS_KEY` are files with this controller's own certificate and key.
 SIGTERM ends it in an orderly way. Where `OTEL_EXPORTER_OTLP_ENDPOINT` names an OpenTelemetry collector, traces go there
 over OTLP/gRPC, which needs `opentelemetry-exporter-otlp-proto-grpc`.
