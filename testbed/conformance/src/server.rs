@@ -41,9 +41,9 @@ impl Server {
         said_address(&self.process, "health and metrics: listening on ").await
     }
 
-    /// Starts one again that has ended, on the same address.
+    /// Starts one again that has ended, on the same address, in plain text.
     pub async fn start_again(&mut self, plane: &ControlPlane) -> Result<()> {
-        *self = Self::start(plane, &self.address.to_string(), &[]).await?;
+        *self = Self::start(plane, &self.address.to_string(), &["--plaintext"]).await?;
         Ok(())
     }
 

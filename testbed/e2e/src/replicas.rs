@@ -23,7 +23,7 @@ use crate::rig::{self, Rig};
 impl Rig {
     /// Starts a server that listens there.
     pub async fn start_replica(&self, listen: &str) -> Result<Server> {
-        Server::start(self.cluster.plane(), listen, &[]).await
+        Server::start(self.cluster.plane(), listen, &["--plaintext"]).await
     }
 
     /// Starts a server again that has ended, on the same address.
