@@ -11,7 +11,7 @@ use nodewise_telemetry::with_causes;
 use nodewise_tls::{
     client,
     server::{Acceptor, Clients, Files},
-    testing::{Authority, Pem, rcgen::date_time_ymd, write},
+    testing::{Authority, Pem, assert_said, rcgen::date_time_ymd, write},
 };
 use support::{Cluster, Form, Process, SOON, eventually};
 use tempfile::TempDir;
@@ -225,13 +225,6 @@ async fn complaint(flags: &[&str]) -> String {
     let mut process = Process::start(flags, &[]);
     assert!(!process.ended().await.success());
     process.rest_of_log()
-}
-
-#[track_caller]
-fn assert_said(said: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(said.contains(part), "{part:?} is not in {said:?}");
-    }
 }
 
 #[tokio::test]

@@ -100,8 +100,7 @@ fn load(files: &Files) -> Result<Arc<ClientConfig>, FileError> {
         None => builder.with_no_client_auth(),
         Some(Identity { certificate, key }) => {
             let identity = files::identity(&provider, Role::Client, certificate, key)?;
-            let key = rustls::sign::CertifiedKey::clone(&identity.key);
-            builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(key)))
+            builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(identity.key)))
         }
     };
     config.alpn_protocols = vec![ALPN.to_vec()];

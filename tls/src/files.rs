@@ -3,7 +3,6 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use jiff::Timestamp;
@@ -150,9 +149,9 @@ impl Role {
 }
 
 /// A certificate and its key.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Identity {
-    pub(crate) key: Arc<CertifiedKey>,
+    pub(crate) key: CertifiedKey,
     /// When the first of its certificates expires.
     pub(crate) until: Timestamp,
 }
@@ -179,7 +178,7 @@ pub(crate) fn identity(
         other => of("the key", key)(Problem::Key(other.to_string())),
     })?;
     Ok(Identity {
-        key: Arc::new(certified),
+        key: certified,
         until,
     })
 }
@@ -251,8 +250,9 @@ fn check_own(role: Role, certificate: &X509Certificate<'_>) -> Result<(), Proble
 }
 
 /// Authorities that are valid now.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Authorities {
+    /// There is at least one.
     pub(crate) roots: RootCertStore,
     /// When that may change: one of them expires, or another one becomes valid.
     pub(crate) until: Timestamp,

@@ -9,15 +9,15 @@ use std::{
 
 use jiff::Timestamp;
 use rustls::{
-    CertificateError, DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme,
+    CertificateError, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme,
     client::danger::HandshakeSignatureValid,
     crypto::{CryptoProvider, ring},
     pki_types::{CertificateDer, UnixTime},
     server::{
-        NoServerSessionStorage, ResolvesServerCert, WebPkiClientVerifier,
+        NoServerSessionStorage, WebPkiClientVerifier,
         danger::{ClientCertVerified, ClientCertVerifier},
     },
-    sign::{CertifiedKey, SingleCertAndKey},
+    sign::SingleCertAndKey,
 };
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
@@ -83,7 +83,7 @@ impl Acceptor {
     /// # Errors
     /// One of them cannot be used.
     pub fn new(files: Files) -> Result<Self, FileError> {
-        let current = load(&files)?;
+        let current = load(&files, contents(&files))?;
         Ok(Self {
             files: Arc::new(files),
             current: Arc::new(Mutex::new(current)),
@@ -121,7 +121,7 @@ impl Acceptor {
         if is_the_same(&self.lock()) {
             return Ok(false);
         }
-        let current = load(&self.files)?;
+        let current = load(&self.files, contents)?;
         *self.lock() = current;
         Ok(true)
     }
@@ -169,8 +169,8 @@ fn contents(files: &Files) -> Contents {
         .collect()
 }
 
-fn load(files: &Files) -> Result<Current, FileError> {
-    let contents = contents(files);
+/// What the files mean. `contents` were read before: files that change in between are read again the next time.
+fn load(files: &Files, contents: Contents) -> Result<Current, FileError> {
     let provider = Arc::new(ring::default_provider());
     let identity = files::identity(&provider, Role::Server, &files.certificate, &files.key)?;
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
@@ -182,12 +182,11 @@ fn load(files: &Files) -> Result<Current, FileError> {
         Some(clients) => {
             let authorities = files::authorities(&clients.authorities)?;
             until = until.min(authorities.until);
-            builder.with_client_cert_verifier(OnlyAllowed::verifier(authorities.roots, clients, provider)?)
+            let allowed = clients.allowed.clone();
+            builder.with_client_cert_verifier(OnlyAllowed::verifier(authorities.roots, allowed, provider))
         }
     };
-    let certificate: Arc<dyn ResolvesServerCert> =
-        Arc::new(SingleCertAndKey::from(CertifiedKey::clone(&identity.key)));
-    let mut config = builder.with_cert_resolver(certificate);
+    let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(identity.key)));
     config.alpn_protocols = vec![ALPN.to_vec()];
     // A session that is resumed would not look at the client's certificate again.
     config.session_storage = Arc::new(NoServerSessionStorage {});
@@ -208,21 +207,14 @@ struct OnlyAllowed {
 
 impl OnlyAllowed {
     fn verifier(
-        roots: rustls::RootCertStore,
-        clients: &Clients,
+        roots: RootCertStore,
+        allowed: Vec<AllowedClient>,
         provider: Arc<CryptoProvider>,
-    ) -> Result<Arc<dyn ClientCertVerifier>, FileError> {
+    ) -> Arc<dyn ClientCertVerifier> {
         let inner = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
             .build()
-            .map_err(|error| FileError {
-                what: "the authorities",
-                path: clients.authorities.clone(),
-                problem: files::Problem::Pem(error.to_string()),
-            })?;
-        Ok(Arc::new(Self {
-            inner,
-            allowed: clients.allowed.clone(),
-        }))
+            .expect("there is an authority");
+        Arc::new(Self { inner, allowed })
     }
 }
 

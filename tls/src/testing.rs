@@ -109,6 +109,17 @@ pub fn write(dir: &Path, name: &str, text: &str) -> PathBuf {
     path
 }
 
+/// Asserts that all of these are in what was said.
+///
+/// # Panics
+/// When one of them is not.
+#[track_caller]
+pub fn assert_said(said: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(said.contains(part), "{part:?} is not in {said:?}");
+    }
+}
+
 fn key() -> KeyPair {
     KeyPair::generate().expect("a key")
 }

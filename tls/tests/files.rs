@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use nodewise_tls::{
     client, server,
     testing::{
-        Authority, Pem,
+        Authority, Pem, assert_said,
         rcgen::{ExtendedKeyUsagePurpose, date_time_ymd},
         write,
     },
@@ -44,13 +44,6 @@ impl Folder {
             Ok(_) => String::new(),
             Err(error) => error.to_string().replace(&format!("{}/", dir.display()), ""),
         }
-    }
-}
-
-#[track_caller]
-fn assert_said(said: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(said.contains(part), "{part:?} is not in {said:?}");
     }
 }
 

@@ -63,11 +63,11 @@ func run(ctx context.Context) error {
 	if servers == "" {
 		return errors.New("NODEWISE_SERVER must say where the planning service is, for example http://127.0.0.1:7443")
 	}
-	// The planner must outlast the stop: what is in hand is finished with it.
 	secured, err := secure()
 	if err != nil {
 		return err
 	}
+	// The planner must outlast the stop: what is in hand is finished with it.
 	planner, err := planclient.New(context.WithoutCancel(ctx), strings.Split(servers, ","), secured...)
 	if err != nil {
 		return err
