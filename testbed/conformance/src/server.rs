@@ -12,6 +12,8 @@ use crate::{binaries::binaries, space::DEADLINE};
 pub struct Server {
     process: Process,
     address: SocketAddr,
+    flags: Vec<String>,
+    environment: Vec<(String, String)>,
 }
 
 impl Server {
@@ -33,7 +35,12 @@ impl Server {
         command.envs(environment.iter().cloned());
         let process = plane.spawn("nodewise-server", command)?;
         let address = said_address(&process, "serve: listening on ").await?;
-        Ok(Self { process, address })
+        Ok(Self {
+            process,
+            address,
+            flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
+            environment: environment.to_vec(),
+        })
     }
 
     /// Where it serves health and metrics, if it was started with `--http-listen`.
@@ -41,9 +48,10 @@ impl Server {
         said_address(&self.process, "health and metrics: listening on ").await
     }
 
-    /// Starts one again that has ended, on the same address, in plain text.
+    /// Starts one again that has ended, as before, and on the same address.
     pub async fn start_again(&mut self, plane: &ControlPlane) -> Result<()> {
-        *self = Self::start(plane, &self.address.to_string(), &["--plaintext"]).await?;
+        let flags: Vec<_> = self.flags.iter().map(String::as_str).collect();
+        *self = Self::start_in(plane, &self.address.to_string(), &flags, &self.environment).await?;
         Ok(())
     }
 
