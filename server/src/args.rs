@@ -50,6 +50,16 @@ pub struct Args {
     )]
     pub max_message_size: ByteSize,
 
+    /// Memory for requests, from their arrival to the end of their answers: at least ten times the longest message. Further ones
+    /// are told to come back
+    #[arg(
+        long,
+        env = "NODEWISE_MAX_REQUEST_MEMORY",
+        default_value = "1GiB",
+        value_name = "SIZE"
+    )]
+    pub max_request_memory: ByteSize,
+
     /// Memory for decoded buckets that later calls may give by digest, about 0.7 kB a pod and a node (100 DaemonSets on 5,000
     /// nodes: 350 MB); 0 keeps none
     #[arg(
@@ -94,6 +104,10 @@ pub struct Args {
     #[arg(long, env = "NODEWISE_MAX_STREAMS", default_value_t = Config::default().max_streams, value_name = "N")]
     pub max_streams: usize,
 
+    /// Connections at the same time; further ones are closed. One address may have a quarter of them
+    #[arg(long, env = "NODEWISE_MAX_CONNECTIONS", default_value_t = Config::default().max_connections, value_name = "N")]
+    pub max_connections: usize,
+
     /// Calls of one connection at the same time
     #[arg(long, env = "NODEWISE_MAX_CALLS_PER_CONNECTION",
           default_value_t = Config::default().max_calls_per_connection, value_name = "N",
@@ -105,10 +119,10 @@ pub struct Args {
           value_parser = humantime::parse_duration)]
     pub longest_call: Duration,
 
-    /// Longest time that the message of a call may be on its way
-    #[arg(long, env = "NODEWISE_RECEIVE_TIMEOUT", default_value = "10s", value_name = "DURATION",
+    /// Longest time that a message may be on its way, or its answer
+    #[arg(long, env = "NODEWISE_TRANSFER_TIMEOUT", default_value = "10s", value_name = "DURATION",
           value_parser = humantime::parse_duration)]
-    pub receive_timeout: Duration,
+    pub transfer_timeout: Duration,
 
     /// Longest time from SIGTERM to the end
     #[arg(long, env = "NODEWISE_DRAIN_TIMEOUT", default_value = "20s", value_name = "DURATION",
@@ -138,6 +152,7 @@ impl Args {
                 revisions: self.max_revisions,
             },
             max_message_size: self.max_message_size,
+            max_request_memory: self.max_request_memory,
             bucket_cache_size: self.bucket_cache_size,
             max_concurrent_plans: self
                 .max_concurrent_plans
@@ -146,8 +161,9 @@ impl Args {
             max_plans_per_stream: self.max_plans_per_stream,
             max_streams: self.max_streams,
             longest_call: self.longest_call,
-            receive_timeout: self.receive_timeout,
+            transfer_timeout: self.transfer_timeout,
             drain_timeout: self.drain_timeout,
+            max_connections: self.max_connections,
             max_calls_per_connection: self.max_calls_per_connection,
             keepalive: self.keepalive,
             reflection: self.reflection,

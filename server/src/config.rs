@@ -11,6 +11,8 @@ pub struct Config {
     pub limits: Limits,
     /// Most bytes of one message, before and after decompression.
     pub max_message_size: ByteSize,
+    /// Most bytes of memory for requests, from their arrival to the end of their answers.
+    pub max_request_memory: ByteSize,
     /// Most bytes of memory for decoded buckets.
     pub bucket_cache_size: ByteSize,
     /// Plans computed at the same time.
@@ -23,10 +25,12 @@ pub struct Config {
     pub max_streams: usize,
     /// Longest time of a question on a stream, and of any other call, its message's way over the network included.
     pub longest_call: Duration,
-    /// Longest time that the message of such a call may be on its way: it holds a place meanwhile.
-    pub receive_timeout: Duration,
+    /// Longest time that a message may be on its way, or its answer.
+    pub transfer_timeout: Duration,
     /// Longest time from the request to stop until the server has stopped.
     pub drain_timeout: Duration,
+    /// Connections at the same time; further ones are closed.
+    pub max_connections: usize,
     /// HTTP/2 streams, that is calls, of one connection at the same time.
     pub max_calls_per_connection: u32,
     /// How often an idle connection is probed; also how long the answer may take.
@@ -41,15 +45,17 @@ impl Default for Config {
         Self {
             limits: Limits::default(),
             max_message_size: ByteSize::mib(64),
+            max_request_memory: ByteSize::mib(1024),
             bucket_cache_size: ByteSize::mib(1024),
             max_concurrent_plans: 2 * parallelism,
             max_queued_plans: 8 * parallelism,
             max_plans_per_stream: NonZeroUsize::new(16).expect("16 is not 0"),
             max_streams: 64,
             longest_call: Duration::from_mins(1),
-            receive_timeout: Duration::from_secs(10),
+            transfer_timeout: Duration::from_secs(10),
             drain_timeout: Duration::from_secs(20),
-            max_calls_per_connection: 1_024,
+            max_connections: 1_024,
+            max_calls_per_connection: 128,
             keepalive: Duration::from_secs(20),
             reflection: false,
         }

@@ -1,116 +1,208 @@
-//! A connection, from its first byte: TLS if that is spoken, and who is at the other end.
+//! A connection, from its first byte: whether there is room for it, TLS if that is spoken, who is at the other end, and its
+//! end where it does not begin, or takes no answers.
 
 use std::{
-    fmt, io,
+    io,
     net::SocketAddr,
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     task::{Context, Poll},
     time::Duration,
 };
 
-use futures::{Stream, StreamExt as _, TryStreamExt as _};
+use futures::{FutureExt as _, Stream, StreamExt as _, future::BoxFuture};
 use nodewise_tls::server::{Acceptor, TlsStream};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
 };
-use tokio_util::{either::Either, task::AbortOnDropHandle};
+use tokio_util::{either::Either, sync::CancellationToken, task::AbortOnDropHandle};
 use tonic::transport::server::{Connected, TcpIncoming};
 
-/// Longest time that a connection may take to begin: less than clients wait for that, so that those who say nothing do not
-/// hold others up for so long.
+use crate::{
+    client::{Client, Key},
+    shares::{Alone, Share, Shares},
+};
+
+/// Longest time that a connection may take to begin, TLS and HTTP/2 each: less than clients wait for that.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Connections that begin at the same time; further ones wait for that. Each takes some kilobytes.
-const HANDSHAKES: usize = 1_024;
+/// What an HTTP/2 client says first, in bytes.
+const PREFACE: usize = 24;
+/// Of the connections an address may have a quarter that is alone.
+const ALONE: Alone = Alone { takes: 1, leaves: 3 };
+
+/// The connections that there are.
+#[derive(Debug, Clone)]
+pub(crate) struct Connections {
+    room: Shares,
+    refused: Arc<[AtomicU64; Reason::ALL.len()]>,
+}
+
+/// Why a connection did not begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// There are too many, on the whole or from this address.
+    Limit,
+    /// It speaks no TLS, or is not let in.
+    Tls,
+    /// It says nothing.
+    Stalled,
+}
+
+impl Reason {
+    pub(crate) const ALL: [Self; 3] = [Self::Limit, Self::Tls, Self::Stalled];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Limit => "limit",
+            Self::Tls => "tls",
+            Self::Stalled => "stalled",
+        }
+    }
+}
+
+impl Connections {
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            room: Shares::new(most, ALONE),
+            refused: Arc::default(),
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn open(&self) -> usize {
+        self.room.taken()
+    }
+
+    /// How many there may be.
+    pub(crate) fn capacity(&self) -> usize {
+        self.room.capacity()
+    }
+
+    /// How many have not begun for this reason.
+    pub(crate) fn refused(&self, reason: Reason) -> u64 {
+        self.refused[reason as usize].load(Ordering::Relaxed)
+    }
+
+    fn refuse(&self, address: Option<SocketAddr>, reason: Reason, because: &str) {
+        self.refused[reason as usize].fetch_add(1, Ordering::Relaxed);
+        tracing::debug!(?address, because, "a connection did not begin");
+    }
+
+    /// Those that have begun, in the order of that.
+    pub(crate) fn incoming(
+        &self,
+        listening: TcpIncoming,
+        tls: Option<Acceptor>,
+    ) -> impl Stream<Item = io::Result<Connection>> + use<> {
+        let most = self.capacity().max(1);
+        let connections = self.clone();
+        let begun = move |stream: io::Result<TcpStream>| {
+            let (connections, tls) = (connections.clone(), tls.clone());
+            async move {
+                match stream {
+                    Ok(stream) => connections.begin(stream, tls).await.map(Ok),
+                    Err(error) => Some(Err(error)),
+                }
+            }
+        };
+        // Each has its room before it begins, so that those that are slow hold nobody up.
+        listening
+            .map(begun)
+            .buffer_unordered(most)
+            .filter_map(std::future::ready)
+    }
+
+    async fn begin(self, stream: TcpStream, tls: Option<Acceptor>) -> Option<Connection> {
+        let address = stream.peer_addr().ok();
+        let key = address.map_or(Key::Unknown, |address| Key::Address(address.ip()));
+        let Some(room) = self.room.take(&key, 1) else {
+            self.refuse(address, Reason::Limit, "there are too many");
+            return None;
+        };
+        let (stream, principal) = match tls {
+            None => (Either::Left(stream), None),
+            Some(tls) => match handshake(stream, tls).await {
+                Ok((stream, principal)) => (Either::Right(Box::new(stream)), principal),
+                Err(because) => {
+                    self.refuse(address, Reason::Tls, &because);
+                    return None;
+                }
+            },
+        };
+        let cut = CancellationToken::new();
+        Some(Connection {
+            stream,
+            preface: Some(Preface {
+                left: PREFACE,
+                late: Box::pin(tokio::time::sleep(HANDSHAKE_TIMEOUT)),
+            }),
+            is_cut: cut.clone().cancelled_owned().boxed(),
+            client: Client {
+                principal,
+                address,
+                cut,
+            },
+            connections: self,
+            _room: room,
+        })
+    }
+}
+
+/// On another thread, if there is one: signatures take a while.
+async fn handshake(stream: TcpStream, tls: Acceptor) -> Result<(TlsStream, Option<Arc<str>>), String> {
+    let handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, async move { tls.accept(stream).await });
+    let handshake = AbortOnDropHandle::new(tokio::spawn(handshake));
+    match handshake.await {
+        Ok(Ok(Ok((stream, names)))) => Ok((stream, names.map(|names| names.principal()))),
+        Ok(Ok(Err(error))) => Err(error.to_string()),
+        Ok(Err(_)) => Err(format!("not within {HANDSHAKE_TIMEOUT:?}")),
+        Err(error) => Err(error.to_string()),
+    }
+}
 
 /// A connection that has begun.
 pub(crate) struct Connection {
     /// As it is, or encrypted.
     stream: Either<TcpStream, Box<TlsStream>>,
+    /// Until HTTP/2 has begun as well.
+    preface: Option<Preface>,
+    is_cut: BoxFuture<'static, ()>,
     client: Client,
+    connections: Connections,
+    _room: Share,
 }
 
-/// Who is at the other end, as calls find it among their extensions.
-#[derive(Debug, Clone)]
-pub(crate) struct Client {
-    /// The name in its certificate that tells it from others, if it has one.
-    pub(crate) principal: Option<Arc<str>>,
-    /// Where it is; none when it was gone again.
-    pub(crate) address: Option<SocketAddr>,
-}
-
-impl fmt::Display for Client {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.principal, self.address) {
-            (Some(principal), _) => f.write_str(principal),
-            (None, Some(address)) => address.fmt(f),
-            (None, None) => f.write_str("unknown"),
-        }
-    }
-}
-
-/// The connections that have begun, in the order of that.
-pub(crate) fn incoming(
-    connections: TcpIncoming,
-    tls: Option<Acceptor>,
-) -> impl Stream<Item = io::Result<Connection>> {
-    let Some(tls) = tls else {
-        return futures::future::Either::Left(connections.map_ok(Connection::plain));
-    };
-    let begun = connections
-        .map(move |stream| begin(stream, tls.clone()))
-        .buffer_unordered(HANDSHAKES)
-        .filter_map(async |begun| match begun {
-            Ok(connection) => Some(Ok(connection)),
-            Err(Failed::Connection(error)) => Some(Err(error)),
-            Err(Failed::Handshake(client, reason)) => {
-                tracing::debug!(?client, reason, "a connection did not begin");
-                None
-            }
-        });
-    futures::future::Either::Right(begun)
-}
-
-enum Failed {
-    /// There is none.
-    Connection(io::Error),
-    /// It speaks no TLS, or was not let in.
-    Handshake(Option<SocketAddr>, String),
-}
-
-/// On another thread, if there is one: signatures take a while.
-async fn begin(stream: io::Result<TcpStream>, tls: Acceptor) -> Result<Connection, Failed> {
-    let stream = stream.map_err(Failed::Connection)?;
-    let address = stream.peer_addr().ok();
-    let failed = |reason| Failed::Handshake(address, reason);
-    let handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, async move { tls.accept(stream).await });
-    let handshake = AbortOnDropHandle::new(tokio::spawn(handshake));
-    let (stream, names) = match handshake.await {
-        Ok(Ok(Ok(accepted))) => accepted,
-        Ok(Ok(Err(error))) => return Err(failed(error.to_string())),
-        Ok(Err(_)) => return Err(failed(format!("not within {HANDSHAKE_TIMEOUT:?}"))),
-        Err(error) => return Err(failed(error.to_string())),
-    };
-    Ok(Connection {
-        stream: Either::Right(Box::new(stream)),
-        client: Client {
-            principal: names.map(|names| names.principal()),
-            address,
-        },
-    })
+struct Preface {
+    left: usize,
+    late: Pin<Box<tokio::time::Sleep>>,
 }
 
 impl Connection {
-    fn plain(stream: TcpStream) -> Self {
-        let address = stream.peer_addr().ok();
-        Self {
-            stream: Either::Left(stream),
-            client: Client {
-                principal: None,
-                address,
-            },
+    /// An error when it is at its end, though the client does not say so.
+    fn poll_end(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        let timed_out = |because| Err(io::Error::new(io::ErrorKind::TimedOut, because));
+        if self.is_cut.poll_unpin(context).is_ready() {
+            return timed_out("it takes no answers");
         }
+        let late = |preface: &mut Preface| preface.late.as_mut().poll(context).is_ready();
+        if self.preface.as_mut().is_some_and(late) {
+            let because = "HTTP/2 does not begin";
+            self.connections
+                .refuse(self.client.address, Reason::Stalled, because);
+            return timed_out(because);
+        }
+        Ok(())
+    }
+
+    fn has_read(&mut self, bytes: usize) {
+        self.preface = self.preface.take().and_then(|preface| {
+            let left = preface.left.checked_sub(bytes).filter(|left| *left > 0)?;
+            Some(Preface { left, ..preface })
+        });
     }
 }
 
@@ -128,7 +220,11 @@ impl AsyncRead for Connection {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, into)
+        self.poll_end(context)?;
+        let before = into.filled().len();
+        std::task::ready!(Pin::new(&mut self.stream).poll_read(context, into))?;
+        self.has_read(into.filled().len() - before);
+        Poll::Ready(Ok(()))
     }
 }
 

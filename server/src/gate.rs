@@ -1,8 +1,7 @@
-//! What happens to a call before its message is read: draining, shedding, its deadline.
+//! What happens to a call before its message is read: draining, shedding, its deadline; and its answer's way out.
 
 use std::{
     convert::Infallible,
-    pin::Pin,
     sync::Arc,
     task::{Context, Poll},
     time::Duration,
@@ -10,18 +9,19 @@ use std::{
 
 use futures::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, Request, Response};
-use http_body::{Frame, SizeHint};
-use tokio::time::{Instant, Sleep};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, body::Body, server::NamedService};
 use tower::Service;
 
 use crate::{
+    client::{Client, Key},
     config::Config,
-    connection::Client,
     methods::{self, Class},
+    outflow::Outflow,
     pool::Pool,
-    refusal,
+    refusal, service,
+    shares::Shares,
 };
 
 /// When a call's time is up, as its handler finds it among the request's extensions.
@@ -33,20 +33,22 @@ pub(crate) struct Deadline(pub(crate) Instant);
 pub(crate) struct Gate<S> {
     inner: S,
     pool: Pool,
+    memory: Shares,
     draining: CancellationToken,
     longest_call: Duration,
-    receive_timeout: Duration,
+    transfer_timeout: Duration,
 }
 
 impl<S> Gate<S> {
     /// Puts a gate before a service. No call but a stream takes longer than the configured time.
-    pub(crate) fn new(inner: S, pool: Pool, draining: CancellationToken, config: &Config) -> Self {
+    pub(crate) fn new(inner: S, service: &service::Service, config: &Config) -> Self {
         Self {
             inner,
-            pool,
-            draining,
+            pool: service.pool().clone(),
+            memory: service.memory().clone(),
+            draining: service.draining().clone(),
             longest_call: config.longest_call,
-            receive_timeout: config.receive_timeout,
+            transfer_timeout: config.transfer_timeout,
         }
     }
 
@@ -83,19 +85,22 @@ where
         if self.draining.is_cancelled() {
             return answer(refusal::draining());
         }
+        let client = request.extensions().get::<Client>().cloned();
+        let key = client.as_ref().map_or(Key::Unknown, Client::key);
         if class == Class::Planning {
-            let Some(place) = self.pool.try_enter() else {
-                return answer(refusal::saturated(RETRY_AFTER));
+            let Some(place) = self.pool.try_enter(&key) else {
+                return answer(refusal::saturated());
             };
             request.extensions_mut().insert(Arc::new(place));
-            request = request.map(|body| Body::new(Timely::new(body, self.receive_timeout)));
         }
+        let memory = Arc::new(self.memory.nothing(&key));
+        request.extensions_mut().insert(Arc::clone(&memory));
         let deadline = self.deadline(request.headers(), class);
         if let Some(deadline) = deadline {
             request.extensions_mut().insert(Deadline(deadline));
         }
         let (path, start) = (request.uri().path().to_owned(), Instant::now());
-        let client = request.extensions().get::<Client>().cloned();
+        let within = self.transfer_timeout;
         let response = self.inner.call(request);
         Box::pin(async move {
             let response = match deadline {
@@ -105,86 +110,20 @@ where
                 },
                 None => response.await?,
             };
-            let response = as_the_contract_says(response);
             // An error that is known before the first answer is in the headers; without one the call went well so far.
             let code = response
                 .headers()
                 .get(Status::GRPC_STATUS)
                 .map_or(Code::Ok, |status| Code::from_bytes(status.as_bytes()));
-            let client = client.map(tracing::field::display);
-            tracing::debug!(path, client, ?code, took = ?start.elapsed(), "answered");
-            Ok(response)
+            let who = client.as_ref().map(tracing::field::display);
+            tracing::debug!(path, client = who, ?code, took = ?start.elapsed(), "answered");
+            Ok(response.map(|body| Body::new(Outflow::new(body, within, client, memory))))
         })
     }
 }
 
-/// A message that must have come within a time.
-struct Timely {
-    inner: Body,
-    within: Duration,
-    late: Pin<Box<Sleep>>,
-}
-
-impl Timely {
-    fn new(inner: Body, within: Duration) -> Self {
-        Self {
-            inner,
-            within,
-            late: Box::pin(tokio::time::sleep(within)),
-        }
-    }
-}
-
-impl http_body::Body for Timely {
-    type Data = <Body as http_body::Body>::Data;
-    type Error = Status;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Self::Data>, Status>>> {
-        let polled = Pin::new(&mut self.inner).poll_frame(context);
-        // Also when a frame has come: else one byte now and then would hold the place.
-        let ended = matches!(polled, Poll::Ready(None | Some(Err(_))));
-        if !ended && self.late.as_mut().poll(context).is_ready() {
-            return Poll::Ready(Some(Err(refusal::not_received(self.within))));
-        }
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
-    }
-}
-
-/// How long a client that was shed is asked to wait: a few times what a plan takes.
-pub(crate) const RETRY_AFTER: Duration = Duration::from_millis(100);
-
 fn answer(status: Status) -> BoxFuture<'static, Result<Response<Body>, Infallible>> {
     Box::pin(std::future::ready(Ok(status.into_http())))
-}
-
-/// The transport answers OUT_OF_RANGE to a message over the limit, the contract (and every other gRPC implementation)
-/// RESOURCE_EXHAUSTED. The service itself never answers OUT_OF_RANGE.
-fn as_the_contract_says(mut response: Response<Body>) -> Response<Body> {
-    let status = response.headers_mut().get_mut(Status::GRPC_STATUS);
-    if let Some(status) = status.filter(|status| Code::from_bytes(status.as_bytes()) == Code::OutOfRange) {
-        *status = HeaderValue::from(Code::ResourceExhausted as i32);
-    }
-    response
-}
-
-/// The same for a stream's message.
-pub(crate) fn too_large_as_the_contract_says(status: Status) -> Status {
-    if status.code() == Code::OutOfRange {
-        Status::resource_exhausted(status.message())
-    } else {
-        status
-    }
 }
 
 /// Reads `grpc-timeout`: at most eight digits and a unit. One that cannot be read counts as absent.

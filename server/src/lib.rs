@@ -7,13 +7,16 @@
 pub mod args;
 mod cache;
 mod capabilities;
+mod client;
 mod config;
 mod connection;
 mod engine;
 mod gate;
+mod intake;
 mod limits;
 mod methods;
 mod metrics;
+mod outflow;
 mod parse;
 mod pool;
 mod refusal;
@@ -21,8 +24,10 @@ mod render;
 mod route;
 mod serve;
 mod service;
+mod shares;
 mod size;
 mod stream;
+mod turns;
 mod weigh;
 
 pub use cache::{Cache, Kind, Usage};

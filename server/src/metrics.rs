@@ -13,7 +13,16 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use crate::{cache::Kind, engine::Engine, pool::Pool};
+use nodewise_tls::server::Acceptor;
+
+use crate::{
+    cache::Kind,
+    connection::{Connections, Reason},
+    engine::Engine,
+    pool::Pool,
+    service::Service,
+    shares::Shares,
+};
 
 /// The metrics of a service.
 #[derive(Clone)]
@@ -37,7 +46,7 @@ fn call_buckets() -> Histogram {
 }
 
 impl Metrics {
-    pub(crate) fn new(engine: &Arc<Engine>, pool: &Pool) -> Self {
+    pub(crate) fn new(service: &Service, connections: &Connections, tls: Option<Acceptor>) -> Self {
         let calls: Histograms<Call> = Family::new_with_constructor(call_buckets);
         let mut registry = Registry::default();
         registry.register(
@@ -45,8 +54,15 @@ impl Metrics {
             "Calls of the service, from the request's headers to the last byte of the answer",
             calls.clone(),
         );
-        registry.register_collector(Box::new(Load(pool.clone())));
-        registry.register_collector(Box::new(Reading(Arc::clone(engine))));
+        registry.register_collector(Box::new(Load(service.pool().clone())));
+        registry.register_collector(Box::new(Taken {
+            memory: service.memory().clone(),
+            connections: connections.clone(),
+        }));
+        registry.register_collector(Box::new(Reading(Arc::clone(service.engine()))));
+        if let Some(tls) = tls {
+            registry.register_collector(Box::new(Certificates(tls)));
+        }
         register_spans(&mut registry);
         Self {
             registry: Arc::new(registry),
@@ -102,6 +118,71 @@ impl Collector for Load {
             }
         }
         Ok(())
+    }
+}
+
+/// What clients take of the server besides.
+#[derive(Debug)]
+struct Taken {
+    memory: Shares,
+    connections: Connections,
+}
+
+impl Collector for Taken {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let Self { memory, connections } = self;
+        for (name, help, unit, amount) in [
+            (
+                "nodewise_request_memory",
+                "Memory held for requests, from their arrival to the end of their answers",
+                Some(&Unit::Bytes),
+                memory.taken(),
+            ),
+            (
+                "nodewise_request_memory_capacity",
+                "The most of it; further requests are refused",
+                Some(&Unit::Bytes),
+                memory.capacity(),
+            ),
+            (
+                "nodewise_connections",
+                "Connections to clients",
+                None,
+                connections.open(),
+            ),
+            (
+                "nodewise_connections_capacity",
+                "The most of them; further ones are closed",
+                None,
+                connections.capacity(),
+            ),
+        ] {
+            encode_gauge(&mut encoder, name, help, unit, amount as u64)?;
+        }
+        let refused = Reason::ALL.map(|reason| ([("reason", reason.name())], connections.refused(reason)));
+        counters(
+            &mut encoder,
+            "nodewise_connections_refused",
+            "Connections that did not begin: too many (limit), no TLS or not let in (tls), nothing was said (stalled)",
+            &refused,
+        )
+    }
+}
+
+/// TLS, where it is spoken.
+#[derive(Debug)]
+struct Certificates(Acceptor);
+
+impl Collector for Certificates {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let until = u64::try_from(self.0.until().as_second()).unwrap_or(0);
+        encode_gauge(
+            &mut encoder,
+            "nodewise_tls_valid_until_timestamp",
+            "When the first of the certificates in use expires, or the file of authorities means something else",
+            Some(&Unit::Seconds),
+            until,
+        )
     }
 }
 
@@ -187,16 +268,32 @@ fn counters<const N: usize>(
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use nodewise_tls::{server::Files, testing::Authority};
     use tonic::Code;
 
     use super::*;
     use crate::{config::Config, methods, service::Service};
 
+    fn acceptor(directory: &Path) -> Acceptor {
+        let pem = Authority::new("an authority").issue(&["planner"]);
+        let [certificate, key] = pem.write(directory, "server");
+        let files = Files {
+            certificate,
+            key,
+            clients: None,
+        };
+        Acceptor::new(files).expect("good files")
+    }
+
     // The table in the documentation is what is served, and nothing else.
     #[test]
     fn every_metric_is_documented() {
         let service = Service::new(&Config::default());
-        let metrics = Metrics::new(service.engine(), service.pool());
+        let connections = Connections::new(1);
+        let directory = tempfile::tempdir().expect("a directory");
+        let metrics = Metrics::new(&service, &connections, Some(acceptor(directory.path())));
         metrics.on_end()(methods::TRACED[0].name, Code::Ok, Duration::from_millis(3));
         nodewise_telemetry::testing::assert_documented("nodewise-server", &metrics.encode());
     }

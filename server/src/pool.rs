@@ -1,7 +1,8 @@
 //! Where planning runs: on threads of its own, a bounded number at a time, with a bounded queue before them.
 //!
-//! A call first takes a *place*; when there is none it is shed at once, before its message is read. With a place it waits
-//! for a *slot*; with a slot it runs. Both are given back when the work has really ended, not when the caller has gone.
+//! A call first takes a *place*; when there is none for its client it is shed at once, before its message is read. With a
+//! place it waits for a *slot*, in turns with other clients; with a slot it runs. Both are given back when the work has really
+//! ended, not when the caller has gone.
 
 use std::{
     sync::{
@@ -12,18 +13,25 @@ use std::{
 };
 
 use nodewise_telemetry::propagation;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::Status;
 
-use crate::refusal::{self, Refusal};
+use crate::{
+    client::Key,
+    refusal::{self, Refusal},
+    shares::{Alone, Share, Shares},
+    turns::Turns,
+};
+
+/// Of the places a client may take four fifths that is alone.
+const ALONE: Alone = Alone { takes: 4, leaves: 1 };
 
 /// A bounded pool.
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
     /// Queued and running calls.
-    places: Arc<Semaphore>,
+    places: Shares,
     /// Running calls.
-    slots: Arc<Semaphore>,
+    slots: Turns,
     most: Load,
 }
 
@@ -36,9 +44,7 @@ pub(crate) struct Load {
 
 /// The right to be queued or running. Given back on drop.
 #[derive(Debug)]
-pub(crate) struct Place {
-    _permit: OwnedSemaphorePermit,
-}
+pub(crate) struct Place(Share);
 
 /// Tells the work that its caller has gone.
 struct AbandonOnDrop(Arc<AtomicBool>);
@@ -52,15 +58,11 @@ impl Drop for AbandonOnDrop {
 impl Pool {
     /// A pool that runs `concurrent` calls and lets `queued` more wait.
     pub(crate) fn new(concurrent: usize, queued: usize) -> Self {
-        let concurrent = concurrent.clamp(1, Semaphore::MAX_PERMITS / 2);
-        let places = concurrent + queued.min(Semaphore::MAX_PERMITS / 2);
+        let running = concurrent.max(1);
         Self {
-            places: Arc::new(Semaphore::new(places)),
-            slots: Arc::new(Semaphore::new(concurrent)),
-            most: Load {
-                queued: places - concurrent,
-                running: concurrent,
-            },
+            places: Shares::new(running.saturating_add(queued), ALONE),
+            slots: Turns::new(running),
+            most: Load { queued, running },
         }
     }
 
@@ -71,26 +73,21 @@ impl Pool {
 
     /// What it has in hand. A call that is just beginning may count as queued.
     pub(crate) fn load(&self) -> Load {
-        let all = (self.most.queued + self.most.running).saturating_sub(self.places.available_permits());
-        let running = self.most.running.saturating_sub(self.slots.available_permits());
+        let running = self.most.running.saturating_sub(self.slots.free());
         Load {
-            queued: all.saturating_sub(running),
+            queued: self.places.taken().saturating_sub(running),
             running,
         }
     }
 
-    /// A place, if there is one.
-    pub(crate) fn try_enter(&self) -> Option<Place> {
-        Some(Place {
-            _permit: Arc::clone(&self.places).try_acquire_owned().ok()?,
-        })
+    /// A place, if there is one for this client.
+    pub(crate) fn try_enter(&self, client: &Key) -> Option<Place> {
+        self.places.take(client, 1).map(Place)
     }
 
-    /// A place, as soon as there is one.
-    pub(crate) async fn enter(&self) -> Place {
-        Place {
-            _permit: acquire(&self.places).await,
-        }
+    /// A place, as soon as there is one for this client.
+    pub(crate) async fn enter(&self, client: &Key) -> Place {
+        Place(self.places.wait(client, 1).await)
     }
 
     /// Runs `work` and hands it what tells whether to stop: that the deadline has passed, or that this future was dropped.
@@ -100,7 +97,7 @@ impl Pool {
         deadline: Option<Instant>,
         work: impl FnOnce(&dyn Fn() -> bool) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Status> {
-        let slot = acquire(&self.slots).await;
+        let slot = self.slots.acquire(place.0.client()).await;
         let abandoned = Arc::new(AtomicBool::new(false));
         let _abandon = AbandonOnDrop(Arc::clone(&abandoned));
         let job = tokio::task::spawn_blocking(propagation::carry(move || {
@@ -119,13 +116,6 @@ impl Pool {
             Err(_) => Err(refusal::draining()),
         }
     }
-}
-
-async fn acquire(semaphore: &Arc<Semaphore>) -> OwnedSemaphorePermit {
-    Arc::clone(semaphore)
-        .acquire_owned()
-        .await
-        .expect("the semaphores of a pool are never closed")
 }
 
 #[cfg(test)]
@@ -148,7 +138,7 @@ mod tests {
     }
 
     async fn until_free(pool: &Pool) -> Place {
-        tokio::time::timeout(SOON, pool.enter())
+        tokio::time::timeout(SOON, pool.enter(&Key::Unknown))
             .await
             .expect("the place is given back")
     }
@@ -157,10 +147,11 @@ mod tests {
     async fn a_full_pool_has_no_place_and_a_queue_that_is_bounded() {
         let pool = Pool::new(1, 1);
         let (release, released) = mpsc::channel::<()>();
-        let running = Arc::new(pool.try_enter().expect("the slot"));
-        let queued = pool.try_enter().expect("the queue");
+        let running = Arc::new(pool.try_enter(&Key::Unknown).expect("the slot"));
+        let other = Key::Principal(Arc::from("another client"));
+        let queued = pool.try_enter(&other).expect("the queue");
         assert!(
-            pool.try_enter().is_none(),
+            pool.try_enter(&Key::Unknown).is_none(),
             "one runs, one waits, the third is shed"
         );
         let work = pool.run(running, None, move |_| {
@@ -171,13 +162,13 @@ mod tests {
         let both = async { tokio::join!(work, waiting) };
         let ((), (worked, waited)) = tokio::join!(async { release.send(()).unwrap() }, both);
         assert!(worked.is_ok() && waited.is_ok());
-        assert!(pool.try_enter().is_some());
+        assert!(pool.try_enter(&Key::Unknown).is_some());
     }
 
     #[tokio::test]
     async fn work_whose_deadline_has_passed_ends_and_frees_its_slot() {
         let pool = Pool::new(1, 0);
-        let place = Arc::new(pool.try_enter().unwrap());
+        let place = Arc::new(pool.try_enter(&Key::Unknown).unwrap());
         let deadline = Instant::now() + Duration::from_millis(10);
         let ended = tokio::time::timeout(SOON, pool.run(place, Some(deadline), works))
             .await
@@ -189,7 +180,7 @@ mod tests {
     #[tokio::test]
     async fn work_whose_caller_has_gone_ends_and_frees_its_slot() {
         let pool = Pool::new(1, 0);
-        let place = Arc::new(pool.try_enter().unwrap());
+        let place = Arc::new(pool.try_enter(&Key::Unknown).unwrap());
         let (started, starts) = tokio::sync::oneshot::channel();
         let call = pool.run(place, None, move |stop| {
             started.send(()).expect("the test waits");
@@ -206,7 +197,7 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_one_calls_error() {
         let pool = Pool::new(1, 0);
-        let place = Arc::new(pool.try_enter().unwrap());
+        let place = Arc::new(pool.try_enter(&Key::Unknown).unwrap());
         let result: Result<(), _> = pool.run(place, None, |_| panic!("a defect")).await;
         assert_eq!(result.unwrap_err().code(), Code::Internal);
         let place = Arc::new(until_free(&pool).await);

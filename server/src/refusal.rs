@@ -104,21 +104,33 @@ fn missing_buckets(message: String, missing: &v1::MissingBuckets) -> Status {
     Status::with_details(Code::FailedPrecondition, message, details.encode_to_vec().into())
 }
 
+/// How long a client that was shed is asked to wait: a few times what a plan takes.
+const RETRY_AFTER: Duration = Duration::from_millis(100);
+
 /// The answer of a saturated server: come back after the delay, or go elsewhere.
-pub(crate) fn saturated(retry_after: Duration) -> Status {
+pub(crate) fn saturated() -> Status {
     Status::with_error_details(
         Code::ResourceExhausted,
-        "every planning slot and every place in the queue is taken",
-        ErrorDetails::with_retry_info(Some(retry_after)),
+        "every planning slot and every place in the queue that this client may have is taken",
+        ErrorDetails::with_retry_info(Some(RETRY_AFTER)),
+    )
+}
+
+/// The answer to a request for which there is no memory.
+pub(crate) fn out_of_memory() -> Status {
+    Status::with_error_details(
+        Code::ResourceExhausted,
+        "requests in work take as much memory as this replica gives them",
+        ErrorDetails::with_retry_info(Some(RETRY_AFTER)),
     )
 }
 
 /// The answer to a stream when too many are open.
-pub(crate) fn too_many_streams(retry_after: Duration) -> Status {
+pub(crate) fn too_many_streams() -> Status {
     Status::with_error_details(
         Code::ResourceExhausted,
         "as many streams are open as this replica takes",
-        ErrorDetails::with_retry_info(Some(retry_after)),
+        ErrorDetails::with_retry_info(Some(RETRY_AFTER)),
     )
 }
 

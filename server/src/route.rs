@@ -1,66 +1,75 @@
-//! From a method's path to the service, by way of a codec that weighs a request before it decodes it.
+//! From a method's path to the service.
 //!
-//! This stands in for the generated router, whose codec decodes whatever comes.
+//! This stands in for the generated router, which reads and decodes whatever comes: here memory is held first (`intake`).
 
 use std::{
     convert::Infallible,
-    marker::PhantomData,
+    future::ready,
+    sync::Arc,
     task::{Context, Poll},
 };
 
-use bytes::Buf as _;
-use futures::future::BoxFuture;
-use nodewise_proto::v1::reconcile_service_server::{ReconcileService, SERVICE_NAME};
+use futures::{Stream, future::BoxFuture, stream};
+use nodewise_proto::v1::{self, reconcile_service_server::SERVICE_NAME};
 use prost::Message;
 use tonic::{
-    Request, Status,
+    Extensions, Request, Response, Status, Streaming,
     body::Body,
-    codec::{Codec, CompressionEncoding, DecodeBuf, Decoder},
+    codec::CompressionEncoding,
     server::{Grpc, NamedService},
 };
-use tonic_prost::ProstEncoder;
+use tonic_prost::ProstCodec;
 use tower::service_fn;
 
-use crate::{service::Service, weigh};
+use crate::{
+    config::Config,
+    intake::{Intake, Terms},
+    service::Service,
+    shares::Share,
+    weigh,
+};
+
+/// Most bytes of a message in which there is nothing.
+const SMALL: usize = 4 << 10;
 
 /// The methods of the service.
 #[derive(Debug, Clone)]
 pub(crate) struct Router {
     service: Service,
-    /// Most bytes of one message.
-    most: usize,
+    terms: Terms,
 }
 
 impl Router {
-    pub(crate) fn new(service: Service, most: usize) -> Self {
-        Self { service, most }
+    pub(crate) fn new(service: Service, config: &Config) -> Self {
+        Self {
+            service,
+            terms: Terms {
+                most: config.max_message_size.as_usize(),
+                within: config.transfer_timeout,
+            },
+        }
     }
 
     async fn answer(self, request: http::Request<Body>) -> http::Response<Body> {
-        let Self { service, most } = self;
+        let Self { service, terms } = self;
         let service = &service;
+        let small = Terms { most: SMALL, ..terms };
         let path = request.uri().path().strip_prefix('/');
         match path.and_then(|path| path.strip_prefix(SERVICE_NAME)) {
-            Some("/Plan") => {
-                let plan = |request: Request<_>| service.plan(request);
-                grpc(most).unary(service_fn(plan), request).await
-            }
+            Some("/Plan") => unary(request, terms, |request| service.plan(request)).await,
             Some("/PlanStream") => {
-                let plan_stream = |request: Request<_>| service.plan_stream(request);
-                grpc(most).streaming(service_fn(plan_stream), request).await
+                let plan = |extensions, intake| ready(service.plan_stream(&extensions, intake));
+                serve::<v1::PlanStreamRequest, _, _, _>(request, terms, plan).await
             }
-            Some("/Report") => {
-                let report = |request: Request<_>| service.report(request);
-                grpc(most).unary(service_fn(report), request).await
-            }
+            Some("/Report") => unary(request, terms, |request| service.report(request)).await,
             Some("/GetCapabilities") => {
-                let get_capabilities = |request: Request<_>| service.get_capabilities(request);
-                grpc(most).unary(service_fn(get_capabilities), request).await
+                let answer = Ok(Response::new(service.capabilities()));
+                unary(request, small, |_: Request<v1::GetCapabilitiesRequest>| {
+                    ready(answer)
+                })
+                .await
             }
-            Some("/Explain") => {
-                let explain = |request: Request<_>| service.explain(request);
-                grpc(most).unary(service_fn(explain), request).await
-            }
+            Some("/Explain") => unary(request, terms, |request| service.explain(request)).await,
             _ => Status::unimplemented("").into_http(),
         }
     }
@@ -85,39 +94,50 @@ impl tower::Service<http::Request<Body>> for Router {
     }
 }
 
-/// How a method is served.
-fn grpc<Q: weigh::Request, A: Message + 'static>(most: usize) -> Grpc<Weighing<Q, A>> {
-    Grpc::new(Weighing(PhantomData))
-        .max_decoding_message_size(most)
+/// A method of one message, which has one answer.
+async fn unary<Q, A, F>(
+    request: http::Request<Body>,
+    terms: Terms,
+    ask: impl FnOnce(Request<Q>) -> F + Send,
+) -> http::Response<Body>
+where
+    Q: weigh::Request,
+    A: Message + 'static,
+    F: Future<Output = Result<Response<A>, Status>> + Send,
+{
+    let answer = async move |extensions: Extensions, intake: Intake<Q>| {
+        let memory: &Arc<Share> = extensions.get().expect("the gate holds the memory of a call");
+        let message = intake.only(Arc::clone(memory)).await?;
+        let mut request = Request::new(message);
+        *request.extensions_mut() = extensions;
+        let answer = ask(request).await?;
+        Ok(answer.map(|answer| stream::once(ready(Ok(answer)))))
+    };
+    serve(request, terms, answer).await
+}
+
+/// A method, of whose messages the answer is made. The transport looks at the headers, and sends the answer.
+async fn serve<Q, A, S, F>(
+    request: http::Request<Body>,
+    terms: Terms,
+    answer: impl FnOnce(Extensions, Intake<Q>) -> F + Send,
+) -> http::Response<Body>
+where
+    Q: weigh::Request,
+    A: Message + 'static,
+    S: Stream<Item = Result<A, Status>> + Send + 'static,
+    F: Future<Output = Result<Response<S>, Status>>,
+{
+    let (head, body) = request.into_parts();
+    let mut once = Some((Intake::new(&head, body, terms), answer));
+    let answer = |request: Request<Streaming<Q>>| {
+        let (intake, answer) = once.take().expect("a call is answered once");
+        let (_, extensions, _) = request.into_parts();
+        answer(extensions, intake)
+    };
+    Grpc::new(ProstCodec::<A, Q>::default())
         .max_encoding_message_size(usize::MAX)
         .accept_compressed(CompressionEncoding::Gzip)
-}
-
-/// Weighs, then decodes.
-struct Weighing<Q, A>(PhantomData<(Q, A)>);
-
-impl<Q: weigh::Request, A: Message + 'static> Codec for Weighing<Q, A> {
-    type Encode = A;
-    type Decode = Q;
-    type Encoder = ProstEncoder<A>;
-    type Decoder = Self;
-
-    fn encoder(&mut self) -> Self::Encoder {
-        ProstEncoder::default()
-    }
-
-    fn decoder(&mut self) -> Self {
-        Self(PhantomData)
-    }
-}
-
-impl<Q: weigh::Request, A> Decoder for Weighing<Q, A> {
-    type Item = Q;
-    type Error = Status;
-
-    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Q>, Status> {
-        // No copy: the message is split off the buffer.
-        let bytes = buffer.copy_to_bytes(buffer.remaining());
-        weigh::decode(bytes).map(Some)
-    }
+        .streaming(service_fn(answer), http::Request::from_parts(head, Body::empty()))
+        .await
 }

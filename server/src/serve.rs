@@ -15,7 +15,8 @@ use tonic_health::ServingStatus;
 use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
 
 use crate::{
-    config::Config, connection, gate::Gate, methods, metrics::Metrics, route::Router, service::Service,
+    ByteSize, config::Config, connection::Connections, gate::Gate, methods, metrics::Metrics, route::Router,
+    service::Service, weigh,
 };
 
 /// HTTP/2 flow-control window of a call. A usual snapshot fits, so that its sender never waits for an acknowledgement.
@@ -23,12 +24,28 @@ const STREAM_WINDOW: u32 = 4 << 20;
 /// HTTP/2 flow-control window of a connection.
 const CONNECTION_WINDOW: u32 = 16 << 20;
 
+/// Most bytes of a call's headers: four times what a client with a token and a trace's context sends.
+const HEADERS: u32 = 16 << 10;
+/// Most bytes of a question about health, or about the contract.
+const SMALL: usize = 4 << 10;
+
 /// How often the files of certificates are looked at.
 const RELOAD: Duration = Duration::from_secs(5);
 
 /// Why a server ended that should not have.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The longest message that is allowed would not be taken.
+    #[error(
+        "memory for requests: {given} is less than the {needed} that a message of the longest size may take: raise \
+         --max-request-memory or lower --max-message-size"
+    )]
+    RequestMemory {
+        /// What there is.
+        given: ByteSize,
+        /// What there must be.
+        needed: ByteSize,
+    },
     /// The listener has no address.
     #[error("reading the listener's address: {0}")]
     Address(#[source] std::io::Error),
@@ -84,8 +101,10 @@ pub async fn run(
         http,
     } = listeners.into();
     let address = listener.local_addr().map_err(Error::Address)?;
+    enough_memory(&config)?;
     let service = Service::new(&config);
-    let metrics = Metrics::new(service.engine(), service.pool());
+    let connections = Connections::new(config.max_connections);
+    let metrics = Metrics::new(&service, &connections, tls.clone());
     let _http = http
         .map(|listener| serve_http(listener, &service, metrics.clone()))
         .transpose()?;
@@ -95,15 +114,8 @@ pub async fn run(
         .set_service_status(SERVICE_NAME, ServingStatus::Serving)
         .await;
 
-    let limit = config.max_message_size.as_usize();
-    let planning = Router::new(service.clone(), limit);
-    let gate = Gate::new(
-        planning,
-        service.pool().clone(),
-        service.draining().clone(),
-        &config,
-    );
-    let connections = TcpIncoming::from(listener)
+    let gate = Gate::new(Router::new(service.clone(), &config), &service, &config);
+    let listening = TcpIncoming::from(listener)
         .with_nodelay(Some(true))
         .with_keepalive(Some(config.keepalive));
     let is_tls = tls.is_some();
@@ -111,15 +123,16 @@ pub async fn run(
         let reloading = async move { tls.keep_reloading(RELOAD).await };
         AbortOnDropHandle::new(tokio::spawn(reloading))
     });
-    let incoming = connection::incoming(connections, tls);
+    let incoming = connections.incoming(listening, tls);
     let server = Server::builder()
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_concurrent_streams(config.max_calls_per_connection)
+        .http2_max_header_list_size(HEADERS)
         .http2_keepalive_interval(Some(config.keepalive))
         .http2_keepalive_timeout(Some(config.keepalive))
         .add_service(Traced::new(gate, methods::TRACED, metrics.on_end()))
-        .add_service(health_service)
+        .add_service(health_service.max_decoding_message_size(SMALL))
         .add_optional_service(reflection(&config)?)
         .serve_with_incoming_shutdown(incoming, service.draining().clone().cancelled_owned());
     log_listening(address, is_tls);
@@ -146,6 +159,17 @@ pub async fn run(
     }
     tracing::warn!("the drain timeout passed; calls are cut off");
     Ok(Ended::CutOff)
+}
+
+/// Whether there is memory for every message that is allowed.
+fn enough_memory(config: &Config) -> Result<(), Error> {
+    let longest = config.max_message_size.as_usize();
+    let needed = ByteSize(longest.saturating_add(weigh::most(longest)) as u64);
+    let given = config.max_request_memory;
+    if given < needed {
+        return Err(Error::RequestMemory { given, needed });
+    }
+    Ok(())
 }
 
 /// The line that tells programs where the server listens: its form is stable.
@@ -178,6 +202,6 @@ fn reflection(config: &Config) -> Result<Option<ServerReflectionServer<impl Serv
         .register_encoded_file_descriptor_set(nodewise_proto::FILE_DESCRIPTOR_SET)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         .build_v1()
-        .map(Some)
+        .map(|service| Some(service.max_decoding_message_size(SMALL)))
         .map_err(|error| Error::Reflection(Box::new(error)))
 }

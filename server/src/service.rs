@@ -3,28 +3,36 @@
 use std::sync::Arc;
 
 use futures::{StreamExt as _, stream::BoxStream};
-use nodewise_proto::v1::{self, plan_stream_response, reconcile_service_server::ReconcileService};
+use nodewise_proto::v1::{self, plan_stream_response};
 use nodewise_telemetry::grpc::code_name;
 use tokio::{sync::Semaphore, time::Instant};
 use tokio_util::sync::CancellationToken;
-use tonic::{Extensions, Request, Response, Status, Streaming};
+use tonic::{Extensions, Request, Response, Status};
 use tracing::{Instrument as _, field::Empty};
 
 use crate::{
     capabilities,
+    client::Key,
     config::Config,
     engine::Engine,
-    gate::{self, Deadline},
+    gate::Deadline,
+    intake::{Intake, Room},
     pool::{Place, Pool},
     refusal::{self, Refusal, Violation},
+    shares::{Alone, Share, Shares},
     stream::{self, Admitted, Terms},
 };
+
+/// Of the memory for requests a client may take half that is alone, or all with one call.
+const ALONE: Alone = Alone { takes: 1, leaves: 1 };
 
 /// The service. Planning happens on the pool's threads; what is here only waits.
 #[derive(Debug, Clone)]
 pub struct Service {
     engine: Arc<Engine>,
     pool: Pool,
+    /// Bytes for requests, from their arrival to the end of their answers.
+    memory: Shares,
     draining: CancellationToken,
     /// Streams that may still be opened. Each may have a question in memory for which there is no place yet.
     streams: Arc<Semaphore>,
@@ -41,6 +49,7 @@ impl Service {
         Self {
             engine: Arc::new(Engine::new(config.limits, config.bucket_cache_size)),
             pool: Pool::new(config.max_concurrent_plans, config.max_queued_plans),
+            memory: Shares::new(config.max_request_memory.as_usize(), ALONE),
             draining: CancellationToken::new(),
             streams: Arc::new(Semaphore::new(config.max_streams.min(Semaphore::MAX_PERMITS))),
             config: config.clone(),
@@ -60,6 +69,10 @@ impl Service {
         &self.pool
     }
 
+    pub(crate) fn memory(&self) -> &Shares {
+        &self.memory
+    }
+
     pub(crate) fn draining(&self) -> &CancellationToken {
         &self.draining
     }
@@ -73,9 +86,9 @@ impl Service {
             return Err(refusal::draining());
         }
         self.pool
-            .try_enter()
+            .try_enter(&Key::Unknown)
             .map(Arc::new)
-            .ok_or_else(|| refusal::saturated(gate::RETRY_AFTER))
+            .ok_or_else(refusal::saturated)
     }
 
     /// Answers a request on the pool.
@@ -103,6 +116,7 @@ impl Service {
             question: v1::PlanStreamRequest { id, request },
             deadline,
             place,
+            ..
         } = admitted;
         let span = tracing::debug_span!(
             "question",
@@ -161,30 +175,41 @@ impl Service {
     }
 }
 
-#[tonic::async_trait]
-impl ReconcileService for Service {
-    async fn plan(&self, request: Request<v1::PlanRequest>) -> Result<Response<v1::PlanResponse>, Status> {
+/// The methods of the contract.
+impl Service {
+    /// One plan.
+    pub async fn plan(
+        &self,
+        request: Request<v1::PlanRequest>,
+    ) -> Result<Response<v1::PlanResponse>, Status> {
         self.answer(request, Engine::plan).await
     }
 
-    type PlanStreamStream = BoxStream<'static, Result<v1::PlanStreamResponse, Status>>;
-
-    async fn plan_stream(
+    /// Many of them.
+    pub(crate) fn plan_stream(
         &self,
-        request: Request<Streaming<v1::PlanStreamRequest>>,
-    ) -> Result<Response<Self::PlanStreamStream>, Status> {
+        extensions: &Extensions,
+        questions: Intake<v1::PlanStreamRequest>,
+    ) -> Result<Response<BoxStream<'static, Result<v1::PlanStreamResponse, Status>>>, Status> {
         let open = Arc::clone(&self.streams)
             .try_acquire_owned()
-            .map_err(|_| refusal::too_many_streams(gate::RETRY_AFTER))?;
+            .map_err(|_| refusal::too_many_streams())?;
         let terms = Terms {
             most: self.config.max_plans_per_stream,
-            deadline: request.extensions().get::<Deadline>().map(|deadline| deadline.0),
+            deadline: extensions.get::<Deadline>().map(|deadline| deadline.0),
             longest_call: self.config.longest_call,
             draining: self.draining.clone(),
         };
         let service = self.clone();
         let pool = self.pool.clone();
-        let answers = stream::answers(request.into_inner(), pool, terms, move |admitted| {
+        let client = extensions.get::<Arc<Share>>();
+        let room = Room {
+            memory: self.memory.clone(),
+            client: client.map_or(Key::Unknown, |share| share.client().clone()),
+            patience: self.config.longest_call,
+        };
+        let questions = questions.all(room);
+        let answers = stream::answers(questions.boxed(), pool, terms, move |admitted| {
             // Held as long as the stream lasts.
             let _open = &open;
             service.clone().answer_one(admitted)
@@ -192,21 +217,22 @@ impl ReconcileService for Service {
         Ok(Response::new(answers.boxed()))
     }
 
-    async fn report(
+    /// What follows from what an executor did.
+    pub async fn report(
         &self,
         request: Request<v1::ReportRequest>,
     ) -> Result<Response<v1::ReportResponse>, Status> {
         self.answer(request, Engine::report).await
     }
 
-    async fn get_capabilities(
-        &self,
-        _: Request<v1::GetCapabilitiesRequest>,
-    ) -> Result<Response<v1::GetCapabilitiesResponse>, Status> {
-        Ok(Response::new(capabilities::of(&self.config)))
+    /// What this server takes.
+    #[must_use]
+    pub fn capabilities(&self) -> v1::GetCapabilitiesResponse {
+        capabilities::of(&self.config)
     }
 
-    async fn explain(
+    /// Why the workload runs on its nodes, or does not.
+    pub async fn explain(
         &self,
         request: Request<v1::ExplainRequest>,
     ) -> Result<Response<v1::ExplainResponse>, Status> {

@@ -16,9 +16,10 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use crate::{
-    gate,
+    intake::Held,
     pool::{Place, Pool},
     refusal,
+    shares::Share,
 };
 
 /// What a stream is told when it begins.
@@ -36,6 +37,8 @@ pub(crate) struct Terms {
 /// A question that has come.
 pub(crate) struct Admitted {
     pub(crate) question: v1::PlanStreamRequest,
+    /// Held for it until somebody takes the answer.
+    pub(crate) memory: Arc<Share>,
     /// When its time is up.
     pub(crate) deadline: Instant,
     /// `None`: there was none before the deadline.
@@ -51,7 +54,7 @@ pub(crate) fn answers<Q, F, A>(
     answer: A,
 ) -> impl Stream<Item = Result<v1::PlanStreamResponse, Status>> + Send + 'static
 where
-    Q: Stream<Item = Result<v1::PlanStreamRequest, Status>> + Send + Unpin + 'static,
+    Q: Stream<Item = Result<Held<v1::PlanStreamRequest>, Status>> + Send + Unpin + 'static,
     F: Future<Output = v1::PlanStreamResponse> + Send + 'static,
     A: Fn(Admitted) -> F + Send + 'static,
 {
@@ -66,9 +69,13 @@ where
     let last = stream::once(async move { ending.get().cloned() })
         .filter_map(|ending| std::future::ready(ending.map(Err)));
     stream::unfold(source, Source::next)
-        .map(answer)
+        .map(move |admitted| {
+            let memory = Arc::clone(&admitted.memory);
+            let answer = answer(admitted);
+            async move { (answer.await, memory) }
+        })
         .buffer_unordered(most)
-        .map(Ok)
+        .map(|(answer, _memory)| Ok(answer))
         .chain(last)
 }
 
@@ -80,22 +87,28 @@ struct Source<Q> {
     ending: Arc<OnceLock<Status>>,
 }
 
-impl<Q: Stream<Item = Result<v1::PlanStreamRequest, Status>> + Unpin> Source<Q> {
+impl<Q: Stream<Item = Result<Held<v1::PlanStreamRequest>, Status>> + Unpin> Source<Q> {
     /// The next question, once it has its place. None is read before: a question that waits takes memory.
     async fn next(mut self) -> Option<(Admitted, Self)> {
-        let question = self.read().await?;
+        let Held {
+            message: question,
+            memory,
+        } = self.read().await?;
         let longest = Instant::now() + self.terms.longest_call;
         let deadline = self.terms.deadline.map_or(longest, |end| end.min(longest));
-        let place = tokio::time::timeout_at(deadline, self.pool.enter()).await.ok();
+        let place = tokio::time::timeout_at(deadline, self.pool.enter(memory.client()))
+            .await
+            .ok();
         let admitted = Admitted {
             question,
+            memory,
             deadline,
             place,
         };
         Some((admitted, self))
     }
 
-    async fn read(&mut self) -> Option<v1::PlanStreamRequest> {
+    async fn read(&mut self) -> Option<Held<v1::PlanStreamRequest>> {
         let late = async {
             match self.terms.deadline {
                 Some(deadline) => tokio::time::sleep_until(deadline).await,
@@ -108,7 +121,7 @@ impl<Q: Stream<Item = Result<v1::PlanStreamRequest, Status>> + Unpin> Source<Q> 
             () = late => refusal::deadline_exceeded(),
             question = self.questions.next() => match question? {
                 Ok(question) => return Some(question),
-                Err(status) => gate::too_large_as_the_contract_says(status),
+                Err(status) => status,
             },
         };
         // Set once: nothing is asked for after the end.
@@ -122,6 +135,18 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::{
+        client::Key,
+        shares::{Alone, Shares},
+    };
+
+    fn held(message: v1::PlanStreamRequest) -> Held<v1::PlanStreamRequest> {
+        let memory = Shares::new(1, Alone { takes: 1, leaves: 1 });
+        Held {
+            message,
+            memory: Arc::new(memory.nothing(&Key::Unknown)),
+        }
+    }
 
     /// Answers ten questions, all places being taken at first. Gives the answers' ids and counts what is read.
     fn ten(
@@ -132,7 +157,7 @@ mod tests {
         let read = Arc::clone(read);
         let questions = stream::iter(0..10).map(move |_| {
             read.fetch_add(1, Ordering::Relaxed);
-            Ok(v1::PlanStreamRequest::default())
+            Ok(held(v1::PlanStreamRequest::default()))
         });
         let terms = Terms {
             most: NonZeroUsize::new(16).expect("16 is not 0"),
@@ -158,7 +183,7 @@ mod tests {
     #[tokio::test]
     async fn no_question_is_read_before_the_last_one_has_its_place() {
         let pool = Pool::new(1, 0);
-        let taken = pool.try_enter().expect("the only place");
+        let taken = pool.try_enter(&Key::Unknown).expect("the only place");
         let read = Arc::default();
         let answers = ten(&pool, Duration::from_hours(1), &read);
         tokio::pin!(answers);
@@ -172,7 +197,7 @@ mod tests {
     #[tokio::test]
     async fn a_question_that_finds_no_place_has_the_time_of_a_call() {
         let pool = Pool::new(1, 0);
-        let _taken = pool.try_enter().expect("the only place");
+        let _taken = pool.try_enter(&Key::Unknown).expect("the only place");
         let answers = ten(&pool, Duration::from_millis(5), &Arc::default());
         let answers: Vec<_> = answers.map(|answer| answer.expect("no error").id).collect().await;
         assert_eq!(answers, ["late"; 10]);
@@ -180,7 +205,7 @@ mod tests {
 
     #[tokio::test]
     async fn answers_come_in_any_order() {
-        let pool = Pool::new(2, 0);
+        let pool = Pool::new(2, 3);
         let terms = Terms {
             most: NonZeroUsize::new(2).expect("2 is not 0"),
             deadline: None,
@@ -188,10 +213,10 @@ mod tests {
             draining: CancellationToken::new(),
         };
         let question = |id: &str| {
-            Ok(v1::PlanStreamRequest {
+            Ok(held(v1::PlanStreamRequest {
                 id: id.to_owned(),
                 request: None,
-            })
+            }))
         };
         let questions = stream::iter([question("slow"), question("quick")]);
         // The first is not answered before the second was handed out.

@@ -2,10 +2,7 @@
 
 mod support;
 
-use nodewise_proto::{
-    Duration,
-    v1::{self, reconcile_service_server::ReconcileService as _},
-};
+use nodewise_proto::{Duration, v1};
 use nodewise_server::{
     ByteSize, Config, Engine, Kind, Limits, MISSING_BUCKETS_TYPE_URL, Refusal, Service, never,
 };
@@ -595,17 +592,13 @@ fn nodes_are_explained() {
     assert_eq!(explain("nowhere".into())[0].rule(), v1::Rule::NodeMissing);
 }
 
-#[tokio::test]
-async fn the_service_tells_what_it_accepts() {
+#[test]
+fn the_service_tells_what_it_accepts() {
     let config = Config {
         max_concurrent_plans: 3,
         ..Config::default()
     };
-    let told = Service::new(&config)
-        .get_capabilities(Request::new(v1::GetCapabilitiesRequest {}))
-        .await
-        .unwrap()
-        .into_inner();
+    let told = Service::new(&config).capabilities();
     let limits = told.limits.unwrap();
     assert_eq!(limits.max_message_bytes, 64 << 20);
     assert_eq!(limits.max_concurrent_plans, 3);

@@ -82,7 +82,7 @@ fn one_place() -> Config {
         max_concurrent_plans: 1,
         max_queued_plans: 0,
         // A test may hold the place for long.
-        receive_timeout: 10 * SOON,
+        transfer_timeout: 10 * SOON,
         ..Config::default()
     }
 }
@@ -292,7 +292,7 @@ async fn no_call_takes_longer_than_the_server_gives() {
 #[tokio::test]
 async fn a_stalled_upload_does_not_keep_its_place() {
     let server = Server::start(Config {
-        receive_timeout: Duration::from_millis(300),
+        transfer_timeout: Duration::from_millis(300),
         ..one_place()
     })
     .await;

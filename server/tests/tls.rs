@@ -2,7 +2,11 @@
 
 mod support;
 
-use std::{net::SocketAddr, path::Path, time::Duration};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::Path,
+    time::Duration,
+};
 
 use nodewise_client::{ClientError, ClientTls, target::Target};
 use nodewise_proto::v1::{self, reconcile_service_client::ReconcileServiceClient};
@@ -17,7 +21,7 @@ use support::{Cluster, Form, Process, SOON, eventually};
 use tempfile::TempDir;
 use tokio::{
     io::AsyncReadExt as _,
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket},
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::transport::Channel;
@@ -204,7 +208,16 @@ async fn who_does_not_begin_is_cut_off_and_holds_nobody_up() {
     let server = folder.serve(&[]).await;
     let mut silent = Vec::new();
     for _ in 0..300 {
-        silent.push(TcpStream::connect(server.address).await.expect("a connection"));
+        let socket = TcpSocket::new_v4().expect("a socket");
+        // More would be more than this address may have.
+        let other = Ipv4Addr::new(
+            127,
+            0,
+            0,
+            2 + u8::try_from(silent.len() / 100).expect("three of them"),
+        );
+        socket.bind((other, 0).into()).expect("an address");
+        silent.push(socket.connect(server.address).await.expect("a connection"));
     }
     let answered = asked(server.address, folder.client(Some(&["executor"])));
     tokio::time::timeout(SOON, answered)

@@ -78,14 +78,30 @@ impl Request for v1::GetCapabilitiesRequest {
 
 /// Decodes a request that does not take too much.
 pub fn decode<M: Request>(bytes: Bytes) -> Result<M, Status> {
+    weigh::<M>(&bytes)?;
+    decode_weighed(bytes)
+}
+
+/// What a request takes in memory from decoding to the answer, in bytes; an error if that is too much.
+pub(crate) fn weigh<M: Request>(bytes: &[u8]) -> Result<usize, Refusal> {
     let mut scale = Scale {
         weight: 0,
         passing: 0,
-        most: TIMES * bytes.len() + ALLOWANCE,
+        most: most(bytes.len()),
     };
-    scale.message(&bytes, &M::SHAPE, None)?;
+    scale.message(bytes, &M::SHAPE, None)?;
+    Ok(scale.weight + scale.passing)
+}
+
+/// Decodes a request that was weighed.
+pub(crate) fn decode_weighed<M: Request>(bytes: Bytes) -> Result<M, Status> {
     // As the generated code answers.
     M::decode(bytes).map_err(|error| Status::internal(error.to_string()))
+}
+
+/// The most that a request of so many bytes may take.
+pub(crate) fn most(bytes: usize) -> usize {
+    TIMES.saturating_mul(bytes).saturating_add(ALLOWANCE)
 }
 
 struct Scale {

@@ -10,12 +10,14 @@
 mod cluster;
 mod collector;
 mod process;
+mod raw;
 mod requests;
 mod server;
 
 pub use cluster::*;
 pub use collector::*;
 pub use process::*;
+pub use raw::{From, call, framed};
 pub use requests::*;
 pub use server::*;
 

@@ -59,6 +59,17 @@ impl Process {
         })
     }
 
+    /// The most memory that it has taken so far, in bytes.
+    pub fn peak_memory(&self) -> u64 {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = std::fs::read_to_string(path).expect("the process is there");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib: u64 = line
+            .and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse().ok())
+            .expect("a number of kB");
+        kib << 10
+    }
+
     pub fn terminate(&self) {
         kill_process(Pid::from_child(&self.child), Signal::TERM).expect("the process is there");
     }

@@ -1,0 +1,242 @@
+//! Something of which there is only so much, divided among clients.
+//!
+//! What one of them takes may not exceed a multiple of what is left then (the dynamic thresholds by which switches divide
+//! their buffers). So a client alone may take a large part, and never all; with each further one everybody's part becomes
+//! smaller, and who comes new finds something left.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use tokio::sync::Notify;
+
+use crate::client::Key;
+
+/// All there is of something.
+#[derive(Debug, Clone)]
+pub(crate) struct Shares(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    capacity: usize,
+    alone: Alone,
+    state: Mutex<State>,
+    /// Something was given back.
+    freed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    taken: usize,
+    by_client: HashMap<Key, usize>,
+}
+
+/// How much a client may take that is alone, as parts taken and parts left.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Alone {
+    pub(crate) takes: usize,
+    pub(crate) leaves: usize,
+}
+
+/// What a client has taken. Given back on drop.
+#[derive(Debug)]
+pub(crate) struct Share {
+    of: Shares,
+    client: Key,
+    /// Changes under the lock of the state only.
+    amount: AtomicUsize,
+}
+
+impl Shares {
+    pub(crate) fn new(capacity: usize, alone: Alone) -> Self {
+        Self(Arc::new(Inner {
+            capacity,
+            alone,
+            state: Mutex::default(),
+            freed: Notify::new(),
+        }))
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.0.capacity
+    }
+
+    pub(crate) fn taken(&self) -> usize {
+        self.state().taken
+    }
+
+    /// So much, if the client may have it.
+    pub(crate) fn take(&self, client: &Key, amount: usize) -> Option<Share> {
+        let share = self.nothing(client);
+        share.resize(amount).then_some(share)
+    }
+
+    /// So much, as soon as the client may have it.
+    pub(crate) async fn wait(&self, client: &Key, amount: usize) -> Share {
+        loop {
+            let freed = self.0.freed.notified();
+            tokio::pin!(freed);
+            // From here on nothing that is given back is missed.
+            freed.as_mut().enable();
+            if let Some(share) = self.take(client, amount) {
+                return share;
+            }
+            freed.await;
+        }
+    }
+
+    /// A share that is to grow.
+    pub(crate) fn nothing(&self, client: &Key) -> Share {
+        Share {
+            of: self.clone(),
+            client: client.clone(),
+            amount: AtomicUsize::new(0),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Share {
+    pub(crate) fn client(&self) -> &Key {
+        &self.client
+    }
+
+    /// Takes more, or gives some back. It stays as it is when the client may not have so much more.
+    #[must_use = "there may be too little left"]
+    pub(crate) fn resize(&self, amount: usize) -> bool {
+        let Inner {
+            capacity,
+            alone,
+            freed,
+            ..
+        } = &*self.of.0;
+        let mut state = self.of.state();
+        let held = self.amount.load(Ordering::Relaxed);
+        let taken = state.taken - held + amount;
+        let mut others = state.by_client.get(&self.client).copied().unwrap_or(0) - held;
+        if amount > held {
+            let Some(left) = capacity.checked_sub(taken) else {
+                return false;
+            };
+            // What a client has besides decides, so that whoever has nothing may have whatever is left.
+            if others > 0 && (others + amount).saturating_mul(alone.leaves) > left.saturating_mul(alone.takes)
+            {
+                return false;
+            }
+        }
+        others += amount;
+        state.taken = taken;
+        if others == 0 {
+            state.by_client.remove(&self.client);
+        } else {
+            state.by_client.insert(self.client.clone(), others);
+        }
+        self.amount.store(amount, Ordering::Relaxed);
+        drop(state);
+        if amount < held {
+            freed.notify_waiters();
+        }
+        true
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        // Less is always granted.
+        let _ = self.resize(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::Duration};
+
+    use super::*;
+
+    const HALF: Alone = Alone { takes: 1, leaves: 1 };
+    const MOST: Alone = Alone { takes: 4, leaves: 1 };
+
+    fn client(name: &str) -> Key {
+        Key::Principal(Arc::from(name))
+    }
+
+    /// Takes one after the other until there is no more.
+    fn all_of(shares: &Shares, name: &str) -> Vec<Share> {
+        std::iter::from_fn(|| shares.take(&client(name), 1)).collect()
+    }
+
+    #[test]
+    fn nobody_takes_all_and_who_comes_new_finds_something() {
+        for (alone, capacity, expected) in [
+            (MOST, 20, [16, 3, 1]),
+            (MOST, 5, [4, 1, 0]),
+            (MOST, 2, [1, 1, 0]),
+            (MOST, 1, [1, 0, 0]),
+            (HALF, 12, [6, 3, 1]),
+        ] {
+            let shares = Shares::new(capacity, alone);
+            let taken = ["first", "second", "third"].map(|name| all_of(&shares, name));
+            assert_eq!(
+                taken.each_ref().map(Vec::len),
+                expected,
+                "{alone:?} of {capacity}"
+            );
+            assert_eq!(shares.taken(), expected.iter().sum::<usize>());
+            drop(taken);
+            assert_eq!(shares.taken(), 0);
+            assert!(shares.state().by_client.is_empty());
+        }
+    }
+
+    #[test]
+    fn who_gives_back_while_others_ask_comes_down_to_their_part() {
+        let shares = Shares::new(20, MOST);
+        let mut noisy = all_of(&shares, "noisy");
+        let mut quiet = Vec::new();
+        for _ in 0..40 {
+            // One call ends, and both ask for what it leaves, the noisy one first.
+            noisy.remove(0);
+            noisy.extend(shares.take(&client("noisy"), 1));
+            quiet.extend(shares.take(&client("quiet"), 1));
+        }
+        assert!(quiet.len() >= 8, "{} of 20", quiet.len());
+    }
+
+    #[test]
+    fn one_call_may_have_whatever_is_left() {
+        let shares = Shares::new(100, HALF);
+        let call = shares.take(&client("one"), 10).expect("a part");
+        assert!(call.resize(100), "all of it, for one call");
+        assert!(!call.resize(101));
+        assert!(call.resize(60));
+        assert!(
+            shares.take(&client("one"), 1).is_none(),
+            "more than half, with another"
+        );
+        let other = shares.take(&client("another"), 40).expect("what is left");
+        assert!(!call.resize(61), "nothing is left");
+        drop(other);
+        assert_eq!(shares.taken(), 60);
+    }
+
+    #[tokio::test]
+    async fn who_waits_gets_what_is_given_back() {
+        let shares = Shares::new(1, HALF);
+        let taken = shares.take(&client("first"), 1).expect("all");
+        let second = client("second");
+        let waiting = shares.wait(&second, 1);
+        tokio::pin!(waiting);
+        assert!(futures::poll!(&mut waiting).is_pending());
+        drop(taken);
+        tokio::time::timeout(Duration::from_secs(20), waiting)
+            .await
+            .expect("it was given back");
+    }
+}
