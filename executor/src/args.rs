@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(long, env = "NODEWISE_MODE", value_enum)]
     pub mode: ModeArg,
 
-    /// Work only while holding a Lease, so that several executors may run; not in mode observe [default: true in mode own]
+    /// Work only while holding a Lease, so that several executors may run; not in mode observe [default: true in the others]
     #[arg(long, env = "NODEWISE_LEADER_ELECT", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
           default_missing_value = "true", value_name = "BOOL")]
     pub leader_elect: Option<bool>,
@@ -179,6 +179,9 @@ pub enum ModeArg {
     Own,
     /// Write nothing, log what would be written: for running beside the built-in controller
     Observe,
+    /// Beside the built-in controller: only delete old pods of DaemonSets with strategy OnDelete and annotation
+    /// `nodewise.dev/rollout: managed`, within `nodewise.dev/max-unavailable`
+    Companion,
 }
 
 /// Which mended defects of upstream are on.
@@ -196,6 +199,7 @@ impl Args {
         let mode = match self.mode {
             ModeArg::Own => Mode::Own,
             ModeArg::Observe => Mode::Observe,
+            ModeArg::Companion => Mode::Companion,
         };
         let timing = Timing {
             lease_duration: self.lease_duration,
@@ -203,7 +207,7 @@ impl Args {
             retry_period: self.retry_period,
         };
         // Who writes nothing needs no lease, and must not take it from whoever does.
-        let elect = self.leader_elect.unwrap_or(mode == Mode::Own);
+        let elect = self.leader_elect.unwrap_or(mode.writes());
         let config = Config {
             servers: self.server.clone(),
             tls: self.tls.client()?,
@@ -218,7 +222,7 @@ impl Args {
             concurrent_writes: self.concurrent_writes.get(),
             calls_per_second: self.client_qps,
             creates_per_second: self.create_rate,
-            options: self.plan_options(),
+            options: self.plan_options(mode),
             buckets: self.buckets,
             plan_timeout: self.plan_timeout,
             hedge_after: self.hedge_after,
@@ -231,7 +235,11 @@ impl Args {
         config.validate()
     }
 
-    fn plan_options(&self) -> v1::PlanOptions {
+    fn plan_options(&self, mode: Mode) -> v1::PlanOptions {
+        let scope = match mode {
+            Mode::Own | Mode::Observe => v1::Scope::Workload,
+            Mode::Companion => v1::Scope::Rollouts,
+        };
         let profile = match self.profile {
             ProfileArg::Default => v1::Profile::Default,
             ProfileArg::UpstreamStrict => v1::Profile::UpstreamStrict,
@@ -250,6 +258,7 @@ impl Args {
                 .collect(),
             feature_gates: Vec::new(),
             burst: Some(self.burst),
+            scope: scope.into(),
         }
     }
 }
@@ -334,6 +343,17 @@ mod tests {
                 .election
                 .is_none()
         );
+    }
+
+    #[test]
+    fn a_companion_asks_for_rollouts_alone() {
+        let companion = config(&["--mode", "companion"]).expect("valid");
+        assert_eq!(companion.options.scope(), v1::Scope::Rollouts);
+        assert!(companion.election.is_some(), "it writes");
+        for mode in ["own", "observe"] {
+            let config = config(&["--mode", mode]).expect("valid");
+            assert_eq!(config.options.scope(), v1::Scope::Workload);
+        }
     }
 
     // M-5

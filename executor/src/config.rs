@@ -56,6 +56,16 @@ pub enum Mode {
     Own,
     /// Only say what would be written.
     Observe,
+    /// Apply plans for rollouts alone, beside the built-in controller.
+    Companion,
+}
+
+impl Mode {
+    /// Whether anything is written.
+    #[must_use]
+    pub fn writes(self) -> bool {
+        self != Self::Observe
+    }
 }
 
 /// How to take part in leader election.

@@ -181,6 +181,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 Some(next) => next,
                 None => self.plan(&workload, &live).await?,
             };
+            self.check_scope(&planned.plan)?;
             self.hold(&planned);
             if planned.plan.verdict() == v1::Verdict::Stale {
                 return Err(Ending::failed(
@@ -330,6 +331,27 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         })?;
         let (workload, sent) = origins.swap_remove(request);
         Ok(Planned { plan, workload, sent })
+    }
+
+    /// Nothing is done that was not asked for: a service that does not know of scopes plans for whole workloads.
+    fn check_scope(&self, plan: &v1::Plan) -> Result<(), Ending> {
+        if self.options.scope() != v1::Scope::Rollouts {
+            return Ok(());
+        }
+        let batches = plan.phases.iter().flat_map(|phase| &phase.batches);
+        let mut kinds = batches
+            .flat_map(|batch| &batch.actions)
+            .map(|action| &action.kind);
+        let is_of_rollouts = |kind: &Option<v1::action::Kind>| {
+            use v1::action::Kind::{DeletePod, EmitEvent};
+            matches!(kind, Some(DeletePod(_) | EmitEvent(_)))
+        };
+        if kinds.all(is_of_rollouts) {
+            return Ok(());
+        }
+        Err(Ending::failed(
+            "the service planned for the whole workload, and was asked for its rollout alone: it is too old for --mode companion",
+        ))
     }
 
     /// Waits for the service, and after a stop for so long at most.

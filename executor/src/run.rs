@@ -94,7 +94,7 @@ pub async fn run(
         shutdown,
     };
     let result = match config.mode {
-        Mode::Own => parts.work(&config, Arc::new(actuator)).await,
+        Mode::Own | Mode::Companion => parts.work(&config, Arc::new(actuator)).await,
         Mode::Observe => {
             parts
                 .work(&config, Arc::new(ObserveActuator::new(actuator)))
@@ -127,7 +127,7 @@ impl Parts {
     async fn work<A: Actuator>(self, config: &Config, actuator: Arc<A>) -> Result<(), ControllerError> {
         let Some(election) = &config.election else {
             // Whoever writes leads, also without asking anybody: two of them have to be seen.
-            self.metrics.set_leader(config.mode == Mode::Own);
+            self.metrics.set_leader(config.mode.writes());
             return self.term(config, actuator, self.shutdown.clone()).await;
         };
         let leases = KubeLeases::new(self.client.clone(), &election.namespace);

@@ -795,6 +795,13 @@ fn options_name_their_fields() {
             }),
             "options.burst: must not be 0",
         ),
+        (
+            with_options(v1::PlanOptions {
+                scope: 9,
+                ..Default::default()
+            }),
+            "options.scope: 9 is no Scope",
+        ),
     ]);
 }
 

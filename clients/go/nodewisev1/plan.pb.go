@@ -215,6 +215,8 @@ const (
 	Reason_REASON_SELECTING_ALL Reason = 25
 	// Update status: nothing changed, but upstream writes while expectations are pending.
 	Reason_REASON_STATUS_REWRITTEN Reason = 26
+	// EmitEvent: an annotation of the workload asks for something that cannot be done.
+	Reason_REASON_INVALID_ANNOTATION Reason = 27
 )
 
 // Enum value maps for Reason.
@@ -247,6 +249,7 @@ var (
 		24: "REASON_REVISION_NAME_COLLISION",
 		25: "REASON_SELECTING_ALL",
 		26: "REASON_STATUS_REWRITTEN",
+		27: "REASON_INVALID_ANNOTATION",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":             0,
@@ -276,6 +279,7 @@ var (
 		"REASON_REVISION_NAME_COLLISION": 24,
 		"REASON_SELECTING_ALL":           25,
 		"REASON_STATUS_REWRITTEN":        26,
+		"REASON_INVALID_ANNOTATION":      27,
 	}
 )
 
@@ -2089,7 +2093,7 @@ const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"\x12PHASE_KIND_CREATES\x10\x04\x12\x16\n" +
 	"\x12PHASE_KIND_DELETES\x10\x05\x12\x16\n" +
 	"\x12PHASE_KIND_CLEANUP\x10\x06\x12\x15\n" +
-	"\x11PHASE_KIND_STATUS\x10\a*\xa3\x06\n" +
+	"\x11PHASE_KIND_STATUS\x10\a*\xc2\x06\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17REASON_NODE_WITHOUT_POD\x10\x01\x12 \n" +
@@ -2118,7 +2122,8 @@ const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"\x1aREASON_GENERATION_OBSERVED\x10\x17\x12\"\n" +
 	"\x1eREASON_REVISION_NAME_COLLISION\x10\x18\x12\x18\n" +
 	"\x14REASON_SELECTING_ALL\x10\x19\x12\x1b\n" +
-	"\x17REASON_STATUS_REWRITTEN\x10\x1aB\x8d\x01\n" +
+	"\x17REASON_STATUS_REWRITTEN\x10\x1a\x12\x1d\n" +
+	"\x19REASON_INVALID_ANNOTATION\x10\x1bB\x8d\x01\n" +
 	"\x0fcom.nodewise.v1B\tPlanProtoP\x01Z\"nodewise.dev/clients/go/nodewisev1\xa2\x02\x03NXX\xaa\x02\vNodewise.V1\xca\x02\vNodewise\\V1\xe2\x02\x17Nodewise\\V1\\GPBMetadata\xea\x02\fNodewise::V1b\x06proto3"
 
 var (

@@ -194,6 +194,62 @@ func (PodPhase) EnumDescriptor() ([]byte, []int) {
 	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{2}
 }
 
+// Scope is what of a workload is decided.
+type Scope int32
+
+const (
+	// Same as SCOPE_WORKLOAD.
+	Scope_SCOPE_UNSPECIFIED Scope = 0
+	// All of it: the caller is its controller.
+	Scope_SCOPE_WORKLOAD Scope = 1
+	// Its rollouts alone, beside another controller that does everything else: which old pods are deleted, and when. Only of
+	// DaemonSets with the strategy OnDelete and the annotation `nodewise.dev/rollout: managed`. A plan has no other actions than
+	// DeletePod, and EmitEvent where something is wrong with that annotation or another one. A server that does not know this
+	// plans for the whole workload: whoever asks for it refuses a plan with other actions.
+	Scope_SCOPE_ROLLOUTS Scope = 2
+)
+
+// Enum value maps for Scope.
+var (
+	Scope_name = map[int32]string{
+		0: "SCOPE_UNSPECIFIED",
+		1: "SCOPE_WORKLOAD",
+		2: "SCOPE_ROLLOUTS",
+	}
+	Scope_value = map[string]int32{
+		"SCOPE_UNSPECIFIED": 0,
+		"SCOPE_WORKLOAD":    1,
+		"SCOPE_ROLLOUTS":    2,
+	}
+)
+
+func (x Scope) Enum() *Scope {
+	p := new(Scope)
+	*p = x
+	return p
+}
+
+func (x Scope) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Scope) Descriptor() protoreflect.EnumDescriptor {
+	return file_nodewise_v1_snapshot_proto_enumTypes[3].Descriptor()
+}
+
+func (Scope) Type() protoreflect.EnumType {
+	return &file_nodewise_v1_snapshot_proto_enumTypes[3]
+}
+
+func (x Scope) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Scope.Descriptor instead.
+func (Scope) EnumDescriptor() ([]byte, []int) {
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{3}
+}
+
 // Profile is a set of deviations.
 type Profile int32
 
@@ -231,11 +287,11 @@ func (x Profile) String() string {
 }
 
 func (Profile) Descriptor() protoreflect.EnumDescriptor {
-	return file_nodewise_v1_snapshot_proto_enumTypes[3].Descriptor()
+	return file_nodewise_v1_snapshot_proto_enumTypes[4].Descriptor()
 }
 
 func (Profile) Type() protoreflect.EnumType {
-	return &file_nodewise_v1_snapshot_proto_enumTypes[3]
+	return &file_nodewise_v1_snapshot_proto_enumTypes[4]
 }
 
 func (x Profile) Number() protoreflect.EnumNumber {
@@ -244,7 +300,7 @@ func (x Profile) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Profile.Descriptor instead.
 func (Profile) EnumDescriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{4}
 }
 
 // FeatureGate is a Kubernetes feature gate that changes a plan.
@@ -280,11 +336,11 @@ func (x FeatureGate) String() string {
 }
 
 func (FeatureGate) Descriptor() protoreflect.EnumDescriptor {
-	return file_nodewise_v1_snapshot_proto_enumTypes[4].Descriptor()
+	return file_nodewise_v1_snapshot_proto_enumTypes[5].Descriptor()
 }
 
 func (FeatureGate) Type() protoreflect.EnumType {
-	return &file_nodewise_v1_snapshot_proto_enumTypes[4]
+	return &file_nodewise_v1_snapshot_proto_enumTypes[5]
 }
 
 func (x FeatureGate) Number() protoreflect.EnumNumber {
@@ -293,7 +349,7 @@ func (x FeatureGate) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FeatureGate.Descriptor instead.
 func (FeatureGate) EnumDescriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 // Deviation is one defect of upstream that Nodewise mends. docs/upstream-differences.md tells both sides of each.
@@ -393,11 +449,11 @@ func (x Deviation) String() string {
 }
 
 func (Deviation) Descriptor() protoreflect.EnumDescriptor {
-	return file_nodewise_v1_snapshot_proto_enumTypes[5].Descriptor()
+	return file_nodewise_v1_snapshot_proto_enumTypes[6].Descriptor()
 }
 
 func (Deviation) Type() protoreflect.EnumType {
-	return &file_nodewise_v1_snapshot_proto_enumTypes[5]
+	return &file_nodewise_v1_snapshot_proto_enumTypes[6]
 }
 
 func (x Deviation) Number() protoreflect.EnumNumber {
@@ -406,7 +462,7 @@ func (x Deviation) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Deviation.Descriptor instead.
 func (Deviation) EnumDescriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 // Snapshot is everything that a plan depends on, besides PlanOptions.
@@ -1835,7 +1891,9 @@ type PlanOptions struct {
 	// Kubernetes feature gates to treat as on.
 	FeatureGates []FeatureGate `protobuf:"varint,4,rep,packed,name=feature_gates,json=featureGates,proto3,enum=nodewise.v1.FeatureGate" json:"feature_gates,omitempty"`
 	// Most creates, and separately most deletes, of one plan. Default 250, upstream's value. 0 is an error.
-	Burst         *uint32 `protobuf:"varint,5,opt,name=burst,proto3,oneof" json:"burst,omitempty"`
+	Burst *uint32 `protobuf:"varint,5,opt,name=burst,proto3,oneof" json:"burst,omitempty"`
+	// What the caller is there for. SCOPE_WORKLOAD when not set.
+	Scope         Scope `protobuf:"varint,6,opt,name=scope,proto3,enum=nodewise.v1.Scope" json:"scope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1903,6 +1961,13 @@ func (x *PlanOptions) GetBurst() uint32 {
 		return *x.Burst
 	}
 	return 0
+}
+
+func (x *PlanOptions) GetScope() Scope {
+	if x != nil {
+		return x.Scope
+	}
+	return Scope_SCOPE_UNSPECIFIED
 }
 
 var File_nodewise_v1_snapshot_proto protoreflect.FileDescriptor
@@ -2012,13 +2077,14 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	"\bOwnWrite\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x128\n" +
 	"\x18written_resource_version\x18\x02 \x01(\tR\x16writtenResourceVersion\x12:\n" +
-	"\x19observed_resource_version\x18\x03 \x01(\tR\x17observedResourceVersion\"\xb1\x02\n" +
+	"\x19observed_resource_version\x18\x03 \x01(\tR\x17observedResourceVersion\"\xdb\x02\n" +
 	"\vPlanOptions\x12.\n" +
 	"\aprofile\x18\x01 \x01(\x0e2\x14.nodewise.v1.ProfileR\aprofile\x12E\n" +
 	"\x12enabled_deviations\x18\x02 \x03(\x0e2\x16.nodewise.v1.DeviationR\x11enabledDeviations\x12G\n" +
 	"\x13disabled_deviations\x18\x03 \x03(\x0e2\x16.nodewise.v1.DeviationR\x12disabledDeviations\x12=\n" +
 	"\rfeature_gates\x18\x04 \x03(\x0e2\x18.nodewise.v1.FeatureGateR\ffeatureGates\x12\x19\n" +
-	"\x05burst\x18\x05 \x01(\rH\x00R\x05burst\x88\x01\x01B\b\n" +
+	"\x05burst\x18\x05 \x01(\rH\x00R\x05burst\x88\x01\x01\x12(\n" +
+	"\x05scope\x18\x06 \x01(\x0e2\x12.nodewise.v1.ScopeR\x05scopeB\b\n" +
 	"\x06_burst*M\n" +
 	"\x0eDigestFunction\x12\x1f\n" +
 	"\x1bDIGEST_FUNCTION_UNSPECIFIED\x10\x00\x12\x1a\n" +
@@ -2034,7 +2100,11 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	"\x11POD_PHASE_RUNNING\x10\x02\x12\x17\n" +
 	"\x13POD_PHASE_SUCCEEDED\x10\x03\x12\x14\n" +
 	"\x10POD_PHASE_FAILED\x10\x04\x12\x15\n" +
-	"\x11POD_PHASE_UNKNOWN\x10\x05*T\n" +
+	"\x11POD_PHASE_UNKNOWN\x10\x05*F\n" +
+	"\x05Scope\x12\x15\n" +
+	"\x11SCOPE_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eSCOPE_WORKLOAD\x10\x01\x12\x12\n" +
+	"\x0eSCOPE_ROLLOUTS\x10\x02*T\n" +
 	"\aProfile\x12\x17\n" +
 	"\x13PROFILE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fPROFILE_DEFAULT\x10\x01\x12\x1b\n" +
@@ -2076,82 +2146,84 @@ func file_nodewise_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_nodewise_v1_snapshot_proto_rawDescData
 }
 
-var file_nodewise_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_nodewise_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
 var file_nodewise_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_nodewise_v1_snapshot_proto_goTypes = []any{
 	(DigestFunction)(0),           // 0: nodewise.v1.DigestFunction
 	(ConditionStatus)(0),          // 1: nodewise.v1.ConditionStatus
 	(PodPhase)(0),                 // 2: nodewise.v1.PodPhase
-	(Profile)(0),                  // 3: nodewise.v1.Profile
-	(FeatureGate)(0),              // 4: nodewise.v1.FeatureGate
-	(Deviation)(0),                // 5: nodewise.v1.Deviation
-	(*Snapshot)(nil),              // 6: nodewise.v1.Snapshot
-	(*Workload)(nil),              // 7: nodewise.v1.Workload
-	(*DaemonSet)(nil),             // 8: nodewise.v1.DaemonSet
-	(*ControllerRevision)(nil),    // 9: nodewise.v1.ControllerRevision
-	(*Bucket)(nil),                // 10: nodewise.v1.Bucket
-	(*NodeBucket)(nil),            // 11: nodewise.v1.NodeBucket
-	(*PodBucket)(nil),             // 12: nodewise.v1.PodBucket
-	(*SharedMetadata)(nil),        // 13: nodewise.v1.SharedMetadata
-	(*Label)(nil),                 // 14: nodewise.v1.Label
-	(*Node)(nil),                  // 15: nodewise.v1.Node
-	(*Taint)(nil),                 // 16: nodewise.v1.Taint
-	(*Pod)(nil),                   // 17: nodewise.v1.Pod
-	(*ControllerReference)(nil),   // 18: nodewise.v1.ControllerReference
-	(*ReconcileState)(nil),        // 19: nodewise.v1.ReconcileState
-	(*Expectations)(nil),          // 20: nodewise.v1.Expectations
-	(*ExpectedCreate)(nil),        // 21: nodewise.v1.ExpectedCreate
-	(*SlowStart)(nil),             // 22: nodewise.v1.SlowStart
-	(*FailedPodBackoff)(nil),      // 23: nodewise.v1.FailedPodBackoff
-	(*PodNameCollision)(nil),      // 24: nodewise.v1.PodNameCollision
-	(*OwnWrite)(nil),              // 25: nodewise.v1.OwnWrite
-	(*PlanOptions)(nil),           // 26: nodewise.v1.PlanOptions
-	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 28: google.protobuf.Duration
+	(Scope)(0),                    // 3: nodewise.v1.Scope
+	(Profile)(0),                  // 4: nodewise.v1.Profile
+	(FeatureGate)(0),              // 5: nodewise.v1.FeatureGate
+	(Deviation)(0),                // 6: nodewise.v1.Deviation
+	(*Snapshot)(nil),              // 7: nodewise.v1.Snapshot
+	(*Workload)(nil),              // 8: nodewise.v1.Workload
+	(*DaemonSet)(nil),             // 9: nodewise.v1.DaemonSet
+	(*ControllerRevision)(nil),    // 10: nodewise.v1.ControllerRevision
+	(*Bucket)(nil),                // 11: nodewise.v1.Bucket
+	(*NodeBucket)(nil),            // 12: nodewise.v1.NodeBucket
+	(*PodBucket)(nil),             // 13: nodewise.v1.PodBucket
+	(*SharedMetadata)(nil),        // 14: nodewise.v1.SharedMetadata
+	(*Label)(nil),                 // 15: nodewise.v1.Label
+	(*Node)(nil),                  // 16: nodewise.v1.Node
+	(*Taint)(nil),                 // 17: nodewise.v1.Taint
+	(*Pod)(nil),                   // 18: nodewise.v1.Pod
+	(*ControllerReference)(nil),   // 19: nodewise.v1.ControllerReference
+	(*ReconcileState)(nil),        // 20: nodewise.v1.ReconcileState
+	(*Expectations)(nil),          // 21: nodewise.v1.Expectations
+	(*ExpectedCreate)(nil),        // 22: nodewise.v1.ExpectedCreate
+	(*SlowStart)(nil),             // 23: nodewise.v1.SlowStart
+	(*FailedPodBackoff)(nil),      // 24: nodewise.v1.FailedPodBackoff
+	(*PodNameCollision)(nil),      // 25: nodewise.v1.PodNameCollision
+	(*OwnWrite)(nil),              // 26: nodewise.v1.OwnWrite
+	(*PlanOptions)(nil),           // 27: nodewise.v1.PlanOptions
+	(*timestamppb.Timestamp)(nil), // 28: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 29: google.protobuf.Duration
 }
 var file_nodewise_v1_snapshot_proto_depIdxs = []int32{
-	27, // 0: nodewise.v1.Snapshot.now:type_name -> google.protobuf.Timestamp
-	7,  // 1: nodewise.v1.Snapshot.workload:type_name -> nodewise.v1.Workload
-	9,  // 2: nodewise.v1.Snapshot.revisions:type_name -> nodewise.v1.ControllerRevision
-	10, // 3: nodewise.v1.Snapshot.node_buckets:type_name -> nodewise.v1.Bucket
-	10, // 4: nodewise.v1.Snapshot.pod_buckets:type_name -> nodewise.v1.Bucket
+	28, // 0: nodewise.v1.Snapshot.now:type_name -> google.protobuf.Timestamp
+	8,  // 1: nodewise.v1.Snapshot.workload:type_name -> nodewise.v1.Workload
+	10, // 2: nodewise.v1.Snapshot.revisions:type_name -> nodewise.v1.ControllerRevision
+	11, // 3: nodewise.v1.Snapshot.node_buckets:type_name -> nodewise.v1.Bucket
+	11, // 4: nodewise.v1.Snapshot.pod_buckets:type_name -> nodewise.v1.Bucket
 	0,  // 5: nodewise.v1.Snapshot.digest_function:type_name -> nodewise.v1.DigestFunction
-	19, // 6: nodewise.v1.Snapshot.state:type_name -> nodewise.v1.ReconcileState
-	25, // 7: nodewise.v1.Snapshot.own_writes:type_name -> nodewise.v1.OwnWrite
-	8,  // 8: nodewise.v1.Workload.daemon_set:type_name -> nodewise.v1.DaemonSet
-	15, // 9: nodewise.v1.NodeBucket.nodes:type_name -> nodewise.v1.Node
-	17, // 10: nodewise.v1.PodBucket.pods:type_name -> nodewise.v1.Pod
-	13, // 11: nodewise.v1.PodBucket.shared_metadata:type_name -> nodewise.v1.SharedMetadata
-	14, // 12: nodewise.v1.SharedMetadata.labels:type_name -> nodewise.v1.Label
-	18, // 13: nodewise.v1.SharedMetadata.controller:type_name -> nodewise.v1.ControllerReference
-	14, // 14: nodewise.v1.Node.labels:type_name -> nodewise.v1.Label
-	16, // 15: nodewise.v1.Node.taints:type_name -> nodewise.v1.Taint
+	20, // 6: nodewise.v1.Snapshot.state:type_name -> nodewise.v1.ReconcileState
+	26, // 7: nodewise.v1.Snapshot.own_writes:type_name -> nodewise.v1.OwnWrite
+	9,  // 8: nodewise.v1.Workload.daemon_set:type_name -> nodewise.v1.DaemonSet
+	16, // 9: nodewise.v1.NodeBucket.nodes:type_name -> nodewise.v1.Node
+	18, // 10: nodewise.v1.PodBucket.pods:type_name -> nodewise.v1.Pod
+	14, // 11: nodewise.v1.PodBucket.shared_metadata:type_name -> nodewise.v1.SharedMetadata
+	15, // 12: nodewise.v1.SharedMetadata.labels:type_name -> nodewise.v1.Label
+	19, // 13: nodewise.v1.SharedMetadata.controller:type_name -> nodewise.v1.ControllerReference
+	15, // 14: nodewise.v1.Node.labels:type_name -> nodewise.v1.Label
+	17, // 15: nodewise.v1.Node.taints:type_name -> nodewise.v1.Taint
 	1,  // 16: nodewise.v1.Node.ready:type_name -> nodewise.v1.ConditionStatus
-	14, // 17: nodewise.v1.Pod.labels:type_name -> nodewise.v1.Label
-	18, // 18: nodewise.v1.Pod.controller:type_name -> nodewise.v1.ControllerReference
+	15, // 17: nodewise.v1.Pod.labels:type_name -> nodewise.v1.Label
+	19, // 18: nodewise.v1.Pod.controller:type_name -> nodewise.v1.ControllerReference
 	2,  // 19: nodewise.v1.Pod.phase:type_name -> nodewise.v1.PodPhase
 	1,  // 20: nodewise.v1.Pod.ready:type_name -> nodewise.v1.ConditionStatus
-	27, // 21: nodewise.v1.Pod.ready_transition_time:type_name -> google.protobuf.Timestamp
-	27, // 22: nodewise.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
-	27, // 23: nodewise.v1.Pod.deletion_time:type_name -> google.protobuf.Timestamp
-	20, // 24: nodewise.v1.ReconcileState.expectations:type_name -> nodewise.v1.Expectations
-	23, // 25: nodewise.v1.ReconcileState.failed_pod_backoffs:type_name -> nodewise.v1.FailedPodBackoff
-	24, // 26: nodewise.v1.ReconcileState.pod_name_collisions:type_name -> nodewise.v1.PodNameCollision
-	22, // 27: nodewise.v1.ReconcileState.slow_start:type_name -> nodewise.v1.SlowStart
-	27, // 28: nodewise.v1.Expectations.set_at:type_name -> google.protobuf.Timestamp
-	21, // 29: nodewise.v1.Expectations.creates:type_name -> nodewise.v1.ExpectedCreate
-	27, // 30: nodewise.v1.SlowStart.last:type_name -> google.protobuf.Timestamp
-	28, // 31: nodewise.v1.FailedPodBackoff.delay:type_name -> google.protobuf.Duration
-	27, // 32: nodewise.v1.FailedPodBackoff.last:type_name -> google.protobuf.Timestamp
-	3,  // 33: nodewise.v1.PlanOptions.profile:type_name -> nodewise.v1.Profile
-	5,  // 34: nodewise.v1.PlanOptions.enabled_deviations:type_name -> nodewise.v1.Deviation
-	5,  // 35: nodewise.v1.PlanOptions.disabled_deviations:type_name -> nodewise.v1.Deviation
-	4,  // 36: nodewise.v1.PlanOptions.feature_gates:type_name -> nodewise.v1.FeatureGate
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	28, // 21: nodewise.v1.Pod.ready_transition_time:type_name -> google.protobuf.Timestamp
+	28, // 22: nodewise.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
+	28, // 23: nodewise.v1.Pod.deletion_time:type_name -> google.protobuf.Timestamp
+	21, // 24: nodewise.v1.ReconcileState.expectations:type_name -> nodewise.v1.Expectations
+	24, // 25: nodewise.v1.ReconcileState.failed_pod_backoffs:type_name -> nodewise.v1.FailedPodBackoff
+	25, // 26: nodewise.v1.ReconcileState.pod_name_collisions:type_name -> nodewise.v1.PodNameCollision
+	23, // 27: nodewise.v1.ReconcileState.slow_start:type_name -> nodewise.v1.SlowStart
+	28, // 28: nodewise.v1.Expectations.set_at:type_name -> google.protobuf.Timestamp
+	22, // 29: nodewise.v1.Expectations.creates:type_name -> nodewise.v1.ExpectedCreate
+	28, // 30: nodewise.v1.SlowStart.last:type_name -> google.protobuf.Timestamp
+	29, // 31: nodewise.v1.FailedPodBackoff.delay:type_name -> google.protobuf.Duration
+	28, // 32: nodewise.v1.FailedPodBackoff.last:type_name -> google.protobuf.Timestamp
+	4,  // 33: nodewise.v1.PlanOptions.profile:type_name -> nodewise.v1.Profile
+	6,  // 34: nodewise.v1.PlanOptions.enabled_deviations:type_name -> nodewise.v1.Deviation
+	6,  // 35: nodewise.v1.PlanOptions.disabled_deviations:type_name -> nodewise.v1.Deviation
+	5,  // 36: nodewise.v1.PlanOptions.feature_gates:type_name -> nodewise.v1.FeatureGate
+	3,  // 37: nodewise.v1.PlanOptions.scope:type_name -> nodewise.v1.Scope
+	38, // [38:38] is the sub-list for method output_type
+	38, // [38:38] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_nodewise_v1_snapshot_proto_init() }
@@ -2169,7 +2241,7 @@ func file_nodewise_v1_snapshot_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_nodewise_v1_snapshot_proto_rawDesc), len(file_nodewise_v1_snapshot_proto_rawDesc)),
-			NumEnums:      6,
+			NumEnums:      7,
 			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -866,6 +866,17 @@ async fn a_refused_report_is_not_sent_again() {
     }
 }
 
+// A service of an older version does not know of scopes, and plans for the whole workload.
+#[tokio::test]
+async fn a_companion_applies_no_plan_for_the_whole_workload() {
+    let mut fixture = with(ScriptedService::default().then_plan(creating(&[("foo-a", "a")])));
+    fixture.reconciler.options.set_scope(v1::Scope::Rollouts);
+    let ending = fixture.reconcile().await;
+    assert!(is_failed(&ending, "too old for --mode companion"), "{ending:?}");
+    assert_eq!(fixture.actuator.calls(), Vec::<String>::new());
+    assert_eq!(fixture.outstanding(), (0, 0));
+}
+
 // D-113: a delete leaves no own-write record; it is its expectation that holds the next plan back.
 #[tokio::test]
 async fn deletes_are_guarded_by_expectations() {

@@ -343,6 +343,9 @@ pub struct PlanOptions {
     /// Most creates, and separately most deletes, of one plan. Default 250, upstream's value. 0 is an error.
     #[prost(uint32, optional, tag = "5")]
     pub burst: ::core::option::Option<u32>,
+    /// What the caller is there for. SCOPE_WORKLOAD when not set.
+    #[prost(enumeration = "Scope", tag = "6")]
+    pub scope: i32,
 }
 /// DigestFunction names how a bucket's digest is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -451,6 +454,42 @@ impl PodPhase {
             "POD_PHASE_SUCCEEDED" => Some(Self::Succeeded),
             "POD_PHASE_FAILED" => Some(Self::Failed),
             "POD_PHASE_UNKNOWN" => Some(Self::Unknown),
+            _ => None,
+        }
+    }
+}
+/// Scope is what of a workload is decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Scope {
+    /// Same as SCOPE_WORKLOAD.
+    Unspecified = 0,
+    /// All of it: the caller is its controller.
+    Workload = 1,
+    /// Its rollouts alone, beside another controller that does everything else: which old pods are deleted, and when. Only of
+    /// DaemonSets with the strategy OnDelete and the annotation `nodewise.dev/rollout: managed`. A plan has no other actions than
+    /// DeletePod, and EmitEvent where something is wrong with that annotation or another one. A server that does not know this
+    /// plans for the whole workload: whoever asks for it refuses a plan with other actions.
+    Rollouts = 2,
+}
+impl Scope {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "SCOPE_UNSPECIFIED",
+            Self::Workload => "SCOPE_WORKLOAD",
+            Self::Rollouts => "SCOPE_ROLLOUTS",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "SCOPE_UNSPECIFIED" => Some(Self::Unspecified),
+            "SCOPE_WORKLOAD" => Some(Self::Workload),
+            "SCOPE_ROLLOUTS" => Some(Self::Rollouts),
             _ => None,
         }
     }
@@ -1426,6 +1465,8 @@ pub enum Reason {
     SelectingAll = 25,
     /// Update status: nothing changed, but upstream writes while expectations are pending.
     StatusRewritten = 26,
+    /// EmitEvent: an annotation of the workload asks for something that cannot be done.
+    InvalidAnnotation = 27,
 }
 impl Reason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1461,6 +1502,7 @@ impl Reason {
             Self::RevisionNameCollision => "REASON_REVISION_NAME_COLLISION",
             Self::SelectingAll => "REASON_SELECTING_ALL",
             Self::StatusRewritten => "REASON_STATUS_REWRITTEN",
+            Self::InvalidAnnotation => "REASON_INVALID_ANNOTATION",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1493,6 +1535,7 @@ impl Reason {
             "REASON_REVISION_NAME_COLLISION" => Some(Self::RevisionNameCollision),
             "REASON_SELECTING_ALL" => Some(Self::SelectingAll),
             "REASON_STATUS_REWRITTEN" => Some(Self::StatusRewritten),
+            "REASON_INVALID_ANNOTATION" => Some(Self::InvalidAnnotation),
             _ => None,
         }
     }

@@ -5362,6 +5362,9 @@ impl serde::Serialize for PlanOptions {
         if self.burst.is_some() {
             len += 1;
         }
+        if self.scope != 0 {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.PlanOptions", len)?;
         if self.profile != 0 {
             let v = Profile::try_from(self.profile)
@@ -5392,6 +5395,11 @@ impl serde::Serialize for PlanOptions {
         if let Some(v) = self.burst.as_ref() {
             struct_ser.serialize_field("burst", v)?;
         }
+        if self.scope != 0 {
+            let v = Scope::try_from(self.scope)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.scope)))?;
+            struct_ser.serialize_field("scope", &v)?;
+        }
         struct_ser.end()
     }
 }
@@ -5410,6 +5418,7 @@ impl<'de> serde::Deserialize<'de> for PlanOptions {
             "feature_gates",
             "featureGates",
             "burst",
+            "scope",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -5419,6 +5428,7 @@ impl<'de> serde::Deserialize<'de> for PlanOptions {
             DisabledDeviations,
             FeatureGates,
             Burst,
+            Scope,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -5445,6 +5455,7 @@ impl<'de> serde::Deserialize<'de> for PlanOptions {
                             "disabledDeviations" | "disabled_deviations" => Ok(GeneratedField::DisabledDeviations),
                             "featureGates" | "feature_gates" => Ok(GeneratedField::FeatureGates),
                             "burst" => Ok(GeneratedField::Burst),
+                            "scope" => Ok(GeneratedField::Scope),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -5469,6 +5480,7 @@ impl<'de> serde::Deserialize<'de> for PlanOptions {
                 let mut disabled_deviations__ = None;
                 let mut feature_gates__ = None;
                 let mut burst__ = None;
+                let mut scope__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Profile => {
@@ -5503,6 +5515,12 @@ impl<'de> serde::Deserialize<'de> for PlanOptions {
                                 map_.next_value::<::std::option::Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
                             ;
                         }
+                        GeneratedField::Scope => {
+                            if scope__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("scope"));
+                            }
+                            scope__ = Some(map_.next_value::<Scope>()? as i32);
+                        }
                     }
                 }
                 Ok(PlanOptions {
@@ -5511,6 +5529,7 @@ impl<'de> serde::Deserialize<'de> for PlanOptions {
                     disabled_deviations: disabled_deviations__.unwrap_or_default(),
                     feature_gates: feature_gates__.unwrap_or_default(),
                     burst: burst__,
+                    scope: scope__.unwrap_or_default(),
                 })
             }
         }
@@ -6866,6 +6885,7 @@ impl serde::Serialize for Reason {
             Self::RevisionNameCollision => "REASON_REVISION_NAME_COLLISION",
             Self::SelectingAll => "REASON_SELECTING_ALL",
             Self::StatusRewritten => "REASON_STATUS_REWRITTEN",
+            Self::InvalidAnnotation => "REASON_INVALID_ANNOTATION",
         };
         serializer.serialize_str(variant)
     }
@@ -6904,6 +6924,7 @@ impl<'de> serde::Deserialize<'de> for Reason {
             "REASON_REVISION_NAME_COLLISION",
             "REASON_SELECTING_ALL",
             "REASON_STATUS_REWRITTEN",
+            "REASON_INVALID_ANNOTATION",
         ];
 
         struct GeneratedVisitor;
@@ -6971,6 +6992,7 @@ impl<'de> serde::Deserialize<'de> for Reason {
                     "REASON_REVISION_NAME_COLLISION" => Ok(Reason::RevisionNameCollision),
                     "REASON_SELECTING_ALL" => Ok(Reason::SelectingAll),
                     "REASON_STATUS_REWRITTEN" => Ok(Reason::StatusRewritten),
+                    "REASON_INVALID_ANNOTATION" => Ok(Reason::InvalidAnnotation),
                     _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
                 }
             }
@@ -8317,6 +8339,80 @@ impl<'de> serde::Deserialize<'de> for Rule {
                     "RULE_POD_FINISHED" => Ok(Rule::PodFinished),
                     "RULE_WORKLOAD_INACTIVE" => Ok(Rule::WorkloadInactive),
                     "RULE_PLACEMENT_FIRST" => Ok(Rule::PlacementFirst),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Scope {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "SCOPE_UNSPECIFIED",
+            Self::Workload => "SCOPE_WORKLOAD",
+            Self::Rollouts => "SCOPE_ROLLOUTS",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for Scope {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "SCOPE_UNSPECIFIED",
+            "SCOPE_WORKLOAD",
+            "SCOPE_ROLLOUTS",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = Scope;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "SCOPE_UNSPECIFIED" => Ok(Scope::Unspecified),
+                    "SCOPE_WORKLOAD" => Ok(Scope::Workload),
+                    "SCOPE_ROLLOUTS" => Ok(Scope::Rollouts),
                     _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
                 }
             }

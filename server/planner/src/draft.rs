@@ -45,17 +45,8 @@ impl<'d, 'a> Draft<'d, 'a> {
         identities: Option<&'d Identities>,
     ) -> Self {
         let mut draft = Self {
-            snapshot,
-            survey,
             identities,
-            step: rollout::step(&snapshot.daemon_set, &survey.picture, &snapshot.options),
-            phases: Vec::new(),
-            pod_manifest: None,
-            state: snapshot.state.clone(),
-            timers: Timers::default(),
-            goes_on: false,
-            error: None,
-            deviations: survey.resolution.deviations.clone(),
+            ..Self::beside(snapshot, survey)
         };
         let (mut revisions, mut claims) = (
             survey.resolution.batches.clone(),
@@ -67,6 +58,23 @@ impl<'d, 'a> Draft<'d, 'a> {
         draft.phase(PhaseKind::Revisions, revisions);
         draft.phase(PhaseKind::Claims, claims);
         draft
+    }
+
+    /// Starts with nothing: another controller has revisions and claims.
+    pub(crate) fn beside(snapshot: &'a Snapshot, survey: &'d Survey<'a>) -> Self {
+        Self {
+            snapshot,
+            survey,
+            identities: None,
+            step: rollout::step(&snapshot.daemon_set, &survey.picture, &snapshot.options),
+            phases: Vec::new(),
+            pod_manifest: None,
+            state: snapshot.state.clone(),
+            timers: Timers::default(),
+            goes_on: false,
+            error: None,
+            deviations: survey.resolution.deviations.clone(),
+        }
     }
 
     /// Expectations hold everything up but the status, for so long at most (D-71.7).
@@ -120,12 +128,40 @@ impl<'d, 'a> Draft<'d, 'a> {
             self.clean_up();
         }
         let status = self.write_status(ds.generation);
-        let verdict = if self.phases.is_empty() && self.error.is_none() {
+        let verdict = self.verdict();
+        self.finish(verdict, status)
+    }
+
+    /// The rollout alone, unless expectations hold that up for so long.
+    pub(crate) fn rollout_only(mut self, pending: Option<Duration>) -> Plan {
+        if let Some(left) = pending {
+            self.timers.expectations(left);
+            let status = self.count_status(self.snapshot.daemon_set.status.observed_generation);
+            return self.finish(Verdict::StatusOnly, status);
+        }
+        let backoffs = Backoffs::of(self.snapshot);
+        let placement = placement::place(self.snapshot, &self.survey.picture, &backoffs);
+        let mut moves = Moves::default();
+        // What the other controller is about to create or to delete comes first, as its own would (D-74).
+        if placement.moves.is_empty() {
+            self.deviations.extend(&self.step.deviations);
+            self.error = self.step.error.take();
+            moves = std::mem::take(&mut self.step.moves);
+        }
+        // Orphans are not ours before the other controller has adopted them.
+        moves.deletes.retain(|delete| delete.pod.controller.is_some());
+        self.carry_out(moves, backoffs);
+        let status = self.count_status(self.snapshot.daemon_set.generation);
+        let verdict = self.verdict();
+        self.finish(verdict, status)
+    }
+
+    fn verdict(&self) -> Verdict {
+        if self.phases.is_empty() && self.error.is_none() {
             Verdict::Noop
         } else {
             Verdict::Apply
-        };
-        self.finish(verdict, status)
+        }
     }
 
     fn phase(&mut self, kind: PhaseKind, batches: Vec<Batch>) {
@@ -250,7 +286,7 @@ impl<'d, 'a> Draft<'d, 'a> {
 
     fn write_status(&mut self, observed_generation: i64) -> Status {
         let ds = &self.snapshot.daemon_set;
-        let status = status::count(&self.survey.picture, observed_generation);
+        let status = self.count_status(observed_generation);
         match status::write(ds, status, &self.snapshot.options) {
             status::Write::No => {}
             status::Write::Spared => {
@@ -260,8 +296,14 @@ impl<'d, 'a> Draft<'d, 'a> {
             status::Write::Yes(_) if self.goes_on && self.status_can_wait(&status) => {}
             status::Write::Yes(action) => self.phase(PhaseKind::Status, batches::at_once(vec![action])),
         }
-        self.timers
-            .availability(ds, &self.survey.picture, &status, self.snapshot.now);
+        status
+    }
+
+    /// The status as it is, and when it changes by itself.
+    fn count_status(&mut self, observed_generation: i64) -> Status {
+        let (ds, picture) = (&self.snapshot.daemon_set, &self.survey.picture);
+        let status = status::count(picture, observed_generation);
+        self.timers.availability(ds, picture, &status, self.snapshot.now);
         status
     }
 

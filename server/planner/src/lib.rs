@@ -9,6 +9,7 @@ mod backoff;
 mod batches;
 mod canonical;
 mod claims;
+mod companion;
 mod draft;
 mod eligibility;
 mod expectations;

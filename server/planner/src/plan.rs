@@ -244,4 +244,5 @@ pub enum Reason {
     RevisionNameCollision,
     SelectingAll,
     StatusRewritten,
+    InvalidAnnotation,
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
+    companion,
     moves::Moves,
     picture::{Picture, Place},
     plan::Reason,
@@ -39,7 +40,8 @@ pub(crate) struct Step<'a> {
 
 /// The next step of the rollout. Nothing with OnDelete (D-50).
 pub(crate) fn step<'a>(ds: &DaemonSet, picture: &Picture<'a>, options: &Options) -> Step<'a> {
-    let UpdateStrategy::RollingUpdate(rolling_update) = &ds.strategy else {
+    let strategy = companion::strategy(ds, options);
+    let UpdateStrategy::RollingUpdate(rolling_update) = &*strategy else {
         return Step::default();
     };
     match limits(rolling_update.as_ref(), picture.desired) {
@@ -101,7 +103,7 @@ fn at_least_one(limits: Limits, desired: usize) -> Limits {
 }
 
 /// A number, or a percentage of `total`, rounded up.
-fn scale(field: &str, value: &IntOrString, total: usize) -> Result<i64, String> {
+pub(crate) fn scale(field: &str, value: &IntOrString, total: usize) -> Result<i64, String> {
     let text = match value {
         IntOrString::Int(number) => return Ok((*number).into()),
         IntOrString::String(text) => text,

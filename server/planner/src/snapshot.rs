@@ -55,6 +55,18 @@ pub struct Options {
     pub toleration_comparison_operators: bool,
     /// Most creates, and separately most deletes, of one plan.
     pub burst: usize,
+    /// What is decided at all.
+    pub scope: Scope,
+}
+
+/// What of a workload is decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scope {
+    /// All of it.
+    #[default]
+    Workload,
+    /// Its rollouts alone, beside another controller.
+    Rollouts,
 }
 
 impl Options {
@@ -87,6 +99,7 @@ impl Default for Options {
                 .collect(),
             toleration_comparison_operators: false,
             burst: Self::DEFAULT_BURST,
+            scope: Scope::Workload,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    batches,
+    batches, companion,
     draft::Draft,
     eligibility::Eligibility,
     expectations, gate,
@@ -16,7 +16,7 @@ use crate::{
     revisions::{self, Halt, Resolution},
     selector,
     sketch::Detail,
-    snapshot::{Deviation, Snapshot},
+    snapshot::{Deviation, Scope, Snapshot},
 };
 
 /// Plans, unless patience ends.
@@ -27,10 +27,16 @@ pub(crate) fn plan(snapshot: &Snapshot, memory: &mut Memory, patience: Patience<
             ..nothing(snapshot, Verdict::Stale)
         });
     }
+    let scope = snapshot.options.scope;
     match inactive(snapshot) {
+        // The other controller tells.
+        Some(_) if scope == Scope::Rollouts => return Some(nothing(snapshot, Verdict::Noop)),
         Some(Inactive::SelectingAll { literally }) => return Some(selecting_all(snapshot, literally)),
         Some(Inactive::Deleting) => return Some(nothing(snapshot, Verdict::Noop)),
         None => {}
+    }
+    if scope == Scope::Rollouts {
+        return companion::plan(snapshot, memory, patience);
     }
     let survey = Survey::of(snapshot, memory, Detail::Notable, patience)?;
     if let Some(halt) = &survey.resolution.halt {
@@ -111,7 +117,7 @@ impl<'a> Survey<'a> {
 }
 
 /// A plan that leaves everything as it is.
-fn nothing(snapshot: &Snapshot, verdict: Verdict) -> Plan {
+pub(crate) fn nothing(snapshot: &Snapshot, verdict: Verdict) -> Plan {
     Plan {
         verdict,
         phases: Vec::new(),
@@ -126,22 +132,41 @@ fn nothing(snapshot: &Snapshot, verdict: Verdict) -> Plan {
 }
 
 fn selecting_all(snapshot: &Snapshot, literally: bool) -> Plan {
+    let message = "This daemon set is selecting all pods. A non-empty selector is required.";
+    let because = "the selector is empty".to_owned();
+    let deviation = (!literally).then_some(Deviation::EmptySelectorByMeaning);
+    Plan {
+        deviations: deviation.into_iter().collect(),
+        ..warning(
+            snapshot,
+            (Reason::SelectingAll, because),
+            "SelectingAll",
+            message.to_owned(),
+        )
+    }
+}
+
+/// A plan that tells of something, and leaves everything as it is.
+pub(crate) fn warning(
+    snapshot: &Snapshot,
+    (reason, because): (Reason, String),
+    event: &'static str,
+    message: String,
+) -> Plan {
     let event = Action {
-        reason: Reason::SelectingAll,
-        message: "the selector is empty".to_owned(),
+        reason,
+        message: because,
         kind: ActionKind::EmitEvent {
             event_type: EventType::Warning,
-            reason: "SelectingAll",
-            message: "This daemon set is selecting all pods. A non-empty selector is required.".to_owned(),
+            reason: event,
+            message,
         },
     };
-    let deviation = (!literally).then_some(Deviation::EmptySelectorByMeaning);
     Plan {
         phases: vec![Phase {
             kind: PhaseKind::Events,
             batches: batches::at_once(vec![event]),
         }],
-        deviations: deviation.into_iter().collect(),
         ..nothing(snapshot, Verdict::Apply)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use nodewise_planner::snapshot::{Deviation, Options};
+use nodewise_planner::snapshot::{Deviation, Options, Scope};
 use nodewise_proto::v1;
 
 use super::problems::{Path, Problems};
@@ -49,6 +49,11 @@ pub(super) fn options(message: Option<v1::PlanOptions>, at: &Path<'_>, problems:
                 );
             }
         }
+    }
+    match v1::Scope::try_from(message.scope) {
+        Ok(v1::Scope::Unspecified | v1::Scope::Workload) => options.scope = Scope::Workload,
+        Ok(v1::Scope::Rollouts) => options.scope = Scope::Rollouts,
+        Err(_) => unknown(&at.field("scope"), message.scope, "Scope", problems),
     }
     match message.burst {
         None => {}

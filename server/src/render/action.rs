@@ -126,6 +126,7 @@ fn reason(reason: Reason) -> v1::Reason {
         Reason::GenerationObserved => v1::Reason::GenerationObserved,
         Reason::RevisionNameCollision => v1::Reason::RevisionNameCollision,
         Reason::SelectingAll => v1::Reason::SelectingAll,
+        Reason::InvalidAnnotation => v1::Reason::InvalidAnnotation,
         Reason::StatusRewritten => v1::Reason::StatusRewritten,
     }
 }

@@ -65,6 +65,13 @@ impl RigOptions {
         self
     }
 
+    /// The executor only rolls out what asks for it, beside another controller.
+    #[must_use]
+    pub fn companion(mut self) -> Self {
+        self.executor_args = vec!["--mode=companion".into(), "--leader-elect=false".into()];
+        self
+    }
+
     /// Executors compete for the lease.
     #[must_use]
     pub fn leader_election(mut self) -> Self {

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use super::{NodeExplanation, NodeState, PodExplanation, Rule, room::Room, sentences};
 use crate::{
     backoff::Backoffs,
+    companion,
     eligibility::Decision,
     expectations,
     memory::Memory,
@@ -17,7 +18,7 @@ use crate::{
     ramp,
     rollout::{self, Content, Step},
     sketch::Detail,
-    snapshot::{Snapshot, UpdateStrategy},
+    snapshot::{Scope, Snapshot, UpdateStrategy},
     sync::{self, Inactive, Survey},
 };
 
@@ -55,6 +56,9 @@ impl<'a> Outlook<'a> {
         let mut step = rollout::step(ds, &survey.picture, &snapshot.options);
         let moves = if placement.moves.is_empty() {
             std::mem::take(&mut step.moves)
+        } else if snapshot.options.scope == Scope::Rollouts {
+            // Another controller's.
+            Moves::default()
         } else {
             placement.moves
         };
@@ -297,7 +301,8 @@ impl<'a> Outlook<'a> {
     fn outdated_node(&self, old: &OwnPod<'a>) -> Verdict {
         let pod = &old.pod.name;
         let waiting = |rule, why: &str| (NodeState::Waiting, rule, format!("pod {pod} is outdated; {why}"));
-        if matches!(self.snapshot.daemon_set.strategy, UpdateStrategy::OnDelete) {
+        if *companion::strategy(&self.snapshot.daemon_set, &self.snapshot.options) == UpdateStrategy::OnDelete
+        {
             return waiting(
                 Rule::OnDelete,
                 "with OnDelete it is replaced when someone deletes it",

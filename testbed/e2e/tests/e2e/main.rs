@@ -3,6 +3,7 @@
 
 mod apiserver;
 mod cli;
+mod companion;
 mod crashes;
 mod failures;
 mod observe;

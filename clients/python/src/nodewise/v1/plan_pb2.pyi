@@ -161,6 +161,8 @@ class _ReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     """Event: the selector is empty."""
     REASON_STATUS_REWRITTEN: _Reason.ValueType  # 26
     """Update status: nothing changed, but upstream writes while expectations are pending."""
+    REASON_INVALID_ANNOTATION: _Reason.ValueType  # 27
+    """EmitEvent: an annotation of the workload asks for something that cannot be done."""
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """Reason says why an action is in a plan."""
@@ -219,6 +221,8 @@ REASON_SELECTING_ALL: Reason.ValueType  # 25
 """Event: the selector is empty."""
 REASON_STATUS_REWRITTEN: Reason.ValueType  # 26
 """Update status: nothing changed, but upstream writes while expectations are pending."""
+REASON_INVALID_ANNOTATION: Reason.ValueType  # 27
+"""EmitEvent: an annotation of the workload asks for something that cannot be done."""
 global___Reason = Reason
 
 @typing.final

@@ -105,6 +105,38 @@ POD_PHASE_UNKNOWN: PodPhase.ValueType  # 5
 """`Unknown`."""
 global___PodPhase = PodPhase
 
+class _Scope:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _ScopeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_Scope.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    SCOPE_UNSPECIFIED: _Scope.ValueType  # 0
+    """Same as SCOPE_WORKLOAD."""
+    SCOPE_WORKLOAD: _Scope.ValueType  # 1
+    """All of it: the caller is its controller."""
+    SCOPE_ROLLOUTS: _Scope.ValueType  # 2
+    """Its rollouts alone, beside another controller that does everything else: which old pods are deleted, and when. Only of
+    DaemonSets with the strategy OnDelete and the annotation `nodewise.dev/rollout: managed`. A plan has no other actions than
+    DeletePod, and EmitEvent where something is wrong with that annotation or another one. A server that does not know this
+    plans for the whole workload: whoever asks for it refuses a plan with other actions.
+    """
+
+class Scope(_Scope, metaclass=_ScopeEnumTypeWrapper):
+    """Scope is what of a workload is decided."""
+
+SCOPE_UNSPECIFIED: Scope.ValueType  # 0
+"""Same as SCOPE_WORKLOAD."""
+SCOPE_WORKLOAD: Scope.ValueType  # 1
+"""All of it: the caller is its controller."""
+SCOPE_ROLLOUTS: Scope.ValueType  # 2
+"""Its rollouts alone, beside another controller that does everything else: which old pods are deleted, and when. Only of
+DaemonSets with the strategy OnDelete and the annotation `nodewise.dev/rollout: managed`. A plan has no other actions than
+DeletePod, and EmitEvent where something is wrong with that annotation or another one. A server that does not know this
+plans for the whole workload: whoever asks for it refuses a plan with other actions.
+"""
+global___Scope = Scope
+
 class _Profile:
     ValueType = typing.NewType("ValueType", builtins.int)
     V: typing_extensions.TypeAlias = ValueType
@@ -919,10 +951,13 @@ class PlanOptions(google.protobuf.message.Message):
     DISABLED_DEVIATIONS_FIELD_NUMBER: builtins.int
     FEATURE_GATES_FIELD_NUMBER: builtins.int
     BURST_FIELD_NUMBER: builtins.int
+    SCOPE_FIELD_NUMBER: builtins.int
     profile: global___Profile.ValueType
     """Which deviations from upstream are on. DEFAULT when not set."""
     burst: builtins.int
     """Most creates, and separately most deletes, of one plan. Default 250, upstream's value. 0 is an error."""
+    scope: global___Scope.ValueType
+    """What the caller is there for. SCOPE_WORKLOAD when not set."""
     @property
     def enabled_deviations(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[global___Deviation.ValueType]:
         """Deviations to switch on besides those of the profile."""
@@ -943,9 +978,10 @@ class PlanOptions(google.protobuf.message.Message):
         disabled_deviations: collections.abc.Iterable[global___Deviation.ValueType] | None = ...,
         feature_gates: collections.abc.Iterable[global___FeatureGate.ValueType] | None = ...,
         burst: builtins.int | None = ...,
+        scope: global___Scope.ValueType = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_burst", b"_burst", "burst", b"burst"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_burst", b"_burst", "burst", b"burst", "disabled_deviations", b"disabled_deviations", "enabled_deviations", b"enabled_deviations", "feature_gates", b"feature_gates", "profile", b"profile"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_burst", b"_burst", "burst", b"burst", "disabled_deviations", b"disabled_deviations", "enabled_deviations", b"enabled_deviations", "feature_gates", b"feature_gates", "profile", b"profile", "scope", b"scope"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_burst", b"_burst"]) -> typing.Literal["burst"] | None: ...
 
 global___PlanOptions = PlanOptions
