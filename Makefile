@@ -58,7 +58,7 @@ fuzz-upstream:
 	$(CARGO) run --release --locked -p nodewise-compare -- --cases 1000000 $(EQUAL)
 
 e2e:
-	$(SECTION) 'end-to-end tests on a real control plane (builds it the first time, about 9 minutes)'
+	$(SECTION) 'end-to-end tests on a real control plane (builds it the first time, about 10 minutes)'
 	$(CARGO) run --locked --quiet -p nodewise-testbed -- build
 	$(CARGO) test -p nodewise-testbed -p nodewise-conformance -p nodewise-e2e -p nodewise-bench --locked
 

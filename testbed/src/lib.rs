@@ -4,6 +4,7 @@
 //!   kwok's fake kubelets, each a real process on a free port of the loopback interface;
 //! * [`Process`]: a program under test (a server, an executor), with its log, signals and a certain end;
 //! * [`Collector`]: the OpenTelemetry Collector, and the spans that it was sent;
+//! * [`manifests`]: the objects of manifests, also of a kustomization;
 //! * [`Prometheus`]: scrapes metrics, evaluates rules and answers questions;
 //! * [`eventually`]: the one way to wait, for a condition and with a deadline;
 //! * [`Tool`]: the programs behind it, mostly built once from the Go modules pinned in `tools/`.
@@ -15,6 +16,7 @@
 
 mod collector;
 mod control_plane;
+pub mod manifests;
 mod ports;
 mod process;
 mod prometheus;

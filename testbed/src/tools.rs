@@ -45,6 +45,8 @@ pub enum Tool {
     Buf,
     /// Lints the Go client.
     GolangciLint,
+    /// Renders and lints the Helm chart.
+    Helm,
     /// Kubernetes' own DaemonSet controller, one sync at a time; see `upstream/README.md`. It is built to leave its
     /// coverage in `$GOCOVERDIR`, and says on standard error when that is not set.
     Upstream,
@@ -54,7 +56,7 @@ pub enum Tool {
 
 impl Tool {
     /// All of them, in the order in which they are best built.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Etcd,
         Self::KubeApiserver,
         Self::KubeControllerManager,
@@ -66,6 +68,7 @@ impl Tool {
         Self::Promtool,
         Self::Buf,
         Self::GolangciLint,
+        Self::Helm,
         Self::Upstream,
         Self::UpstreamPlain,
     ];
@@ -85,6 +88,7 @@ impl Tool {
             Self::Promtool => "promtool",
             Self::Buf => "buf",
             Self::GolangciLint => "golangci-lint",
+            Self::Helm => "helm",
             Self::Upstream => "upstream",
             Self::UpstreamPlain => "upstream-plain",
         }
@@ -111,6 +115,7 @@ impl Tool {
                 "tools/golangci-lint",
                 "github.com/golangci/golangci-lint/v2/cmd/golangci-lint",
             ),
+            Self::Helm => Source::go("tools/helm", "helm.sh/helm/v3/cmd/helm"),
             Self::Upstream | Self::UpstreamPlain => Source::go("upstream", "."),
         }
     }
@@ -138,6 +143,7 @@ impl Tool {
             | Self::Kwok
             | Self::Otelcol
             | Self::Buf
+            | Self::Helm
             | Self::Upstream
             | Self::UpstreamPlain => "a minute or two the first time",
         }

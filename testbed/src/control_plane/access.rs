@@ -70,23 +70,9 @@ impl Access {
     /// Writes a kubeconfig for each user into `folder`.
     pub(super) fn write_kubeconfigs(&self, folder: &Path, server: &str, ca: &Path) -> Result<()> {
         for (user, token) in self.users.values() {
-            // JSON is YAML, too.
-            let config = json!({
-                "apiVersion": "v1",
-                "kind": "Config",
-                "clusters": [{"name": "testbed", "cluster": {"server": server, "certificate-authority": ca}}],
-                "users": [{"name": user.name, "user": {"token": token}}],
-                "contexts": [{"name": "testbed", "context": {"cluster": "testbed", "user": user.name}}],
-                "current-context": "testbed",
-            });
-            write_private(&kubeconfig(folder, &user.name), &format!("{config:#}\n"))?;
+            write_kubeconfig(folder, server, ca, &user.name, token)?;
         }
         Ok(())
-    }
-
-    /// Whether the control plane knows this user.
-    pub(super) fn knows(&self, user: &str) -> bool {
-        self.users.contains_key(user)
     }
 
     /// Binds the users to the roles that they were given, and waits until the apiserver acts on it.
@@ -103,6 +89,26 @@ impl Access {
         }
         Ok(())
     }
+}
+
+/// Writes the kubeconfig of somebody with this token into `folder`.
+pub(super) fn write_kubeconfig(
+    folder: &Path,
+    server: &str,
+    ca: &Path,
+    user: &str,
+    token: &str,
+) -> Result<()> {
+    // JSON is YAML, too.
+    let config = json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "testbed", "cluster": {"server": server, "certificate-authority": ca}}],
+        "users": [{"name": user, "user": {"token": token}}],
+        "contexts": [{"name": "testbed", "context": {"cluster": "testbed", "user": user}}],
+        "current-context": "testbed",
+    });
+    write_private(&kubeconfig(folder, user), &format!("{config:#}\n"))
 }
 
 /// Waits until a user has the first right of a role: the apiserver learns of bindings by watching them.

@@ -40,6 +40,14 @@ pub struct AuditEvent {
 }
 
 impl AuditEvent {
+    /// Reads an audit log that was kept, oldest answer first. A last line that was not written whole is left out.
+    ///
+    /// # Errors
+    /// There is no such file, or it is no audit log.
+    pub fn read_all(path: &Path) -> Result<Vec<Self>> {
+        read(path)
+    }
+
     /// Whether the request asked for a change, also when it was refused.
     #[must_use]
     pub fn is_write(&self) -> bool {

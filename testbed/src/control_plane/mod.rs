@@ -16,6 +16,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::api::{Api, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use self::access::{ADMIN, Access};
@@ -129,16 +132,34 @@ impl ControlPlane {
         access::kubeconfig(&self.layout.kubeconfigs(), ADMIN)
     }
 
-    /// The kubeconfig file of a user that [`Builder::user`] let in.
+    /// The kubeconfig file of a user that [`Builder::user`] or [`ControlPlane::let_in`] let in.
     ///
     /// # Errors
     /// There is no such user.
     pub fn kubeconfig_for(&self, user: &str) -> Result<PathBuf> {
-        ensure!(
-            self.access.knows(user),
-            "no user {user:?} was given to Builder::user"
-        );
-        Ok(access::kubeconfig(&self.layout.kubeconfigs(), user))
+        let kubeconfig = access::kubeconfig(&self.layout.kubeconfigs(), user);
+        ensure!(kubeconfig.exists(), "nobody has let a user {user:?} in");
+        Ok(kubeconfig)
+    }
+
+    /// Lets a ServiceAccount in, with a token that the apiserver makes for it as it does for pods. It is the user
+    /// `system:serviceaccount:NAMESPACE:NAME`, and may do what the roles in the cluster say.
+    ///
+    /// # Errors
+    /// There is no such ServiceAccount, or it was let in before.
+    pub async fn let_in(&self, namespace: &str, service_account: &str) -> Result<()> {
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.client(), namespace);
+        let token = accounts
+            .create_token_request(service_account, &PostParams::default(), &TokenRequest::default())
+            .await
+            .with_context(|| format!("a token for the ServiceAccount {namespace}/{service_account}"))?;
+        let token = token
+            .status
+            .and_then(|status| status.token)
+            .context("an answer without a token")?;
+        let user = format!("system:serviceaccount:{namespace}:{service_account}");
+        let (folder, ca) = (self.layout.kubeconfigs(), self.layout.certificate());
+        access::write_kubeconfig(&folder, &self.layout.server(), &ca, &user, &token)
     }
 
     /// A new client of the administrator. It belongs to the calling task's runtime.
@@ -151,7 +172,7 @@ impl ControlPlane {
             .expect("the same configuration made a client at the start")
     }
 
-    /// A new client of a user that [`Builder::user`] let in.
+    /// A new client of a user that [`Builder::user`] or [`ControlPlane::let_in`] let in.
     ///
     /// # Errors
     /// There is no such user.
