@@ -2,18 +2,28 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, ensure};
-use k8s_openapi::api::rbac::v1::ClusterRole;
-use kube::{Api, Client, api::PostParams};
-use nodewise_testbed::{AuditEvent, Builder, ControlPlane, Process, User, eventually};
+use anyhow::{Result, ensure};
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
+use kube::{
+    Api, Client,
+    api::{PatchParams, PostParams},
+};
+use nodewise_testbed::{AuditEvent, Builder, Component, ControlPlane, Process, User, eventually, manifests};
 
 use crate::{
     audit::{Audit, Place},
+    rights::{self, Right},
     space::DEADLINE,
 };
 
-/// The user that an executor is to the apiserver.
-pub const EXECUTOR_USER: &str = "nodewise-executor";
+/// The user that an executor is to the apiserver: the ServiceAccount of `deploy/`.
+pub const EXECUTOR_USER: &str = "system:serviceaccount:nodewise-system:nodewise-executor";
+
+/// The namespace and the name of that ServiceAccount.
+const EXECUTOR_ACCOUNT: (&str, &str) = ("nodewise-system", "nodewise-executor");
+
+/// Wants of whoever makes objects that hold up the deletion of their DaemonSet that he may do so. Some clusters have it on.
+const OWNER_ADMISSION: &str = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement";
 
 /// The user that upstream's DaemonSet controller is to the apiserver.
 pub const UPSTREAM_USER: &str = "upstream-daemonset-controller";
@@ -27,33 +37,59 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts it, without nodes.
+    /// Starts it, without nodes. D-108: an executor has the rights that `deploy/kustomize/overlays/own` gives it.
     pub async fn start() -> Result<Self> {
-        let executor = User::new(EXECUTOR_USER).cluster_role(EXECUTOR_USER);
-        Self::start_as(ControlPlane::builder(), executor).await
+        Self::start_for("own").await
+    }
+
+    /// The same with the rights that this overlay gives.
+    pub async fn start_for(overlay: &str) -> Result<Self> {
+        let cluster = Self::start_as(ControlPlane::builder(), overlay).await?;
+        let (namespace, name) = EXECUTOR_ACCOUNT;
+        cluster.plane.let_in(namespace, name).await?;
+        Ok(cluster)
     }
 
     /// The same with the apiserver and etcd sending the spans of traced calls to a collector. The executor is of a group whose traces
-    /// the apiserver goes on with.
+    /// the apiserver goes on with, as a ServiceAccount with a token of its own cannot be.
     pub async fn start_traced(collector: &str) -> Result<Self> {
-        let executor = User::new(EXECUTOR_USER)
-            .cluster_role(EXECUTOR_USER)
-            .group("system:monitoring");
-        Self::start_as(ControlPlane::builder().tracing(collector), executor).await
+        let executor = User::new(EXECUTOR_USER).group("system:monitoring");
+        Self::start_as(ControlPlane::builder().tracing(collector).user(executor), "own").await
     }
 
-    async fn start_as(builder: Builder, executor: User) -> Result<Self> {
+    async fn start_as(builder: Builder, overlay: &str) -> Result<Self> {
         let plane = builder
             .whole_cluster()
-            .user(executor)
+            .arg(Component::Apiserver, OWNER_ADMISSION)
             .user(User::new(UPSTREAM_USER).group("system:masters"))
             .start()
             .await?;
-        Api::<ClusterRole>::all(plane.client())
-            .create(&PostParams::default(), &executor_role()?)
-            .await?;
         let audit = Audit::of(&plane)?;
-        Ok(Self { audit, plane })
+        let cluster = Self { audit, plane };
+        cluster.give_rights(overlay).await?;
+        Ok(cluster)
+    }
+
+    /// Applies what says who may do what, and waits until the apiserver acts on it, which learns of it by watching.
+    async fn give_rights(&self, overlay: &str) -> Result<()> {
+        let overlay = overlay.to_owned();
+        let objects = tokio::task::spawn_blocking(move || rights::objects(&overlay)).await??;
+        let (client, params) = (self.client(), PatchParams::apply("nodewise-conformance"));
+        for object in &objects {
+            manifests::apply(&client, object, &params).await?;
+        }
+        let reviews = Api::<SubjectAccessReview>::all(client);
+        for right in Right::given_by(&objects)? {
+            eventually(DEADLINE, format!("the right to {right}"), async || {
+                let review = right.review(EXECUTOR_USER);
+                let answer = reviews.create(&PostParams::default(), &review).await?;
+                let is_allowed = answer.status.is_some_and(|status| status.allowed);
+                ensure!(is_allowed, "the apiserver does not know of it yet");
+                Ok(())
+            })
+            .await?;
+        }
+        Ok(())
     }
 
     /// The control plane itself.
@@ -100,12 +136,6 @@ impl Cluster {
         command.arg("--v=4");
         Ok(Upstream(self.plane.spawn("upstream", command)?))
     }
-}
-
-/// D-108: the rights that users give it.
-fn executor_role() -> Result<ClusterRole> {
-    let role = include_str!("../../../deploy/executor-clusterrole.yaml");
-    serde_saphyr::from_str(role).context("deploy/executor-clusterrole.yaml")
 }
 
 /// A running DaemonSet controller of upstream; gone when dropped.

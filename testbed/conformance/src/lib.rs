@@ -19,6 +19,7 @@ mod odd;
 mod picture;
 pub mod proxy;
 pub mod report;
+pub mod rights;
 mod run;
 mod scene;
 mod server;

@@ -14,10 +14,15 @@ use nodewise_conformance::{Cluster, DEADLINE, Place, Server, Space, binaries};
 use nodewise_testbed::{AuditEvent, ControlPlane, Process, eventually};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
+/// Where the executors' lease is, as in `deploy/`.
+const LEASE_NAMESPACE: &str = "nodewise-system";
+
 /// What a rig shall be.
 #[derive(Debug, Clone)]
 pub struct RigOptions {
     nodes: usize,
+    /// The overlay whose rights the executor has.
+    overlay: &'static str,
     pub(crate) executor_args: Vec<String>,
     /// Where the control plane's spans go.
     collector: Option<String>,
@@ -31,6 +36,7 @@ impl RigOptions {
     pub fn nodes(nodes: usize) -> Self {
         Self {
             nodes,
+            overlay: "own",
             executor_args: vec!["--mode=own".into(), "--leader-elect=false".into()],
             collector: None,
             environment: Vec::new(),
@@ -58,9 +64,10 @@ impl RigOptions {
         self
     }
 
-    /// The executor only observes.
+    /// The executor only observes, with the rights for that.
     #[must_use]
     pub fn observe(mut self) -> Self {
+        self.overlay = "observe";
         self.executor_args = vec!["--mode=observe".into(), "--leader-elect=false".into()];
         self
     }
@@ -75,7 +82,8 @@ impl RigOptions {
     /// Executors compete for the lease.
     #[must_use]
     pub fn leader_election(mut self) -> Self {
-        self.executor_args = vec!["--mode=own".into(), "--leader-elect=true".into()];
+        let namespace = format!("--lease-namespace={LEASE_NAMESPACE}");
+        self.executor_args = vec!["--mode=own".into(), "--leader-elect=true".into(), namespace];
         self
     }
 }
@@ -106,7 +114,7 @@ impl Rig {
         tokio::task::spawn_blocking(binaries).await??;
         let cluster = match &options.collector {
             Some(collector) => Cluster::start_traced(collector).await?,
-            None => Cluster::start().await?,
+            None => Cluster::start_for(options.overlay).await?,
         };
         let plane = cluster.plane();
         plane.create_nodes(options.nodes).await?;
@@ -203,7 +211,7 @@ impl Rig {
 
     /// Who holds the executors' lease.
     pub async fn lease_holder(&self) -> Result<Option<String>> {
-        let leases: Api<Lease> = Api::namespaced(self.client(), "kube-system");
+        let leases: Api<Lease> = Api::namespaced(self.client(), LEASE_NAMESPACE);
         let lease = leases.get_opt("nodewise-executor").await?;
         Ok(lease.and_then(|lease| lease.spec?.holder_identity))
     }

@@ -1,7 +1,7 @@
 //! Pods that fail, creates that are refused, and names that are taken.
 
 use anyhow::{Context as _, Result, ensure};
-use k8s_openapi::api::core::v1::{Namespace, Pod, ResourceQuota};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, ResourceQuota};
 use kube::{
     Api, ResourceExt as _,
     api::{DeleteParams, Patch, PatchParams, PostParams},
@@ -175,8 +175,12 @@ async fn pod_name_taken(scene: &Scene) -> Result<()> {
                 .context("no plan creates a pod")
         })
         .await?;
+    // It has a controller of another kind, so that no executor need keep it: the create finds it in the way.
+    let owner: ConfigMap = serde_json::from_value(json!({ "metadata": { "name": "owner" } }))?;
+    let owner = scene.api().create(&PostParams::default(), &owner).await?;
+    let owner = json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.metadata.uid, "controller": true });
     let stranger: Pod = serde_json::from_value(json!({
-        "metadata": { "name": name, "labels": { "app": "stranger" } },
+        "metadata": { "name": name, "labels": { "app": "stranger" }, "ownerReferences": [owner] },
         "spec": {
             "schedulerName": "nobody",
             "containers": [{ "name": "main", "image": "registry.example/stranger:1", "resources": { "requests": { "cpu": "1m" } } }],

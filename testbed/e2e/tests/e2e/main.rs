@@ -9,4 +9,5 @@ mod failures;
 mod observe;
 mod replicas;
 mod revisions;
+mod rights;
 mod traces;

@@ -1,30 +1,68 @@
 //! Observing beside another controller.
 
 use anyhow::{Result, ensure};
-use nodewise_conformance::{DEADLINE, EXECUTOR_USER, daemon_set};
+use kube::api::{PatchParams, PostParams};
+use nodewise_conformance::{
+    DEADLINE, EXECUTOR_USER, daemon_set,
+    rights::{self, Right},
+};
 use nodewise_e2e::{Rig, RigOptions};
-use nodewise_testbed::eventually;
+use nodewise_testbed::{eventually, manifests};
+use serde_json::json;
 
-/// Observe mode says what it would do and writes nothing at all, as the apiserver's own audit log has it.
+/// Observe mode says what it would do and writes nothing at all, as the apiserver's own audit log has it. It may not, either, and
+/// whatever it may it does.
 #[tokio::test(flavor = "multi_thread")]
 async fn observe_mode_writes_nothing() -> Result<()> {
-    let rig = Rig::start(RigOptions::nodes(5).observe()).await?;
+    let mut rig = Rig::start(RigOptions::nodes(5).observe()).await?;
+    // The service is looked up besides; nobody is there.
+    let servers = format!(
+        "{},kubernetes:///nodewise-server.nodewise-system:7443",
+        rig.server_url()
+    );
+    rig.start_executor_for(&servers, &[]).await?;
+    let orphan = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "orphan", "labels": { "app": "agent" } },
+        "spec": { "nodeName": "node-0000", "containers": [{ "name": "c", "image": "i" }] } });
+    rig.pod_api()
+        .create(&PostParams::default(), &serde_json::from_value(orphan)?)
+        .await?;
     rig.create(daemon_set("agent").build()).await?;
-    eventually(DEADLINE, "the executor to have planned the creates", async || {
+    eventually(DEADLINE, "the executor to have planned", async || {
         let (_, metrics) = rig.executor_get("/metrics").await?;
-        let line = metrics
-            .lines()
-            .find(|line| line.starts_with("nodewise_actions_total{action=\"CreatePod\""));
-        ensure!(line.is_some(), "no create in its metrics");
+        for action in ["CreatePod", "AdoptPod"] {
+            let series = format!("nodewise_actions_total{{action=\"{action}\"");
+            let is_planned = metrics.lines().any(|line| line.starts_with(&series));
+            ensure!(is_planned, "no {action} in its metrics");
+        }
         Ok(())
     })
     .await?;
-    ensure!(rig.live_pods("agent").await?.is_empty(), "it made pods");
-    let reads = rig.audit(|event| event.user == EXECUTOR_USER).await?;
-    ensure!(!reads.is_empty(), "the audit log knows the executor at all");
-    let writes = rig
-        .audit(|event| event.user == EXECUTOR_USER && event.is_write())
-        .await?;
+    let pods = rig.live_pods("agent").await?;
+    ensure!(
+        pods.iter()
+            .all(|pod| pod.metadata.name.as_deref() == Some("orphan")),
+        "it made pods"
+    );
+    let requests = rig.audit(|event| event.user == EXECUTOR_USER).await?;
+    let writes: Vec<_> = requests.iter().filter(|event| event.is_write()).collect();
     ensure!(writes.is_empty(), "it wrote: {writes:?}");
+    let refused: Vec<_> = requests.iter().filter(|event| event.code == 403).collect();
+    ensure!(refused.is_empty(), "a right is missing: {refused:?}");
+
+    let objects = tokio::task::spawn_blocking(|| rights::objects("observe")).await??;
+    let given = Right::given_by(&objects)?;
+    let unused: Vec<_> = rights::unused(&given, &requests)
+        .map(ToString::to_string)
+        .collect();
+    ensure!(unused.is_empty(), "nobody uses these rights: {unused:?}");
+    let executor = rig.cluster().plane().client_for(EXECUTOR_USER).await?;
+    let labelled = json!({ "apiVersion": "v1", "kind": "Pod",
+        "metadata": { "name": "orphan", "namespace": "default", "labels": { "x": "y" } } });
+    let dry_run = PatchParams::apply("test").dry_run();
+    let error = manifests::apply(&executor, &labelled, &dry_run).await.err();
+    ensure!(
+        error.is_some_and(|error| format!("{error:#}").contains("cannot patch")),
+        "it could write"
+    );
     Ok(())
 }

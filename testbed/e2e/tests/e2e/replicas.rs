@@ -156,11 +156,12 @@ async fn servers_are_found_by_the_endpoint_slices_of_a_service() -> Result<()> {
         "metadata": { "name": "planner" },
         "spec": { "clusterIP": "None", "ports": [{ "name": "grpc", "port": 7443 }] },
     }))?;
-    let services: Api<Service> = Api::namespaced(rig.client(), "default");
+    // Where the executor may watch them.
+    let services: Api<Service> = Api::namespaced(rig.client(), "nodewise-system");
     services.create(&PostParams::default(), &service).await?;
-    let endpoints = Endpoints(Api::namespaced(rig.client(), "default"));
+    let endpoints = Endpoints(Api::namespaced(rig.client(), "nodewise-system"));
     endpoints.set("planner-first", &first, true).await?;
-    rig.start_executor_for("kubernetes:///planner.default:grpc", &[])
+    rig.start_executor_for("kubernetes:///planner.nodewise-system:grpc", &[])
         .await?;
     rig.replicas_are("ready", 1).await?;
     endpoints.set("planner-second", &second, true).await?;

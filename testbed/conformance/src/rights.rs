@@ -1,0 +1,197 @@
+//! What roles let an executor do, and what of it was never done.
+
+use std::{collections::BTreeSet, fmt, path::Path};
+
+use anyhow::{Context as _, Result};
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
+use k8s_openapi::api::rbac::v1::PolicyRule;
+use nodewise_testbed::{AuditEvent, manifests};
+use serde_json::Value;
+
+/// Kinds of objects that say who may do what.
+const KINDS: [&str; 5] = [
+    "ServiceAccount",
+    "Role",
+    "RoleBinding",
+    "ClusterRole",
+    "ClusterRoleBinding",
+];
+
+/// Of an overlay of `deploy/kustomize`, the namespace and what says who may do what in the cluster.
+pub fn objects(overlay: &str) -> Result<Vec<Value>> {
+    let overlays = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/kustomize/overlays");
+    let mut objects = manifests::kustomize(&overlays.join(overlay))?;
+    objects.retain(|object| {
+        let kind = object["kind"].as_str().unwrap_or_default();
+        kind == "Namespace" || KINDS.contains(&kind)
+    });
+    Ok(objects)
+}
+
+/// Something that a role lets whoever has it do.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Right {
+    /// In this namespace only.
+    namespace: Option<String>,
+    group: String,
+    /// With its subresource, as roles write it: `daemonsets/status`.
+    resource: String,
+    /// To the object of this name only.
+    name: Option<String>,
+    verb: String,
+}
+
+impl fmt::Display for Right {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            group,
+            resource,
+            verb,
+            ..
+        } = self;
+        write!(f, "{verb} {resource}")?;
+        if !group.is_empty() {
+            write!(f, ".{group}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Right {
+    /// All that the roles among these objects give.
+    pub fn given_by(objects: &[Value]) -> Result<BTreeSet<Self>> {
+        let mut rights = BTreeSet::new();
+        for role in objects {
+            if role["kind"] != "Role" && role["kind"] != "ClusterRole" {
+                continue;
+            }
+            let namespace = role["metadata"]["namespace"].as_str();
+            let rules: Vec<PolicyRule> =
+                serde_json::from_value(role["rules"].clone()).context("the rules of a role")?;
+            rights.extend(rules.iter().flat_map(|rule| Self::of_rule(namespace, rule)));
+        }
+        Ok(rights)
+    }
+
+    fn of_rule(namespace: Option<&str>, rule: &PolicyRule) -> Vec<Self> {
+        let names: Vec<Option<String>> = match &rule.resource_names {
+            Some(names) => names.iter().cloned().map(Some).collect(),
+            None => vec![None],
+        };
+        let mut rights = Vec::new();
+        for group in rule.api_groups.iter().flatten() {
+            for resource in rule.resources.iter().flatten() {
+                for name in &names {
+                    rights.extend(rule.verbs.iter().map(|verb| Self {
+                        namespace: namespace.map(str::to_owned),
+                        group: group.clone(),
+                        resource: resource.clone(),
+                        name: name.clone(),
+                        verb: verb.clone(),
+                    }));
+                }
+            }
+        }
+        rights
+    }
+
+    /// Whether this request needed it, and got by with it.
+    #[must_use]
+    pub fn is_used_by(&self, event: &AuditEvent) -> bool {
+        let resource = match event.subresource.as_str() {
+            "" => event.resource.clone(),
+            subresource => format!("{}/{subresource}", event.resource),
+        };
+        event.code != 403
+            && event.verb == self.verb
+            && event.group == self.group
+            && resource == self.resource
+            && self.namespace.as_ref().is_none_or(|it| *it == event.namespace)
+            && self.name.as_ref().is_none_or(|it| *it == event.name)
+    }
+
+    /// The question to the apiserver whether this user has it.
+    #[must_use]
+    pub fn review(&self, user: &str) -> SubjectAccessReview {
+        let (resource, subresource) = match self.resource.split_once('/') {
+            Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
+            None => (self.resource.as_str(), None),
+        };
+        SubjectAccessReview {
+            spec: SubjectAccessReviewSpec {
+                user: Some(user.to_owned()),
+                resource_attributes: Some(ResourceAttributes {
+                    namespace: self.namespace.clone(),
+                    group: Some(self.group.clone()),
+                    resource: Some(resource.to_owned()),
+                    subresource,
+                    name: self.name.clone(),
+                    verb: Some(self.verb.clone()),
+                    ..ResourceAttributes::default()
+                }),
+                ..SubjectAccessReviewSpec::default()
+            },
+            ..SubjectAccessReview::default()
+        }
+    }
+}
+
+/// Those of the rights that no request used.
+pub fn unused<'a>(
+    rights: &'a BTreeSet<Right>,
+    requests: &'a [AuditEvent],
+) -> impl Iterator<Item = &'a Right> {
+    let is_used = |right: &&Right| requests.iter().any(|event| right.is_used_by(event));
+    rights.iter().filter(move |right| !is_used(right))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn request(verb: &str, resource: &str, subresource: &str, namespace: &str, code: u16) -> AuditEvent {
+        AuditEvent {
+            user: "u".into(),
+            verb: verb.into(),
+            resource: resource.into(),
+            subresource: subresource.into(),
+            group: "apps".into(),
+            namespace: namespace.into(),
+            name: "n".into(),
+            code,
+            user_agent: String::new(),
+            uri: String::new(),
+            received: jiff::Timestamp::UNIX_EPOCH,
+            answered: jiff::Timestamp::UNIX_EPOCH,
+            complete: true,
+        }
+    }
+
+    #[test]
+    fn rights_that_nobody_used_are_named() -> Result<()> {
+        let all = json!({ "apiGroups": ["apps"], "resources": ["daemonsets", "daemonsets/status"], "verbs": ["get", "update"] });
+        let named = json!({ "apiGroups": ["apps"], "resources": ["leases"], "verbs": ["get"], "resourceNames": ["n", "other"] });
+        let role = json!({ "kind": "Role", "metadata": { "namespace": "here" }, "rules": [all, named] });
+        let rights = Right::given_by(&[role, json!({ "kind": "ServiceAccount" })])?;
+        assert_eq!(rights.len(), 6);
+        let requests = [
+            request("get", "daemonsets", "", "here", 200),
+            request("update", "daemonsets", "", "there", 200),
+            request("update", "daemonsets", "status", "here", 409),
+            request("get", "daemonsets", "status", "here", 403),
+            request("get", "leases", "", "here", 404),
+        ];
+        let unused: Vec<_> = unused(&rights, &requests).map(ToString::to_string).collect();
+        assert_eq!(
+            unused,
+            [
+                "update daemonsets.apps",
+                "get daemonsets/status.apps",
+                "get leases.apps"
+            ]
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! The rights of `deploy/`: that none is missing is held by all other tests, which run executors with them; here, that none is
+//! given in vain.
+
+use anyhow::{Context as _, Result, ensure};
+use kube::api::PatchParams;
+use nodewise_conformance::{
+    Cluster, DEADLINE, EXECUTOR_USER, Run, all_cases, binaries,
+    report::{self, Verdict},
+    rights::{self, Right},
+};
+use nodewise_testbed::{AuditEvent, manifests};
+use serde_json::{Value, json};
+
+/// A right that is never used in a request; see [`owners_of_what_holds_them_up`].
+const FINALIZERS: &str = "update daemonsets/finalizers.apps";
+
+/// Cases that, taken together, need every right.
+const CASES: [&str; 6] = [
+    // A pod on each of 50 nodes, with more events than are told one by one.
+    "create-one-pod-per-node",
+    "adopt-orphan",
+    "pod-name-taken",
+    "revision-name-collision",
+    "revision-history-limit",
+    "rollback-keeps-pods",
+];
+
+/// Run as in `deploy/`: with leader election, and with the service looked up (where nobody is; the cases' own is found otherwise).
+const FLAGS: &str = "--mode own --http-listen 127.0.0.1:0 --leader-elect=true --lease-namespace=nodewise-system \
+                     --server $NODEWISE_SERVER,kubernetes:///nodewise-server.nodewise-system:7443";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_right_is_given_in_vain() -> Result<()> {
+    let executor = tokio::task::spawn_blocking(binaries).await??.executor.display();
+    let logs = tempfile::tempdir()?;
+    let run = Run {
+        executor: format!("{executor} {FLAGS}"),
+        lanes: 1,
+        deadline: DEADLINE,
+        logs: Some(logs.path().to_owned()),
+    };
+    let cases: Vec<_> = all_cases()
+        .into_iter()
+        .filter(|case| CASES.contains(&case.id))
+        .collect();
+    ensure!(cases.len() == CASES.len(), "not all cases were found");
+    let outcomes = run.run(&cases, |_| ()).await?;
+    let passed = outcomes.iter().all(|outcome| outcome.verdict == Verdict::Passed);
+    ensure!(passed, "{}", report::table(&outcomes));
+
+    let mut requests = AuditEvent::read_all(&logs.path().join("lane-1/audit.log"))?;
+    requests.retain(|event| event.user == EXECUTOR_USER);
+    let objects = tokio::task::spawn_blocking(|| rights::objects("own")).await??;
+    let given = Right::given_by(&objects)?;
+    let unused: Vec<_> = rights::unused(&given, &requests)
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        unused,
+        [FINALIZERS],
+        "nobody uses these rights: take them out of deploy/kustomize"
+    );
+    Ok(())
+}
+
+/// The admission plugin that is on in these clusters asks for that right; without it no pod can be made.
+#[tokio::test(flavor = "multi_thread")]
+async fn owners_of_what_holds_them_up() -> Result<()> {
+    let cluster = Cluster::start().await?;
+    let executor = cluster.plane().client_for(EXECUTOR_USER).await?;
+    let owner = json!({
+        "apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "1", "controller": true, "blockOwnerDeletion": true,
+    });
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": { "name": "agent", "namespace": "default", "ownerReferences": [owner] },
+        "spec": { "containers": [{ "name": "c", "image": "i" }] },
+    });
+    let dry_run = PatchParams::apply("test").dry_run();
+    manifests::apply(&executor, &pod, &dry_run)
+        .await
+        .context("with the right")?;
+
+    let objects = tokio::task::spawn_blocking(|| rights::objects("own")).await??;
+    let find = |object: &&Value| {
+        object["kind"] == "ClusterRole" && object["metadata"]["name"] == "nodewise-executor-own"
+    };
+    let mut role = objects.iter().find(find).context("the role")?.clone();
+    let rules = role["rules"].as_array_mut().context("its rules")?;
+    rules.retain(|rule| rule["resources"] != json!(["daemonsets/finalizers"]));
+    manifests::apply(
+        &cluster.client(),
+        &role,
+        &PatchParams::apply("nodewise-conformance"),
+    )
+    .await?;
+    nodewise_testbed::eventually(DEADLINE, "a pod to be refused", async || {
+        let error = manifests::apply(&executor, &pod, &dry_run)
+            .await
+            .err()
+            .context("it is taken")?;
+        ensure!(
+            format!("{error:#}").contains("cannot set blockOwnerDeletion"),
+            "{error:#}"
+        );
+        Ok(())
+    })
+    .await
+}
