@@ -1,0 +1,174 @@
+//! A real apiserver takes all objects, with every field checked, and Pod Security's strictest level all pods.
+
+use anyhow::{Context as _, Result, ensure};
+use kube::{
+    Client,
+    api::{DynamicObject, PatchParams},
+};
+use nodewise_conformance::DEADLINE;
+use nodewise_testbed::{ControlPlane, eventually, manifests};
+use serde_json::{Value, json};
+
+use crate::{crds, render};
+
+/// Asks what would be, and has unknown and doubled fields refused.
+fn dry_run() -> PatchParams {
+    PatchParams::apply("test").dry_run().validation_strict()
+}
+
+/// A control plane that knows the kinds of others, and has the namespace.
+struct Apiserver {
+    client: Client,
+    _plane: ControlPlane,
+}
+
+impl Apiserver {
+    async fn start() -> Result<Self> {
+        let plane = ControlPlane::builder().start().await?;
+        let client = plane.client();
+        let params = PatchParams::apply("test");
+        for definition in tokio::task::spawn_blocking(crds::all).await?? {
+            manifests::apply(&client, &definition, &params).await?;
+        }
+        let overlay = tokio::task::spawn_blocking(|| render::overlay("own-monitored")).await??;
+        let namespace = overlay.iter().find(|object| object["kind"] == "Namespace");
+        manifests::apply(&client, namespace.context("a namespace")?, &params).await?;
+        // The apiserver serves new kinds a moment after it knows them.
+        eventually(DEADLINE, "the kinds of others", async || {
+            for kind in ["Issuer", "Certificate", "PodMonitor", "PrometheusRule"] {
+                let object = overlay.iter().find(|object| object["kind"] == kind);
+                manifests::apply(&client, object.context(kind)?, &dry_run()).await?;
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(Self {
+            client,
+            _plane: plane,
+        })
+    }
+
+    async fn dry_run(&self, object: &Value) -> Result<DynamicObject> {
+        manifests::apply(&self.client, object, &dry_run()).await
+    }
+
+    /// Fails unless it is refused, and for this reason.
+    async fn refuses(&self, object: &Value, reason: &str) -> Result<()> {
+        let Err(error) = self.dry_run(object).await else {
+            anyhow::bail!("taken: {object:#}");
+        };
+        ensure!(format!("{error:#}").contains(reason), "{error:#}");
+        Ok(())
+    }
+}
+
+/// The pod that a Deployment makes.
+fn pod(deployment: &Value) -> Value {
+    let template = &deployment["spec"]["template"];
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": deployment["metadata"]["name"],
+            "namespace": deployment["metadata"]["namespace"],
+            "labels": template["metadata"]["labels"],
+        },
+        "spec": template["spec"],
+    })
+}
+
+/// Everything that an overlay or the chart comes to, with where it is from.
+fn everything() -> Result<Vec<(String, Vec<Value>)>> {
+    let mut all = vec![(
+        "base".to_owned(),
+        manifests::kustomize(&render::file("deploy/kustomize/base"))?,
+    )];
+    for name in render::overlays()? {
+        all.push((format!("overlay {name}"), render::overlay(&name)?));
+    }
+    for name in render::values()? {
+        all.push((format!("chart with {name}"), render::chart(&name)?));
+    }
+    Ok(all)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_apiserver_takes_everything_and_pod_security_all_pods() -> Result<()> {
+    let apiserver = Apiserver::start().await?;
+    let (mut objects, mut pods) = (0, 0);
+    for (from, manifests) in tokio::task::spawn_blocking(everything).await?? {
+        for object in &manifests {
+            apiserver.dry_run(object).await.with_context(|| from.clone())?;
+            objects += 1;
+        }
+        for deployment in render::deployments(&manifests) {
+            apiserver
+                .dry_run(&pod(deployment))
+                .await
+                .with_context(|| from.clone())?;
+            pods += 1;
+        }
+    }
+    ensure!(
+        objects > 200 && pods >= 26,
+        "only {objects} objects and {pods} pods"
+    );
+    what_is_wrong_is_refused(&apiserver).await
+}
+
+/// Else it would mean nothing that all is taken.
+async fn what_is_wrong_is_refused(apiserver: &Apiserver) -> Result<()> {
+    let overlay = tokio::task::spawn_blocking(|| render::overlay("own-monitored")).await??;
+    let of_kind = |kind: &str| {
+        overlay
+            .iter()
+            .find(|object| object["kind"] == kind)
+            .cloned()
+            .context(kind.to_owned())
+    };
+    for (kind, pointer, field) in [
+        (
+            "Deployment",
+            "/spec/template/spec/containers/0",
+            "imagePullPolciy",
+        ),
+        ("HorizontalPodAutoscaler", "/spec", "minReplica"),
+        ("NetworkPolicy", "/spec", "ingres"),
+        ("Certificate", "/spec", "dnsName"),
+        ("PodMonitor", "/spec/podMetricsEndpoints/0", "honourLabels"),
+        ("PrometheusRule", "/spec/groups/0/rules/0", "expression"),
+    ] {
+        let mut object = of_kind(kind)?;
+        object
+            .pointer_mut(pointer)
+            .with_context(|| format!("{kind} has no {pointer}"))?[field] = json!("x");
+        apiserver
+            .refuses(&object, field)
+            .await
+            .with_context(|| kind.to_owned())?;
+    }
+    let deployment = of_kind("Deployment")?;
+    for (pointer, field, value) in [
+        ("/spec/securityContext", "runAsNonRoot", json!(false)),
+        ("/spec", "hostNetwork", json!(true)),
+        (
+            "/spec/containers/0/securityContext",
+            "allowPrivilegeEscalation",
+            json!(true),
+        ),
+        (
+            "/spec/containers/0/securityContext/capabilities",
+            "drop",
+            json!([]),
+        ),
+    ] {
+        let mut pod = pod(&deployment);
+        pod.pointer_mut(pointer)
+            .with_context(|| format!("no {pointer}"))?[field] = value;
+        apiserver
+            .refuses(&pod, "violates PodSecurity \"restricted")
+            .await
+            .with_context(|| field.to_owned())?;
+    }
+    Ok(())
+}

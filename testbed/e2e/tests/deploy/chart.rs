@@ -1,0 +1,138 @@
+//! The chart by itself: what Helm finds, its versions, its values.
+
+use std::fmt::Write as _;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+use crate::render;
+
+#[test]
+fn helm_finds_nothing_to_complain_about() -> Result<()> {
+    for name in render::values()? {
+        let values = format!("deploy/helm/nodewise/ci/{name}-values.yaml");
+        let values = render::file(&values).display().to_string();
+        render::helm(&["lint", "--strict", "--kube-version=1.36.0", "--values", &values])?;
+    }
+    Ok(())
+}
+
+#[test]
+fn values_that_mean_nothing_are_refused() -> Result<()> {
+    render::template(&[])?;
+    for (wrong, complaint) in [
+        ("mode=both", "mode"),
+        ("tls.source=none", "source"),
+        ("server.replica=3", "replica"),
+        ("server.autoscaling.minReplicas=0", "minReplicas"),
+        ("networkPolicies.enabled=false", "networkPolicies"),
+    ] {
+        let error = render::template(&["--set", wrong]).expect_err(wrong).to_string();
+        ensure!(error.contains(complaint), "{wrong}: {error}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_version_is_that_of_the_programs() -> Result<()> {
+    let version = env!("CARGO_PKG_VERSION");
+    let chart: Value = serde_saphyr::from_str(&render::text("deploy/helm/nodewise/Chart.yaml")?)?;
+    assert_eq!(
+        (&chart["version"], &chart["appVersion"]),
+        (&version.into(), &version.into())
+    );
+    for overlay in render::overlays()? {
+        for deployment in render::deployments(&render::overlay(&overlay)?) {
+            let image = &deployment["spec"]["template"]["spec"]["containers"][0]["image"];
+            let expected = format!(
+                "{}:{version}",
+                deployment["metadata"]["name"].as_str().unwrap_or_default()
+            );
+            assert_eq!(image, &expected);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_readme_has_a_table_of_all_values() -> Result<()> {
+    const README: &str = "deploy/helm/nodewise/README.md";
+    const BEGIN: &str = "<!-- values: made from values.yaml and values.schema.json; a test says what to do when they differ -->\n";
+    const END: &str = "<!-- end of values -->\n";
+    let schema: Value = serde_json::from_str(&render::text("deploy/helm/nodewise/values.schema.json")?)?;
+    let values: Value = serde_saphyr::from_str(&render::text("deploy/helm/nodewise/values.yaml")?)?;
+    let mut table = "| value | default | meaning |\n|---|---|---|\n".to_owned();
+    add_rows(&mut table, "", &schema, &values)?;
+    let readme = render::text(README)?;
+    let (before, rest) = readme.split_once(BEGIN).context("the beginning of the values")?;
+    let (_, after) = rest.split_once(END).context("the end of the values")?;
+    let fresh = format!("{before}{BEGIN}\n{table}\n{END}{after}");
+    if std::env::var_os("NODEWISE_REGENERATE").is_some() {
+        std::fs::write(render::file(README), &fresh)?;
+        return Ok(());
+    }
+    ensure!(
+        fresh == readme,
+        "the values have changed: run NODEWISE_REGENERATE=1 cargo test -p nodewise-e2e --test deploy"
+    );
+    Ok(())
+}
+
+/// A row for each value that stands for itself; the schema must know all of them.
+fn add_rows(table: &mut String, path: &str, schema: &Value, values: &Value) -> Result<()> {
+    let known = schema["properties"]
+        .as_object()
+        .context("a schema without properties")?;
+    let given = values
+        .as_object()
+        .with_context(|| format!("{path} has no values"))?;
+    if let Some(unknown) = given.keys().find(|key| !known.contains_key(*key)) {
+        anyhow::bail!("the schema does not know {path}{unknown}");
+    }
+    for (key, schema) in known {
+        let path = format!("{path}{key}");
+        let Some(default) = given.get(key) else {
+            // Helm's own, and the parts of what is empty by default.
+            continue;
+        };
+        if schema["properties"].is_object() && default.as_object().is_some_and(|it| !it.is_empty()) {
+            add_rows(table, &format!("{path}."), schema, default)?;
+            continue;
+        }
+        let meaning = schema["description"]
+            .as_str()
+            .with_context(|| format!("{path} has no description"))?;
+        writeln!(
+            table,
+            "| `{path}` | `{default}` | {} |",
+            meaning.replace('|', "\\|")
+        )?;
+    }
+    Ok(())
+}
+
+/// An empty list would let everybody in, or out.
+#[test]
+fn network_policies_name_somebody() -> Result<()> {
+    let mut count = 0;
+    for values in render::values()? {
+        let objects = render::chart(&values)?;
+        for policy in objects.iter().filter(|object| object["kind"] == "NetworkPolicy") {
+            for (direction, peers) in [("ingress", "from"), ("egress", "to")] {
+                for rule in policy["spec"][direction].as_array().into_iter().flatten() {
+                    // The apiserver's ports are the one exception.
+                    let named = rule[peers].as_array().is_some_and(|peers| !peers.is_empty());
+                    let is_apiserver = rule["ports"][0]["port"] == 443;
+                    ensure!(
+                        named || is_apiserver,
+                        "{values}: {}: {rule}",
+                        render::name(policy)
+                    );
+                    count += 1;
+                }
+            }
+        }
+    }
+    ensure!(count > 30, "only {count} rules");
+    Ok(())
+}

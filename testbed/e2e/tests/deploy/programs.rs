@@ -1,0 +1,42 @@
+//! The manifests fit the programs.
+
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+use nodewise_conformance::binaries;
+
+use crate::render;
+
+/// A variable that a program does not know would be passed over without a word.
+#[test]
+fn programs_know_the_variables_that_they_are_given() -> Result<()> {
+    let help = |program| -> Result<String> {
+        Ok(String::from_utf8(
+            Command::new(program).arg("--help").output()?.stdout,
+        )?)
+    };
+    let (server, executor) = (help(&binaries()?.server)?, help(&binaries()?.executor)?);
+    let mut count = 0;
+    for values in render::values()? {
+        for deployment in render::deployments(&render::chart(&values)?) {
+            let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+            let help = if container["name"] == "server" {
+                &server
+            } else {
+                &executor
+            };
+            for variable in container["env"].as_array().into_iter().flatten() {
+                let name = variable["name"].as_str().unwrap_or_default();
+                let is_known = name.starts_with("OTEL_") || help.contains(&format!("[env: {name}="));
+                ensure!(
+                    is_known,
+                    "{values}: {} does not know {name}",
+                    render::name(deployment)
+                );
+                count += 1;
+            }
+        }
+    }
+    ensure!(count > 50, "only {count} variables");
+    Ok(())
+}

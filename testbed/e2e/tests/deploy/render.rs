@@ -1,0 +1,108 @@
+//! What the overlays and the chart come to.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use nodewise_testbed::{Tool, manifests};
+use serde_json::Value;
+
+pub(crate) const NAMESPACE: &str = "nodewise-system";
+
+const CHART: &str = "deploy/helm/nodewise";
+
+/// Kinds of objects that are in no namespace.
+const CLUSTER_WIDE: [&str; 3] = ["Namespace", "ClusterRole", "ClusterRoleBinding"];
+
+/// A file of the repository.
+pub(crate) fn file(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+pub(crate) fn text(path: &str) -> Result<String> {
+    fs::read_to_string(file(path)).with_context(|| format!("reading {path}"))
+}
+
+/// The names of all overlays.
+pub(crate) fn overlays() -> Result<Vec<String>> {
+    names("deploy/kustomize/overlays", "")
+}
+
+/// The names of all files with values for the chart.
+pub(crate) fn values() -> Result<Vec<String>> {
+    names("deploy/helm/nodewise/ci", "-values.yaml")
+}
+
+fn names(folder: &str, suffix: &str) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(file(folder)).with_context(|| format!("looking into {folder}"))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        names.push(name.strip_suffix(suffix).unwrap_or(&name).to_owned());
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// What an overlay comes to.
+pub(crate) fn overlay(name: &str) -> Result<Vec<Value>> {
+    manifests::kustomize(&file("deploy/kustomize/overlays").join(name))
+}
+
+/// What the chart comes to with these values, installed under its own name.
+pub(crate) fn chart(values: &str) -> Result<Vec<Value>> {
+    let values = file(CHART).join(format!("ci/{values}-values.yaml"));
+    let mut objects = manifests::parse(&template(&["--values", &values.display().to_string()])?)?;
+    for object in &mut objects {
+        // Helm says it to the apiserver only.
+        if is_in_namespace(object) {
+            object["metadata"]["namespace"] = NAMESPACE.into();
+        }
+    }
+    Ok(objects)
+}
+
+/// What `helm template` prints with these flags.
+pub(crate) fn template(flags: &[&str]) -> Result<String> {
+    let arguments = [
+        "template",
+        "nodewise",
+        "--namespace",
+        NAMESPACE,
+        "--kube-version=1.36.0",
+    ];
+    helm(&[&arguments, flags].concat())
+}
+
+/// What `helm` prints, which gets the chart as its last argument.
+pub(crate) fn helm(arguments: &[&str]) -> Result<String> {
+    let output = Command::new(Tool::Helm.path()?)
+        .args(arguments)
+        .arg(file(CHART))
+        .output()
+        .context("running helm")?;
+    let (said, complained) = (
+        String::from_utf8(output.stdout)?,
+        String::from_utf8_lossy(&output.stderr),
+    );
+    ensure!(output.status.success(), "helm {arguments:?}: {said}{complained}");
+    Ok(said)
+}
+
+pub(crate) fn is_in_namespace(object: &Value) -> bool {
+    object["kind"]
+        .as_str()
+        .is_some_and(|kind| !CLUSTER_WIDE.contains(&kind))
+}
+
+/// What a person calls an object.
+pub(crate) fn name(object: &Value) -> String {
+    format!("{} {}", object["kind"], object["metadata"]["name"]).replace('"', "")
+}
+
+/// The Deployments among these objects.
+pub(crate) fn deployments(objects: &[Value]) -> impl Iterator<Item = &Value> {
+    objects.iter().filter(|object| object["kind"] == "Deployment")
+}
