@@ -6,6 +6,6 @@ mod replicas;
 mod rig;
 mod slow_link;
 
-pub use replicas::Load;
+pub use replicas::{Load, own_address};
 pub use rig::{Rig, RigOptions};
 pub use slow_link::SlowLink;

@@ -1,6 +1,7 @@
 //! Several servers for one executor, and DaemonSets that change all the time.
 
 use std::{
+    net::UdpSocket,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -19,6 +20,15 @@ use nodewise_testbed::eventually;
 use tokio::task::JoinHandle;
 
 use crate::rig::{self, Rig};
+
+/// An address of this machine that EndpointSlices may have: none of the loopback ones. Nothing is sent.
+pub fn own_address() -> Result<String> {
+    let socket = UdpSocket::bind("0.0.0.0:0")?;
+    socket
+        .connect("192.0.2.1:9")
+        .context("this machine has no address but loopback ones, which EndpointSlices refuse")?;
+    Ok(socket.local_addr()?.ip().to_string())
+}
 
 impl Rig {
     /// Starts a server that listens there.

@@ -2,9 +2,9 @@
 //! takes, and fit the programs. That executors get by with their rights is in the test `e2e`, which runs them with these.
 
 mod apiserver;
-mod certificates;
 mod chart;
 mod crds;
+mod deployed;
 mod programs;
 mod render;
 mod same;

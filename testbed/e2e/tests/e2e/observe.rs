@@ -17,7 +17,7 @@ async fn observe_mode_writes_nothing() -> Result<()> {
     let mut rig = Rig::start(RigOptions::nodes(5).observe()).await?;
     // The service is looked up besides; nobody is there.
     let servers = format!(
-        "{},kubernetes:///nodewise-server.nodewise-system:7443",
+        "{},kubernetes:///nodewise-server.nodewise-system:grpc",
         rig.server_url()
     );
     rig.start_executor_for(&servers, &[]).await?;

@@ -1,15 +1,15 @@
 //! Several servers: whatever becomes of one of them, no reconcile fails.
 
-use std::{net::UdpSocket, time::Duration};
+use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use k8s_openapi::api::{core::v1::Service, discovery::v1::EndpointSlice};
 use kube::{
     Api,
     api::{DeleteParams, Patch, PatchParams, PostParams},
 };
 use nodewise_conformance::{DEADLINE, Server, daemon_set};
-use nodewise_e2e::{Load, Rig, RigOptions, SlowLink};
+use nodewise_e2e::{Load, Rig, RigOptions, SlowLink, own_address};
 use nodewise_testbed::eventually;
 use serde_json::{Value, json};
 
@@ -102,15 +102,6 @@ async fn no_reconcile_fails_while_one_of_three_servers_does() -> Result<()> {
         rig.expect_one_pod_per_node(&name).await?;
     }
     Ok(())
-}
-
-/// An address of this machine that EndpointSlices may have: none of the loopback ones. Nothing is sent.
-fn own_address() -> Result<String> {
-    let socket = UdpSocket::bind("0.0.0.0:0")?;
-    socket
-        .connect("192.0.2.1:9")
-        .context("this machine has no address but loopback ones, which EndpointSlices refuse")?;
-    Ok(socket.local_addr()?.ip().to_string())
 }
 
 /// A slice with one endpoint; the servers of this test share an address and differ in their ports.

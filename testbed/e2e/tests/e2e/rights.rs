@@ -27,7 +27,7 @@ const CASES: [&str; 6] = [
 
 /// Run as in `deploy/`: with leader election, and with the service looked up (where nobody is; the cases' own is found otherwise).
 const FLAGS: &str = "--mode own --http-listen 127.0.0.1:0 --leader-elect=true --lease-namespace=nodewise-system \
-                     --server $NODEWISE_SERVER,kubernetes:///nodewise-server.nodewise-system:7443";
+                     --server $NODEWISE_SERVER,kubernetes:///nodewise-server.nodewise-system:grpc";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_right_is_given_in_vain() -> Result<()> {

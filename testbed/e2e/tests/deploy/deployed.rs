@@ -1,0 +1,153 @@
+//! The programs as an overlay configures them, with its rights, and with the certificates of `deploy/certificates.sh`: what is
+//! not there is the kubelet.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    net::SocketAddr,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use kube::api::PatchParams;
+use nodewise_conformance::{Cluster, DEADLINE, Space, binaries, daemon_set};
+use nodewise_e2e::own_address;
+use nodewise_testbed::{Process, manifests};
+use serde_json::{Value, json};
+
+use crate::render::{self, NAMESPACE};
+
+/// Where the manifests mount certificates.
+const MOUNTED: &str = "/etc/nodewise/tls";
+
+type Environment = BTreeMap<String, String>;
+
+/// Writes the Secrets into a folder each, as the kubelet does.
+fn write_secrets(into: &Path) -> Result<()> {
+    let script = render::file("deploy/certificates.sh");
+    let output = Command::new(script).output().context("running the script")?;
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success() && complaints.is_empty(), "{complaints}");
+    for secret in manifests::parse(&String::from_utf8(output.stdout)?)? {
+        let folder = into.join(secret["metadata"]["name"].as_str().context("a name")?);
+        fs::create_dir(&folder)?;
+        for (name, data) in secret["data"].as_object().context("data")? {
+            let data: k8s_openapi::ByteString = serde_json::from_value(data.clone())?;
+            fs::write(folder.join(name), data.0)?;
+        }
+    }
+    Ok(())
+}
+
+/// The variables of a Deployment's container, with its certificates in one of these folders.
+fn environment(objects: &[Value], deployment: &str, secrets: &Path) -> Result<Environment> {
+    let mut deployments = render::deployments(objects);
+    let found = deployments.find(|object| object["metadata"]["name"] == deployment);
+    let pod = &found.context(deployment.to_owned())?["spec"]["template"]["spec"];
+    let secret = pod["volumes"][0]["secret"]["secretName"]
+        .as_str()
+        .context("a Secret")?;
+    let folder = secrets.join(secret).display().to_string();
+    let variables = pod["containers"][0]["env"]
+        .as_array()
+        .context("variables")?
+        .iter();
+    Ok(variables
+        .map(|variable| {
+            let text = |key: &str| {
+                variable[key]
+                    .as_str()
+                    .unwrap_or_default()
+                    .replace(MOUNTED, &folder)
+            };
+            (text("name"), text("value"))
+        })
+        .collect())
+}
+
+/// Where a server says that it listens.
+async fn address(server: &Process) -> Result<SocketAddr> {
+    let words = "serve: listening on ";
+    let line = server.wait_for_log_line(words, DEADLINE).await?;
+    let (_, rest) = line.split_once(words).context("the line has the words")?;
+    rest.split_whitespace()
+        .next()
+        .context("an address")?
+        .parse()
+        .context(rest.to_owned())
+}
+
+/// What the EndpointSlice controller makes of the Service and a pod.
+fn slice(server: SocketAddr) -> Value {
+    json!({
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": { "name": "nodewise-server-1", "namespace": NAMESPACE,
+            "labels": { "kubernetes.io/service-name": "nodewise-server" } },
+        "addressType": "IPv4",
+        "ports": [{ "name": "grpc", "port": server.port(), "protocol": "TCP" }],
+        "endpoints": [{ "addresses": [server.ip()], "conditions": { "ready": true } }],
+    })
+}
+
+/// Whether the server answers somebody with these certificates.
+fn is_let_in(server: SocketAddr, tls: &Environment, ca: &str) -> Result<bool> {
+    let output = Command::new(&binaries()?.cli)
+        .args(["plan", "--server", &format!("https://{server}"), "--tls-ca", ca])
+        .args(["--tls-server-name", "nodewise-server.nodewise-system.svc"])
+        .args([
+            "--tls-cert",
+            &tls["NODEWISE_TLS_CERT"],
+            "--tls-key",
+            &tls["NODEWISE_TLS_KEY"],
+        ])
+        .arg("-f")
+        .arg(render::file("cli/tests/data/new.json"))
+        .stdin(Stdio::null())
+        .output()
+        .context("running nodewise")?;
+    Ok(output.status.success())
+}
+
+/// The executor finds the service by its Service, each knows the other by its certificate, one leads, and pods come.
+#[tokio::test(flavor = "multi_thread")]
+async fn as_they_are_deployed_they_work() -> Result<()> {
+    let cluster = Cluster::start_for("own-secrets").await?;
+    let (plane, secrets) = (cluster.plane(), cluster.plane().workdir().path());
+    plane.create_nodes(3).await?;
+    write_secrets(secrets)?;
+    let objects = tokio::task::spawn_blocking(|| render::overlay("own-secrets")).await??;
+    let for_server = environment(&objects, "nodewise-server", secrets)?;
+    let for_executor = environment(&objects, "nodewise-executor", secrets)?;
+
+    let built = tokio::task::spawn_blocking(binaries).await??;
+    let mut server = Command::new(&built.server);
+    let listen = format!("{}:0", own_address()?);
+    server
+        .envs(&for_server)
+        .env("NODEWISE_LISTEN", listen)
+        .env("NODEWISE_HTTP_LISTEN", "127.0.0.1:0");
+    let running = plane.spawn("server", server)?;
+    let server = address(&running).await?;
+    manifests::apply(&cluster.client(), &slice(server), &PatchParams::apply("test")).await?;
+    let mut executor = Command::new(&built.executor);
+    executor
+        .envs(&for_executor)
+        .env("NODEWISE_HTTP_LISTEN", "127.0.0.1:0");
+    executor.env("NODEWISE_KUBECONFIG", cluster.executor_kubeconfig()?);
+    let executor = plane.spawn("executor", executor)?;
+
+    let space = Space::of_all_nodes(cluster.client(), "default").with_deadline(DEADLINE);
+    space.roll_out("agent", daemon_set("agent").build()).await?;
+    space.expect_one_pod_per_node("agent").await?;
+    executor.terminate(DEADLINE).await?;
+
+    let ca = &for_executor["NODEWISE_TLS_CA"];
+    ensure!(
+        is_let_in(server, &for_executor, ca)?,
+        "with the executor's certificate"
+    );
+    ensure!(!is_let_in(server, &for_server, ca)?, "with another certificate");
+    Ok(())
+}
