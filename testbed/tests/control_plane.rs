@@ -107,14 +107,15 @@ async fn the_audit_log_says_who_wrote_what() -> Result<()> {
                 event.resource.as_str(),
                 event.name.as_str(),
                 event.code,
+                event.is_forbidden,
             )
         })
         .collect();
     assert_eq!(
         writes,
         [
-            ("somebody", "create", "configmaps", "written", 201),
-            ("nobody", "delete", "configmaps", "written", 403),
+            ("somebody", "create", "configmaps", "written", 201, false),
+            ("nobody", "delete", "configmaps", "written", 403, true),
         ]
     );
     Ok(())

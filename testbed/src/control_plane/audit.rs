@@ -27,6 +27,8 @@ pub struct AuditEvent {
     pub name: String,
     /// The HTTP status of the answer, 0 where there was none.
     pub code: u16,
+    /// Whether the user had no right to it: a 403 may have other reasons, such as a quota.
+    pub is_forbidden: bool,
     /// The client's program.
     pub user_agent: String,
     /// Path and query.
@@ -123,6 +125,8 @@ struct Line {
     #[serde(default)]
     object_ref: ObjectRef,
     #[serde(default)]
+    annotations: Annotations,
+    #[serde(default)]
     response_status: Status,
     #[serde(deserialize_with = "timestamp")]
     request_received_timestamp: Timestamp,
@@ -147,6 +151,12 @@ struct ObjectRef {
 }
 
 #[derive(Default, Deserialize)]
+struct Annotations {
+    #[serde(default, rename = "authorization.k8s.io/decision")]
+    decision: String,
+}
+
+#[derive(Default, Deserialize)]
 #[serde(default)]
 struct Status {
     code: u16,
@@ -163,6 +173,7 @@ impl From<Line> for AuditEvent {
             namespace: line.object_ref.namespace,
             name: line.object_ref.name,
             code: line.response_status.code,
+            is_forbidden: line.annotations.decision == "forbid",
             user_agent: line.user_agent,
             uri: line.request_uri,
             received: line.request_received_timestamp,

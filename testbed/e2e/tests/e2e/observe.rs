@@ -46,7 +46,7 @@ async fn observe_mode_writes_nothing() -> Result<()> {
     let requests = rig.audit(|event| event.user == EXECUTOR_USER).await?;
     let writes: Vec<_> = requests.iter().filter(|event| event.is_write()).collect();
     ensure!(writes.is_empty(), "it wrote: {writes:?}");
-    let refused: Vec<_> = requests.iter().filter(|event| event.code == 403).collect();
+    let refused: Vec<_> = requests.iter().filter(|event| event.is_forbidden).collect();
     ensure!(refused.is_empty(), "a right is missing: {refused:?}");
 
     let objects = tokio::task::spawn_blocking(|| rights::objects("observe")).await??;

@@ -1,5 +1,4 @@
-//! The rights of `deploy/`: that none is missing is held by all other tests, which run executors with them; here, that none is
-//! given in vain.
+//! The rights of `deploy/`: none is missing, none is given in vain. All other tests run executors with them as well.
 
 use anyhow::{Context as _, Result, ensure};
 use kube::api::PatchParams;
@@ -50,6 +49,8 @@ async fn no_right_is_given_in_vain() -> Result<()> {
 
     let mut requests = AuditEvent::read_all(&logs.path().join("lane-1/audit.log"))?;
     requests.retain(|event| event.user == EXECUTOR_USER);
+    let missing: Vec<_> = requests.iter().filter(|event| event.is_forbidden).collect();
+    ensure!(missing.is_empty(), "rights are missing: {missing:?}");
     let objects = tokio::task::spawn_blocking(|| rights::objects("own")).await??;
     let given = Right::given_by(&objects)?;
     let unused: Vec<_> = rights::unused(&given, &requests)
