@@ -1,13 +1,15 @@
 //! A real apiserver takes all objects, with every field checked, and Pod Security's strictest level all pods.
 
 use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::{
-    Client,
+    Api, Client,
     api::{DynamicObject, PatchParams},
 };
 use nodewise_conformance::DEADLINE;
 use nodewise_testbed::{ControlPlane, eventually, manifests};
 use serde_json::{Value, json};
+use tokio::task::block_in_place;
 
 use crate::{crds, render};
 
@@ -19,7 +21,7 @@ fn dry_run() -> PatchParams {
 /// A control plane that knows the kinds of others, and has the namespace.
 struct Apiserver {
     client: Client,
-    _plane: ControlPlane,
+    plane: ControlPlane,
 }
 
 impl Apiserver {
@@ -42,10 +44,7 @@ impl Apiserver {
             Ok(())
         })
         .await?;
-        Ok(Self {
-            client,
-            _plane: plane,
-        })
+        Ok(Self { client, plane })
     }
 
     async fn dry_run(&self, object: &Value) -> Result<DynamicObject> {
@@ -170,5 +169,39 @@ async fn what_is_wrong_is_refused(apiserver: &Apiserver) -> Result<()> {
             .await
             .with_context(|| field.to_owned())?;
     }
+    Ok(())
+}
+
+/// Installs the chart, or brings what is installed to these values; gives the notes for people.
+fn install(plane: &ControlPlane, values: &str) -> Result<String> {
+    let values = render::file(&format!("deploy/helm/nodewise/ci/{values}-values.yaml"));
+    let (values, kubeconfig) = (
+        values.display().to_string(),
+        plane.kubeconfig().display().to_string(),
+    );
+    let arguments = [
+        "upgrade",
+        "--install",
+        "--namespace",
+        render::NAMESPACE,
+        "--kubeconfig",
+        &kubeconfig,
+    ];
+    render::helm(&[&arguments[..], &["--values", &values, "nodewise"]].concat())
+}
+
+/// As a person does it; and who goes back to observing keeps no right to write.
+#[tokio::test(flavor = "multi_thread")]
+async fn helm_installs_the_chart_and_goes_back_to_observing() -> Result<()> {
+    let Apiserver { client, plane } = Apiserver::start().await?;
+    let roles = Api::<ClusterRole>::all(client);
+    let may_write = async || anyhow::Ok(roles.get_opt("nodewise-executor-own").await?.is_some());
+    let notes = block_in_place(|| install(&plane, "own-monitored"))?;
+    ensure!(notes.contains("in mode own") && may_write().await?, "{notes}");
+    let notes = block_in_place(|| install(&plane, "observe"))?;
+    ensure!(
+        notes.contains("in mode observe") && !may_write().await?,
+        "{notes}"
+    );
     Ok(())
 }

@@ -78,7 +78,10 @@ pub(crate) fn template(flags: &[&str]) -> Result<String> {
 
 /// What `helm` prints, which gets the chart as its last argument.
 pub(crate) fn helm(arguments: &[&str]) -> Result<String> {
+    // No settings of the person who runs the tests.
+    let home = tempfile::tempdir().context("making a home for helm")?;
     let output = Command::new(Tool::Helm.path()?)
+        .env("HOME", home.path())
         .args(arguments)
         .arg(file(CHART))
         .output()
