@@ -72,9 +72,10 @@ impl RigOptions {
         self
     }
 
-    /// The executor only rolls out what asks for it, beside another controller.
+    /// The executor only rolls out what asks for it, beside another controller, with the rights for that.
     #[must_use]
     pub fn companion(mut self) -> Self {
+        self.overlay = "companion";
         self.executor_args = vec!["--mode=companion".into(), "--leader-elect=false".into()];
         self
     }

@@ -57,7 +57,7 @@ spiffe://{{ .Values.tls.trustDomain }}/ns/{{ .Release.Namespace }}/sa/{{ include
 enableServiceLinks: false
 # After SIGTERM work in hand is ended, for 20 s at most (--drain-timeout).
 terminationGracePeriodSeconds: 30
-{{- if eq .Values.mode "own" }}
+{{- if ne .Values.mode "observe" }}
 {{- with .Values.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
