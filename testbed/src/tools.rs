@@ -47,6 +47,16 @@ pub enum Tool {
     GolangciLint,
     /// Renders and lints the Helm chart.
     Helm,
+    /// Builds images, without a daemon.
+    Buildah,
+    /// Starts what is in an image, with nothing else in sight.
+    Bwrap,
+    /// Runs programs for 64-bit ARM.
+    QemuAarch64,
+    /// Checks workflows of GitHub.
+    Actionlint,
+    /// Looks for known vulnerabilities in Go modules.
+    Govulncheck,
     /// Kubernetes' own DaemonSet controller, one sync at a time; see `upstream/README.md`. It is built to leave its
     /// coverage in `$GOCOVERDIR`, and says on standard error when that is not set.
     Upstream,
@@ -56,7 +66,7 @@ pub enum Tool {
 
 impl Tool {
     /// All of them, in the order in which they are best built.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 19] = [
         Self::Etcd,
         Self::KubeApiserver,
         Self::KubeControllerManager,
@@ -69,6 +79,11 @@ impl Tool {
         Self::Buf,
         Self::GolangciLint,
         Self::Helm,
+        Self::Buildah,
+        Self::Bwrap,
+        Self::QemuAarch64,
+        Self::Actionlint,
+        Self::Govulncheck,
         Self::Upstream,
         Self::UpstreamPlain,
     ];
@@ -89,6 +104,11 @@ impl Tool {
             Self::Buf => "buf",
             Self::GolangciLint => "golangci-lint",
             Self::Helm => "helm",
+            Self::Buildah => "buildah",
+            Self::Bwrap => "bwrap",
+            Self::QemuAarch64 => "qemu-aarch64-static",
+            Self::Actionlint => "actionlint",
+            Self::Govulncheck => "govulncheck",
             Self::Upstream => "upstream",
             Self::UpstreamPlain => "upstream-plain",
         }
@@ -107,15 +127,18 @@ impl Tool {
             Self::Kubectl => Source::go("tools/kubernetes", "k8s.io/kubernetes/cmd/kubectl"),
             Self::Kwok => Source::go("tools/kwok", "sigs.k8s.io/kwok/cmd/kwok"),
             Self::Otelcol => Source::go("tools/otelcol", "."),
-            Self::Prometheus | Self::Promtool => Source::Debian {
-                package: "prometheus",
-            },
+            Self::Prometheus | Self::Promtool => Source::debian("prometheus"),
             Self::Buf => Source::go("tools/buf", "github.com/bufbuild/buf/cmd/buf"),
             Self::GolangciLint => Source::go(
                 "tools/golangci-lint",
                 "github.com/golangci/golangci-lint/v2/cmd/golangci-lint",
             ),
             Self::Helm => Source::go("tools/helm", "helm.sh/helm/v3/cmd/helm"),
+            Self::Buildah => Source::go("tools/buildah", "github.com/containers/buildah/cmd/buildah"),
+            Self::Bwrap => Source::debian("bubblewrap"),
+            Self::QemuAarch64 => Source::debian("qemu-user-static"),
+            Self::Actionlint => Source::go("tools/actionlint", "github.com/rhysd/actionlint/cmd/actionlint"),
+            Self::Govulncheck => Source::go("tools/govulncheck", "golang.org/x/vuln/cmd/govulncheck"),
             Self::Upstream | Self::UpstreamPlain => Source::go("upstream", "."),
         }
     }
@@ -128,6 +151,9 @@ impl Tool {
                 // Without `.` nothing would be left behind: what writes it is made part of a covered `main` only.
                 "-coverpkg=.,k8s.io/kubernetes/pkg/controller/daemon,k8s.io/kubernetes/pkg/controller/daemon/util",
             ],
+            // What is left out needs C libraries; with `cni` it wants no network program for images that run nothing while
+            // they are built.
+            Self::Buildah => &["-tags=cni,containers_image_openpgp,exclude_graphdriver_btrfs"],
             _ => &[],
         }
     }
@@ -136,9 +162,16 @@ impl Tool {
     fn patience(self) -> &'static str {
         match self {
             Self::KubeApiserver => "several minutes the first time",
-            Self::Etcd | Self::KubeScheduler | Self::Kubectl => "up to a minute the first time",
+            Self::Etcd
+            | Self::KubeScheduler
+            | Self::Kubectl
+            | Self::Buildah
+            | Self::Actionlint
+            | Self::Govulncheck => "up to a minute the first time",
             Self::GolangciLint => "some three minutes the first time",
-            Self::Prometheus | Self::Promtool => "some seconds the first time",
+            Self::Prometheus | Self::Promtool | Self::Bwrap | Self::QemuAarch64 => {
+                "some seconds the first time"
+            }
             Self::KubeControllerManager
             | Self::Kwok
             | Self::Otelcol
@@ -181,6 +214,10 @@ enum Source {
 impl Source {
     const fn go(folder: &'static str, package: &'static str) -> Self {
         Self::Go { folder, package }
+    }
+
+    const fn debian(package: &'static str) -> Self {
+        Self::Debian { package }
     }
 }
 
@@ -487,7 +524,7 @@ esac"#
         let error = toolbox.get(Tool::Prometheus).expect_err("there is no apt-get");
         let said = format!("{error:#}");
         assert!(said.contains("no prometheus in PATH"), "{said}");
-        assert!(said.contains("install Prometheus"), "{said}");
+        assert!(said.contains("install prometheus"), "{said}");
         Ok(())
     }
 

@@ -6,9 +6,6 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-/// What to do where this cannot work.
-const ADVICE: &str = "install Prometheus, so that `prometheus` and `promtool` are in PATH";
-
 /// The commands of Debian's package management.
 #[derive(Clone, Debug)]
 pub(super) struct Apt {
@@ -34,6 +31,7 @@ impl Apt {
     /// A machine may have no lists of packages yet, or old ones that name what is gone. Then they are fetched, to a
     /// folder of our own: those of the system belong to root.
     pub(super) fn unpack(&self, package: &str, folder: &Path) -> Result<()> {
+        let advice = || format!("install {package}, so that its programs are in PATH");
         let bin = folder.parent().context("a folder without a parent")?;
         let scratch = tempfile::Builder::new()
             .prefix(".debian-")
@@ -45,7 +43,7 @@ impl Apt {
             let own = own_lists(scratch.path())?;
             self.update(&downloads, &own)
                 .and_then(|()| self.download(package, &downloads, &own))
-                .context(ADVICE)?;
+                .with_context(advice)?;
         }
         let deb = fs::read_dir(&downloads)
             .context("looking for the download")?
@@ -56,7 +54,7 @@ impl Apt {
         let unpacked = scratch.path().join("unpacked");
         let mut unpack = Command::new(&self.unpack);
         unpack.arg("-x").arg(deb).arg(&unpacked);
-        run(unpack).context(ADVICE)?;
+        run(unpack).with_context(advice)?;
         fs::rename(&unpacked, folder).with_context(|| format!("moving {package} into place"))
     }
 
