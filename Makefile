@@ -13,12 +13,12 @@ EQUAL = --coverage-at-least 90 --uncovered testbed/compare/uncovered.yaml --by-r
 # Each part takes all cores by itself.
 .NOTPARALLEL:
 
-.PHONY: demo test format lint proto unit go python upstream fuzz-upstream e2e conformance executors bench fuzz mutants
+.PHONY: demo test format lint proto unit go python upstream fuzz-upstream e2e conformance executors images images-test bench fuzz mutants
 
 demo:
 	$(CARGO) run --release --bin nodewise -- demo
 
-test: format lint proto unit go python upstream e2e conformance executors
+test: format lint proto unit go python upstream e2e conformance executors images-test
 	$(SECTION) 'all parts passed'
 
 format:
@@ -36,7 +36,7 @@ proto:
 unit:
 	$(SECTION) 'unit, property and gRPC tests (cargo test)'
 	$(CARGO) test --workspace --exclude nodewise-testbed --exclude nodewise-compare --exclude nodewise-conformance \
-		--exclude nodewise-e2e --exclude nodewise-bench --locked
+		--exclude nodewise-e2e --exclude nodewise-bench --exclude nodewise-images --locked
 
 go:
 	$(SECTION) 'the Go client: go vet, golangci-lint, tests (builds the linter the first time, about 3 minutes)'
@@ -74,6 +74,16 @@ executors:
 	cd clients/go && go build -o $(abspath $(TARGET))/go-controller ./examples/controller
 	$(MAKE) conformance EXECUTOR=$(TARGET)/go-controller
 	$(MAKE) conformance EXECUTOR='env PYTHONPATH=clients/python/src target/python/check/bin/python clients/python/examples/controller.py'
+
+images:
+	$(SECTION) 'images for amd64 and arm64, started and read, in target/images (half an hour the first time)'
+	deploy/images/build.sh && deploy/images/sbom.sh
+	IMAGES=$(CURDIR)/target/images $(CARGO) test -p nodewise-images --locked
+
+images-test:
+	$(SECTION) 'images, as they are tested: compiled fast instead of for speed (five minutes; the first time ten)'
+	export PROFILE=images-test OUT=$(TARGET)/test-images; deploy/images/build.sh && deploy/images/sbom.sh
+	IMAGES=$(abspath $(TARGET))/test-images $(CARGO) test -p nodewise-images --locked
 
 bench:
 	$(SECTION) 'both sides measured, docs/benchmarks.md written (a quarter of an hour; nothing else should run meanwhile)'

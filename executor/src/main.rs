@@ -16,6 +16,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How long tasks that nobody waits for any more may hold up the end.
 const LAST_TASKS: Duration = Duration::from_millis(200);
 

@@ -11,6 +11,10 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How long plans that nobody waits for any more may take to notice it.
 const LAST_THREADS: Duration = Duration::from_millis(200);
 
