@@ -7,18 +7,19 @@ SECTION = @printf '\n==> %s\n'
 MUTANTS = cargo-mutants --version 27.1.0
 MUTANTS_ENV = TMPDIR=$(CURDIR)/target/mutants/trees PROPTEST_CASES=16 PROPTEST_RNG_SEED=1 CARGO_PROFILE_DEV_DEBUG=false \
 	PATH="$(CURDIR)/target/tools/bin:$$PATH"
+DENY = cargo-deny --version 0.20.2
 # What a comparison with upstream has to reach, and how few clusters may be equal by a rule only.
 EQUAL = --coverage-at-least 90 --uncovered testbed/compare/uncovered.yaml --by-rule-at-most 0.5
 
 # Each part takes all cores by itself.
 .NOTPARALLEL:
 
-.PHONY: demo test format lint proto unit go python upstream fuzz-upstream e2e conformance executors images images-test bench fuzz mutants
+.PHONY: demo test format lint proto unit go python upstream fuzz-upstream e2e conformance executors images images-test supply audit release bench fuzz mutants
 
 demo:
 	$(CARGO) run --release --bin nodewise -- demo
 
-test: format lint proto unit go python upstream e2e conformance executors images-test
+test: format lint supply proto unit go python upstream e2e conformance executors images-test
 	$(SECTION) 'all parts passed'
 
 format:
@@ -81,9 +82,24 @@ images:
 	IMAGES=$(CURDIR)/target/images $(CARGO) test -p nodewise-images --locked
 
 images-test:
-	$(SECTION) 'images, as they are tested: compiled fast instead of for speed (five minutes; the first time ten)'
+	$(SECTION) 'images, as they are tested: compiled fast instead of for speed (a minute; the first time ten)'
 	export PROFILE=images-test OUT=$(TARGET)/test-images; deploy/images/build.sh && deploy/images/sbom.sh
 	IMAGES=$(abspath $(TARGET))/test-images $(CARGO) test -p nodewise-images --locked
+
+release:
+	$(SECTION) 'all files of a release, in target/release-files (TAG=v0.1.0)'
+	deploy/release.sh "$(TAG)"
+
+supply:
+	$(SECTION) 'licences and sources of dependencies, workflows (builds cargo-deny the first time, about 2 minutes)'
+	$(CARGO) install $(DENY) --locked --debug --quiet --root target/tools
+	target/tools/bin/cargo-deny --workspace --locked check --hide-inclusion-graph bans licenses sources
+	"$$($(CARGO) run --locked --quiet -p nodewise-testbed -- tool actionlint)"
+	! grep -n 'uses:' .github/workflows/* | grep -vE '@[0-9a-f]{40} # v[0-9.]+$$'
+
+audit: supply
+	$(SECTION) 'known vulnerabilities of everything that is pinned (asks databases on the internet)'
+	testbed/audit.sh
 
 bench:
 	$(SECTION) 'both sides measured, docs/benchmarks.md written (a quarter of an hour; nothing else should run meanwhile)'

@@ -1,0 +1,31 @@
+#!/bin/sh
+# Makes all files of a release in target/release-files, for a tag such as v0.1.0: images as OCI archives, the command line program,
+# what they are made of, checksums, and notes from CHANGELOG.md.
+set -eu
+cd "$(dirname "$0")/.."
+tag=${1:?the tag, such as v0.1.0}
+version=$("${CARGO:-cargo}" pkgid --locked -p nodewise-server)
+version=${version##*[#@]}
+files=target/release-files
+
+if [ "$tag" != "v$version" ]; then
+	echo "release: the tag is $tag and Cargo.toml says $version" >&2
+	exit 1
+fi
+rm -rf $files
+mkdir -p $files
+awk -v version="## [$version]" '/^## |^\[/ { on = 0 } on; index($0, version) == 1 { on = 1 }' CHANGELOG.md >$files/NOTES.md
+if ! grep -q . $files/NOTES.md; then
+	echo "release: CHANGELOG.md has no section [$version]" >&2
+	exit 1
+fi
+
+make images
+for image in nodewise-server nodewise-executor nodewise; do
+	tar --create --file "$files/$image-$version.oci.tar" --directory target/images/$image .
+	cp target/images/$image.cdx.json "$files/$image-$version.cdx.json"
+done
+for machine in amd64 arm64; do
+	cp target/images/bin/$machine/nodewise "$files/nodewise-$version-linux-$machine"
+done
+(cd $files && sha256sum -- *"$version"* >SHA256SUMS)
