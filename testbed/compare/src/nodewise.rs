@@ -58,6 +58,7 @@ impl Deviations {
             disabled_deviations: self.without.iter().map(|&deviation| deviation.into()).collect(),
             feature_gates: gates.collect::<Result<_>>()?,
             burst: Some(case.burst),
+            scope: v1::Scope::Workload.into(),
         })
     }
 }

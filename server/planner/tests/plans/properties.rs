@@ -65,6 +65,7 @@ fn options() -> impl Strategy<Value = Options> {
         deviations: deviations.into_iter().collect(),
         toleration_comparison_operators: operators,
         burst,
+        ..Options::default()
     })
 }
 

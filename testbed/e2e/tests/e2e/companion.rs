@@ -86,7 +86,9 @@ async fn old_pods_go_within_the_budget_and_the_built_in_controller_does_the_rest
         );
     }
     ensure!(writes.len() == 2 * NODES, "{} deletes", writes.len());
-    let refused = rig.audit(|event| event.user == EXECUTOR_USER && event.is_forbidden).await?;
+    let refused = rig
+        .audit(|event| event.user == EXECUTOR_USER && event.is_forbidden)
+        .await?;
     ensure!(refused.is_empty(), "a right is missing: {refused:?}");
     Ok(())
 }
