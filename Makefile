@@ -77,7 +77,7 @@ executors:
 	$(MAKE) conformance EXECUTOR='env PYTHONPATH=clients/python/src target/python/check/bin/python clients/python/examples/controller.py'
 
 images:
-	$(SECTION) 'images for amd64 and arm64, started and read, in target/images (some twenty minutes the first time)'
+	$(SECTION) 'images for amd64 and arm64, started and read, in target/images (ten minutes the first time)'
 	deploy/images/build.sh && deploy/images/sbom.sh
 	IMAGES=$(CURDIR)/target/images $(CARGO) test -p nodewise-images --locked
 

@@ -9,6 +9,7 @@ pub mod args;
 mod buckets;
 pub mod config;
 pub mod controller;
+mod divergence;
 pub mod event;
 pub mod events;
 pub mod expectations;

@@ -449,7 +449,12 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         let (key, uid) = (&workload.key, &workload.uid);
         let reason = failure(plan, &applied);
         let after = plan.requeue_after.and_then(|after| after.try_into().ok());
-        if applied.outcomes.is_empty() || !self.actuator.writes() {
+        if !self.actuator.writes() {
+            let again = self.metrics.observed(key, plan);
+            let after = later(after).into_iter().chain(again).min();
+            return Ok(ending(after, reason));
+        }
+        if applied.outcomes.is_empty() {
             return Ok(ending(later(after), reason));
         }
         let report = v1::ReportRequest {

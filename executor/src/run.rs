@@ -52,10 +52,15 @@ pub async fn run(
 ) -> Result<(), RunError> {
     let metrics = Metrics::new();
     let shown = metrics.clone();
-    let health = Health {
+    let mut health = Health {
         metrics: Exposition::new(move || shown.encode()),
         ..Health::default()
     };
+    if config.mode == Mode::Observe {
+        let observed = metrics.clone();
+        let report = Exposition::new(move || observed.divergence_report());
+        health.pages.insert("/divergence", report);
+    }
     let to_service = ClientConfig {
         timeout: config.plan_timeout,
         hedge_after: config.hedge_after,

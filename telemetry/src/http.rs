@@ -133,14 +133,16 @@ pub struct Health {
     pub ready: Checks,
     /// What `/metrics` shows.
     pub metrics: Exposition,
+    /// Texts for people, by path.
+    pub pages: BTreeMap<&'static str, Exposition>,
 }
 
-/// What a scrape gets: metrics in the text form of OpenMetrics 1.0. Clones share them.
+/// A text that is made when it is asked for; what a scrape gets is in the form of OpenMetrics 1.0. Clones share it.
 #[derive(Clone)]
 pub struct Exposition(Arc<dyn Fn() -> String + Send + Sync>);
 
 impl Exposition {
-    /// Asks `encode` at every scrape.
+    /// Asks `encode` each time.
     #[must_use]
     pub fn new(encode: impl Fn() -> String + Send + Sync + 'static) -> Self {
         Self(Arc::new(encode))
@@ -182,8 +184,11 @@ pub fn spawn(listener: TcpListener, health: Health) -> io::Result<DropGuard> {
 }
 
 fn router(health: Health) -> Router {
-    Router::new()
-        .route("/metrics", get(metrics))
+    let mut router = Router::new().route("/metrics", get(metrics));
+    for (path, page) in health.pages {
+        router = router.route(path, get(async move || (page.0)()));
+    }
+    router
         .nest("/healthz", probe("healthz", health.live.clone()))
         .nest("/livez", probe("livez", health.live.clone()))
         .nest("/readyz", probe("readyz", health.ready.clone()))

@@ -41,6 +41,7 @@ pub(super) struct Families {
     pub(super) unreadable: Family<GroupResource, Counter>,
     pub(super) reconciles: Histograms<Outcome>,
     pub(super) failures: Family<Workload, Gauge>,
+    pub(super) divergence: Family<Workload, Gauge>,
     pub(super) service: Service,
 }
 
@@ -201,6 +202,7 @@ impl Default for Families {
             unreadable: Family::default(),
             reconciles: Family::new_with_constructor(call_buckets),
             failures: Family::default(),
+            divergence: Family::default(),
             service: Service::default(),
         }
     }
@@ -293,6 +295,11 @@ impl Families {
             "reconcile_failures",
             "Reconciles of a workload that failed in a row; not there when the last one went well",
             self.failures.clone(),
+        );
+        own.register(
+            "divergence",
+            "In mode observe: actions of a workload that the other controller has not done for 30 s; not there while both agree",
+            self.divergence.clone(),
         );
         self.rollouts.register(own);
         self.watches.register(own);

@@ -17,7 +17,8 @@ use prometheus_client::{encoding::text, registry::Registry};
 
 use crate::{
     apply::{self, Applied},
-    event::{DaemonSet, Resource},
+    divergence::Divergences,
+    event::{DaemonSet, Key, Resource},
 };
 
 mod families;
@@ -47,6 +48,7 @@ pub struct Metrics {
 struct Inner {
     registry: Registry,
     families: Families,
+    divergences: Divergences,
 }
 
 impl Default for Metrics {
@@ -74,6 +76,7 @@ impl Metrics {
             inner: Arc::new(Inner {
                 registry: families.register(),
                 families,
+                divergences: Divergences::default(),
             }),
         }
     }
@@ -239,6 +242,29 @@ impl Metrics {
         self.families().rollouts.forget(namespace, name);
         let workload = Workload::new(namespace, name);
         self.families().failures.remove(&workload);
+        self.families().divergence.remove(&workload);
+        self.inner.divergences.forget(&Key::new(namespace, name));
+    }
+
+    /// A plan was made for a workload that is only observed. Gives when to look at it again, though nothing happens.
+    pub fn observed(&self, key: &Key, plan: &v1::Plan) -> Option<Duration> {
+        let now = tokio::time::Instant::now();
+        let again = self.inner.divergences.look(key, plan, now);
+        let workload = Workload::new(&key.namespace, &key.name);
+        let count = self.inner.divergences.count(key, now);
+        if count == 0 {
+            self.families().divergence.remove(&workload);
+        } else {
+            let gauge_of = self.families().divergence.get_or_create(&workload);
+            gauge_of.set(gauge(count));
+        }
+        again
+    }
+
+    /// What the controller that is observed has not done, for people.
+    #[must_use]
+    pub fn divergence_report(&self) -> String {
+        self.inner.divergences.report(tokio::time::Instant::now())
     }
 
     /// A reconcile of a workload ended: `settled`, `failed`, `behind` or `unreachable`.

@@ -255,6 +255,11 @@ fn every_metric_is_documented() {
     metrics.workload_status(&workload(&serde_json::Value::Null));
     metrics.watched(Resource::Pods, "9");
     metrics.written(Resource::Pods, "9");
+    metrics
+        .families()
+        .divergence
+        .get_or_create(&Workload::new("a", "agent"))
+        .set(1);
     nodewise_telemetry::testing::assert_documented("nodewise-executor", &metrics.encode());
 }
 

@@ -66,3 +66,38 @@ async fn observe_mode_writes_nothing() -> Result<()> {
     );
     Ok(())
 }
+
+/// Waits until the executor's report of divergences begins like this, and gives it.
+async fn report(rig: &Rig, beginning: &str) -> Result<String> {
+    eventually(DEADLINE, "the report of divergences", async || {
+        let (status, report) = rig.executor_get("/divergence").await?;
+        ensure!(
+            status == 200 && report.starts_with(beginning),
+            "{status}: {report}"
+        );
+        Ok(report)
+    })
+    .await
+}
+
+/// What nobody does is told after a while, and no more once the built-in controller has done it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_other_controller_does_not_do_is_reported() -> Result<()> {
+    let rig = Rig::start(RigOptions::nodes(3).observe()).await?;
+    rig.create(daemon_set("agent").build()).await?;
+    let told = report(&rig, "1 of 1 DaemonSets diverge").await?;
+    ensure!(
+        told.contains("default/agent, for") && told.contains("CreatePod NODE_WITHOUT_POD"),
+        "{told}"
+    );
+    let (_, metrics) = rig.executor_get("/metrics").await?;
+    let gauge = "nodewise_divergence{namespace=\"default\",name=\"agent\"}";
+    ensure!(metrics.contains(gauge), "not among the metrics");
+
+    let _built_in = rig.cluster().start_upstream().await?;
+    rig.rolled_out("agent").await?;
+    report(&rig, "0 of 1 DaemonSets diverge").await?;
+    let (_, metrics) = rig.executor_get("/metrics").await?;
+    ensure!(!metrics.contains(gauge), "still among the metrics");
+    Ok(())
+}
