@@ -1,7 +1,7 @@
 //! What the apiserver wrote down about each request.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -71,12 +71,18 @@ pub(super) fn read(path: &Path) -> Result<Vec<AuditEvent>> {
         .with_context(|| format!("parsing {}", path.display()))
 }
 
+/// Looks at a line that cannot be read before it is believed to be broken: what is seen of a line that is just being written need
+/// not be what is there in the end.
+const LOOKS: u32 = 100;
+
 /// Reads an audit log while it grows: each call gives what was written down since the one before.
 #[derive(Debug)]
 pub struct AuditTail {
     file: File,
-    /// The beginning of a line that is still being written.
-    rest: Vec<u8>,
+    /// Where the first line begins that was not read yet.
+    place: u64,
+    /// How often that line could not be read.
+    looks: u32,
 }
 
 impl AuditTail {
@@ -84,7 +90,8 @@ impl AuditTail {
         let file = File::open(path).with_context(|| format!("opening {}", path.display()))?;
         Ok(Self {
             file,
-            rest: Vec::new(),
+            place: 0,
+            looks: 0,
         })
     }
 
@@ -93,22 +100,32 @@ impl AuditTail {
     /// # Errors
     /// The log cannot be read.
     pub fn read(&mut self) -> Result<Vec<AuditEvent>> {
+        let mut new = Vec::new();
         self.file
-            .read_to_end(&mut self.rest)
+            .seek(SeekFrom::Start(self.place))
+            .and_then(|_| self.file.read_to_end(&mut new))
             .context("reading the audit log")?;
-        let Some(end) = self.rest.iter().rposition(|&byte| byte == b'\n') else {
-            return Ok(Vec::new());
-        };
-        let unfinished = self.rest.split_off(end + 1);
-        let whole = std::mem::replace(&mut self.rest, unfinished);
-        whole
-            .split(|&byte| byte == b'\n')
-            .filter(|line| !line.is_empty())
-            .map(|line| {
-                let event = serde_json::from_slice::<Line>(line).map(AuditEvent::from);
-                event.with_context(|| format!("parsing a line of the audit log: {}", line.escape_ascii()))
-            })
-            .collect()
+        let mut events = Vec::new();
+        for line in new.split_inclusive(|&byte| byte == b'\n') {
+            // The last one is still being written.
+            let Some(text) = line.strip_suffix(b"\n") else {
+                break;
+            };
+            match serde_json::from_slice::<Line>(text) {
+                Ok(event) => events.push(event.into()),
+                Err(_) if self.looks < LOOKS => {
+                    self.looks += 1;
+                    return Ok(events);
+                }
+                Err(error) => {
+                    let (place, text) = (self.place, text.escape_ascii());
+                    return Err(error).with_context(|| format!("the audit log has at byte {place}: {text}"));
+                }
+            }
+            self.place += line.len() as u64;
+            self.looks = 0;
+        }
+        Ok(events)
     }
 }
 
@@ -248,6 +265,30 @@ mod tests {
         write(&format!("{}\n{line}\n", &line[40..]))?;
         assert_eq!(tail.read()?.len(), 2);
         assert_eq!(tail.read()?.len(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_read_is_looked_at_again_before_it_is_an_error() -> Result<()> {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("audit.log");
+        let line = CREATE.replace('\n', "");
+        let (head, rest) = line.split_at(40);
+        let halves = format!("{head}{}\n", " ".repeat(rest.len()));
+        fs::write(&path, format!("{line}\n{halves}"))?;
+        let mut tail = AuditTail::open(&path)?;
+        assert_eq!(tail.read()?.len(), 1, "those before it are given");
+        assert_eq!(tail.read()?.len(), 0);
+        fs::write(&path, format!("{line}\n{line}\n"))?;
+        assert_eq!(tail.read()?.len(), 1, "it was seen too early");
+
+        fs::write(&path, format!("{line}\n{line}\n{halves}"))?;
+        let error = (0..=LOOKS).find_map(|_| tail.read().err());
+        let said = format!("{:#}", error.expect("it stays broken"));
+        assert!(
+            said.contains(&format!("at byte {}", 2 * (line.len() + 1))),
+            "{said}"
+        );
         Ok(())
     }
 }
