@@ -3,13 +3,18 @@
 #
 #   deploy/certificates.sh | kubectl apply -f -
 #
-# The authority's key is not kept: the next run makes another authority, and both Secrets with it. Takes the namespace
-# (nodewise-system), what names begin with (nodewise) and how many days they are good for (365). Needs openssl 1.1.1 or newer.
+# The authority's key is not kept: the next run makes another authority, and both Secrets with it. Connections that begin before
+# both have come to all pods, in a minute or two, fail then; those that stand go on. Takes the namespace (nodewise-system), what
+# names begin with (nodewise) and how many days they are good for (365). Needs openssl 3.0 or newer.
 set -eu
 namespace=${1:-nodewise-system} name=${2:-nodewise} days=${3:-365}
 umask 077
-cd "$(mktemp -d)"
-trap 'rm -r "$PWD"' EXIT
+# One by one: in `cd "$(mktemp -d)"` nobody would notice that there is no folder, and keys would land in this one.
+dir=$(mktemp -d)
+cd "$dir"
+dir=$PWD
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
 
 # openssl tells its progress on standard error, and what is wrong.
 quietly() {
