@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::{apply, event::Key};
 
 /// How long the same has to be left undone before the two disagree: many times what a controller takes to act.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Actions of a workload that a report tells; the others are counted.
 const TOLD: usize = 5;
 

@@ -346,7 +346,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             use v1::action::Kind::{DeletePod, EmitEvent};
             matches!(kind, Some(DeletePod(_) | EmitEvent(_)))
         };
-        if kinds.all(is_of_rollouts) {
+        if plan.scope() == v1::Scope::Rollouts && kinds.all(is_of_rollouts) {
             return Ok(());
         }
         Err(Ending::failed(

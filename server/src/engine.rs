@@ -93,7 +93,9 @@ impl Engine {
             self.cache.let_go(memory.superseded_pods());
             self.cache.remember(&snapshot.daemon_set.uid, memory);
         }
-        let plan = step("render", || render::plan(plan, &snapshot.daemon_set));
+        let plan = step("render", || {
+            render::plan(plan, &snapshot.daemon_set, snapshot.options.scope)
+        });
         Ok(v1::PlanResponse { plan: Some(plan) })
     }
 

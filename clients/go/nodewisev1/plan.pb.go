@@ -347,7 +347,10 @@ type Plan struct {
 	// How the rollout stands. Absent where nothing was decided.
 	Rollout *Rollout `protobuf:"bytes,12,opt,name=rollout,proto3" json:"rollout,omitempty"`
 	// Deviations from upstream that changed this plan, ascending.
-	Deviations    []Deviation `protobuf:"varint,13,rep,packed,name=deviations,proto3,enum=nodewise.v1.Deviation" json:"deviations,omitempty"`
+	Deviations []Deviation `protobuf:"varint,13,rep,packed,name=deviations,proto3,enum=nodewise.v1.Deviation" json:"deviations,omitempty"`
+	// What of the workload was decided: SCOPE_ROLLOUTS where that was asked for, else not set. A server that does not know of scopes
+	// decides about all of it, and does not set this: who asked for rollouts alone must not apply that.
+	Scope         Scope `protobuf:"varint,14,opt,name=scope,proto3,enum=nodewise.v1.Scope" json:"scope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -471,6 +474,13 @@ func (x *Plan) GetDeviations() []Deviation {
 		return x.Deviations
 	}
 	return nil
+}
+
+func (x *Plan) GetScope() Scope {
+	if x != nil {
+		return x.Scope
+	}
+	return Scope_SCOPE_UNSPECIFIED
 }
 
 // WorkloadReference identifies the object that a plan or report is about.
@@ -1957,7 +1967,7 @@ var File_nodewise_v1_plan_proto protoreflect.FileDescriptor
 
 const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x16nodewise/v1/plan.proto\x12\vnodewise.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1anodewise/v1/snapshot.proto\"\xea\x04\n" +
+	"\x16nodewise/v1/plan.proto\x12\vnodewise.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1anodewise/v1/snapshot.proto\"\x94\x05\n" +
 	"\x04Plan\x12.\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x14.nodewise.v1.VerdictR\averdict\x12\x17\n" +
 	"\aplan_id\x18\x02 \x01(\tR\x06planId\x12:\n" +
@@ -1974,7 +1984,8 @@ const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"\arollout\x18\f \x01(\v2\x14.nodewise.v1.RolloutR\arollout\x126\n" +
 	"\n" +
 	"deviations\x18\r \x03(\x0e2\x16.nodewise.v1.DeviationR\n" +
-	"deviations\"\x96\x01\n" +
+	"deviations\x12(\n" +
+	"\x05scope\x18\x0e \x01(\x0e2\x12.nodewise.v1.ScopeR\x05scope\"\x96\x01\n" +
 	"\x11WorkloadReference\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
@@ -2167,6 +2178,7 @@ var file_nodewise_v1_plan_proto_goTypes = []any{
 	(*ReconcileState)(nil),      // 23: nodewise.v1.ReconcileState
 	(*durationpb.Duration)(nil), // 24: google.protobuf.Duration
 	(Deviation)(0),              // 25: nodewise.v1.Deviation
+	(Scope)(0),                  // 26: nodewise.v1.Scope
 }
 var file_nodewise_v1_plan_proto_depIdxs = []int32{
 	0,  // 0: nodewise.v1.Plan.verdict:type_name -> nodewise.v1.Verdict
@@ -2177,36 +2189,37 @@ var file_nodewise_v1_plan_proto_depIdxs = []int32{
 	20, // 5: nodewise.v1.Plan.daemon_set_status:type_name -> nodewise.v1.DaemonSetStatus
 	22, // 6: nodewise.v1.Plan.rollout:type_name -> nodewise.v1.Rollout
 	25, // 7: nodewise.v1.Plan.deviations:type_name -> nodewise.v1.Deviation
-	1,  // 8: nodewise.v1.Phase.kind:type_name -> nodewise.v1.PhaseKind
-	6,  // 9: nodewise.v1.Phase.batches:type_name -> nodewise.v1.Batch
-	7,  // 10: nodewise.v1.Batch.actions:type_name -> nodewise.v1.Action
-	2,  // 11: nodewise.v1.Action.reason:type_name -> nodewise.v1.Reason
-	9,  // 12: nodewise.v1.Action.create_revision:type_name -> nodewise.v1.CreateRevision
-	10, // 13: nodewise.v1.Action.update_revision:type_name -> nodewise.v1.UpdateRevision
-	11, // 14: nodewise.v1.Action.delete_revision:type_name -> nodewise.v1.DeleteRevision
-	12, // 15: nodewise.v1.Action.adopt_revision:type_name -> nodewise.v1.AdoptRevision
-	13, // 16: nodewise.v1.Action.release_revision:type_name -> nodewise.v1.ReleaseRevision
-	14, // 17: nodewise.v1.Action.adopt_pod:type_name -> nodewise.v1.AdoptPod
-	15, // 18: nodewise.v1.Action.release_pod:type_name -> nodewise.v1.ReleasePod
-	16, // 19: nodewise.v1.Action.relabel_pod:type_name -> nodewise.v1.RelabelPod
-	17, // 20: nodewise.v1.Action.create_pod:type_name -> nodewise.v1.CreatePod
-	18, // 21: nodewise.v1.Action.delete_pod:type_name -> nodewise.v1.DeletePod
-	19, // 22: nodewise.v1.Action.update_status:type_name -> nodewise.v1.UpdateStatus
-	21, // 23: nodewise.v1.Action.emit_event:type_name -> nodewise.v1.EmitEvent
-	8,  // 24: nodewise.v1.UpdateRevision.revision:type_name -> nodewise.v1.ObjectReference
-	8,  // 25: nodewise.v1.DeleteRevision.revision:type_name -> nodewise.v1.ObjectReference
-	8,  // 26: nodewise.v1.AdoptRevision.revision:type_name -> nodewise.v1.ObjectReference
-	8,  // 27: nodewise.v1.ReleaseRevision.revision:type_name -> nodewise.v1.ObjectReference
-	8,  // 28: nodewise.v1.AdoptPod.pod:type_name -> nodewise.v1.ObjectReference
-	8,  // 29: nodewise.v1.ReleasePod.pod:type_name -> nodewise.v1.ObjectReference
-	8,  // 30: nodewise.v1.RelabelPod.pod:type_name -> nodewise.v1.ObjectReference
-	8,  // 31: nodewise.v1.DeletePod.pod:type_name -> nodewise.v1.ObjectReference
-	20, // 32: nodewise.v1.UpdateStatus.status:type_name -> nodewise.v1.DaemonSetStatus
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	26, // 8: nodewise.v1.Plan.scope:type_name -> nodewise.v1.Scope
+	1,  // 9: nodewise.v1.Phase.kind:type_name -> nodewise.v1.PhaseKind
+	6,  // 10: nodewise.v1.Phase.batches:type_name -> nodewise.v1.Batch
+	7,  // 11: nodewise.v1.Batch.actions:type_name -> nodewise.v1.Action
+	2,  // 12: nodewise.v1.Action.reason:type_name -> nodewise.v1.Reason
+	9,  // 13: nodewise.v1.Action.create_revision:type_name -> nodewise.v1.CreateRevision
+	10, // 14: nodewise.v1.Action.update_revision:type_name -> nodewise.v1.UpdateRevision
+	11, // 15: nodewise.v1.Action.delete_revision:type_name -> nodewise.v1.DeleteRevision
+	12, // 16: nodewise.v1.Action.adopt_revision:type_name -> nodewise.v1.AdoptRevision
+	13, // 17: nodewise.v1.Action.release_revision:type_name -> nodewise.v1.ReleaseRevision
+	14, // 18: nodewise.v1.Action.adopt_pod:type_name -> nodewise.v1.AdoptPod
+	15, // 19: nodewise.v1.Action.release_pod:type_name -> nodewise.v1.ReleasePod
+	16, // 20: nodewise.v1.Action.relabel_pod:type_name -> nodewise.v1.RelabelPod
+	17, // 21: nodewise.v1.Action.create_pod:type_name -> nodewise.v1.CreatePod
+	18, // 22: nodewise.v1.Action.delete_pod:type_name -> nodewise.v1.DeletePod
+	19, // 23: nodewise.v1.Action.update_status:type_name -> nodewise.v1.UpdateStatus
+	21, // 24: nodewise.v1.Action.emit_event:type_name -> nodewise.v1.EmitEvent
+	8,  // 25: nodewise.v1.UpdateRevision.revision:type_name -> nodewise.v1.ObjectReference
+	8,  // 26: nodewise.v1.DeleteRevision.revision:type_name -> nodewise.v1.ObjectReference
+	8,  // 27: nodewise.v1.AdoptRevision.revision:type_name -> nodewise.v1.ObjectReference
+	8,  // 28: nodewise.v1.ReleaseRevision.revision:type_name -> nodewise.v1.ObjectReference
+	8,  // 29: nodewise.v1.AdoptPod.pod:type_name -> nodewise.v1.ObjectReference
+	8,  // 30: nodewise.v1.ReleasePod.pod:type_name -> nodewise.v1.ObjectReference
+	8,  // 31: nodewise.v1.RelabelPod.pod:type_name -> nodewise.v1.ObjectReference
+	8,  // 32: nodewise.v1.DeletePod.pod:type_name -> nodewise.v1.ObjectReference
+	20, // 33: nodewise.v1.UpdateStatus.status:type_name -> nodewise.v1.DaemonSetStatus
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_nodewise_v1_plan_proto_init() }

@@ -204,8 +204,8 @@ const (
 	Scope_SCOPE_WORKLOAD Scope = 1
 	// Its rollouts alone, beside another controller that does everything else: which old pods are deleted, and when. Only of
 	// DaemonSets with the strategy OnDelete and the annotation `nodewise.dev/rollout: managed`. A plan has no other actions than
-	// DeletePod, and EmitEvent where something is wrong with that annotation or another one. A server that does not know this
-	// plans for the whole workload: whoever asks for it refuses a plan with other actions.
+	// DeletePod, and EmitEvent where something is wrong with that annotation or another one. Plan.scope
+	// says that it was understood.
 	Scope_SCOPE_ROLLOUTS Scope = 2
 )
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::actuator::Refusal;
+use crate::divergence::PATIENCE;
 use crate::event::{ClusterEvent, Delta, Resource};
 use crate::state::State;
 use crate::testing::*;
@@ -82,6 +83,11 @@ impl Fixture {
 }
 
 const SETTLED: Ending = Ending::Settled { after: None };
+
+/// An observer looks again whether somebody else has done it.
+const OBSERVED: Ending = Ending::Settled {
+    after: Some(PATIENCE),
+};
 
 /// An adoption of the pod of this name and uid.
 fn adopt(name: &str) -> v1::action::Kind {
@@ -293,7 +299,7 @@ async fn an_observer_does_not_go_on_at_once() {
         ..ScriptedActuator::default()
     };
     let fixture = fixture(ScriptedService::default().then_plan(plan), actuator);
-    assert_eq!(fixture.reconcile().await, SETTLED);
+    assert_eq!(fixture.reconcile().await, OBSERVED);
     assert_eq!(fixture.service.plans_asked(), 1);
 }
 
@@ -823,7 +829,7 @@ async fn observing_expects_and_reports_nothing() {
         ScriptedService::default().then_plan(creating(&[("a", "n1")])),
         actuator,
     );
-    assert_eq!(fixture.reconcile().await, SETTLED);
+    assert_eq!(fixture.reconcile().await, OBSERVED);
     assert_eq!(fixture.outstanding(), (0, 0));
     assert_eq!(fixture.service.reported.lock().expect("no panic").len(), 0);
 }
@@ -866,15 +872,23 @@ async fn a_refused_report_is_not_sent_again() {
     }
 }
 
-// A service of an older version does not know of scopes, and plans for the whole workload.
+// A service of an older version does not know of scopes, and plans for the whole workload: also where that is only a delete.
 #[tokio::test]
 async fn a_companion_applies_no_plan_for_the_whole_workload() {
-    let mut fixture = with(ScriptedService::default().then_plan(creating(&[("foo-a", "a")])));
-    fixture.reconciler.options.set_scope(v1::Scope::Rollouts);
-    let ending = fixture.reconcile().await;
-    assert!(is_failed(&ending, "too old for --mode companion"), "{ending:?}");
-    assert_eq!(fixture.actuator.calls(), Vec::<String>::new());
-    assert_eq!(fixture.outstanding(), (0, 0));
+    let delete = v1::action::Kind::DeletePod(v1::DeletePod::default());
+    let of_rollouts = v1::Scope::Rollouts.into();
+    let creates = v1::Plan {
+        scope: of_rollouts,
+        ..creating(&[("foo-a", "a")])
+    };
+    for plan in [creates, with_actions(v1::PhaseKind::Deletes, vec![delete])] {
+        let mut fixture = with(ScriptedService::default().then_plan(plan));
+        fixture.reconciler.options.set_scope(v1::Scope::Rollouts);
+        let ending = fixture.reconcile().await;
+        assert!(is_failed(&ending, "too old for --mode companion"), "{ending:?}");
+        assert_eq!(fixture.actuator.calls(), Vec::<String>::new());
+        assert_eq!(fixture.outstanding(), (0, 0));
+    }
 }
 
 // D-113: a delete leaves no own-write record; it is its expectation that holds the next plan back.

@@ -468,8 +468,8 @@ pub enum Scope {
     Workload = 1,
     /// Its rollouts alone, beside another controller that does everything else: which old pods are deleted, and when. Only of
     /// DaemonSets with the strategy OnDelete and the annotation `nodewise.dev/rollout: managed`. A plan has no other actions than
-    /// DeletePod, and EmitEvent where something is wrong with that annotation or another one. A server that does not know this
-    /// plans for the whole workload: whoever asks for it refuses a plan with other actions.
+    /// DeletePod, and EmitEvent where something is wrong with that annotation or another one. Plan.scope
+    /// says that it was understood.
     Rollouts = 2,
 }
 impl Scope {
@@ -998,6 +998,10 @@ pub struct Plan {
     /// Deviations from upstream that changed this plan, ascending.
     #[prost(enumeration = "Deviation", repeated, tag = "13")]
     pub deviations: ::prost::alloc::vec::Vec<i32>,
+    /// What of the workload was decided: SCOPE_ROLLOUTS where that was asked for, else not set. A server that does not know of scopes
+    /// decides about all of it, and does not set this: who asked for rollouts alone must not apply that.
+    #[prost(enumeration = "Scope", tag = "14")]
+    pub scope: i32,
 }
 /// WorkloadReference identifies the object that a plan or report is about.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -5075,6 +5075,9 @@ impl serde::Serialize for Plan {
         if !self.deviations.is_empty() {
             len += 1;
         }
+        if self.scope != 0 {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.Plan", len)?;
         if self.verdict != 0 {
             let v = Verdict::try_from(self.verdict)
@@ -5123,6 +5126,11 @@ impl serde::Serialize for Plan {
                 }).collect::<std::result::Result<Vec<_>, _>>()?;
             struct_ser.serialize_field("deviations", &v)?;
         }
+        if self.scope != 0 {
+            let v = Scope::try_from(self.scope)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.scope)))?;
+            struct_ser.serialize_field("scope", &v)?;
+        }
         struct_ser.end()
     }
 }
@@ -5152,6 +5160,7 @@ impl<'de> serde::Deserialize<'de> for Plan {
             "daemonSetStatus",
             "rollout",
             "deviations",
+            "scope",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -5169,6 +5178,7 @@ impl<'de> serde::Deserialize<'de> for Plan {
             DaemonSetStatus,
             Rollout,
             Deviations,
+            Scope,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -5203,6 +5213,7 @@ impl<'de> serde::Deserialize<'de> for Plan {
                             "daemonSetStatus" | "daemon_set_status" => Ok(GeneratedField::DaemonSetStatus),
                             "rollout" => Ok(GeneratedField::Rollout),
                             "deviations" => Ok(GeneratedField::Deviations),
+                            "scope" => Ok(GeneratedField::Scope),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -5235,6 +5246,7 @@ impl<'de> serde::Deserialize<'de> for Plan {
                 let mut daemon_set_status__ = None;
                 let mut rollout__ = None;
                 let mut deviations__ = None;
+                let mut scope__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Verdict => {
@@ -5317,6 +5329,12 @@ impl<'de> serde::Deserialize<'de> for Plan {
                             }
                             deviations__ = Some(map_.next_value::<Vec<Deviation>>()?.into_iter().map(|x| x as i32).collect());
                         }
+                        GeneratedField::Scope => {
+                            if scope__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("scope"));
+                            }
+                            scope__ = Some(map_.next_value::<Scope>()? as i32);
+                        }
                     }
                 }
                 Ok(Plan {
@@ -5333,6 +5351,7 @@ impl<'de> serde::Deserialize<'de> for Plan {
                     daemon_set_status: daemon_set_status__,
                     rollout: rollout__,
                     deviations: deviations__.unwrap_or_default(),
+                    scope: scope__.unwrap_or_default(),
                 })
             }
         }

@@ -7,8 +7,10 @@ use crate::{
     draft::Draft,
     expectations,
     memory::Memory,
+    moves::{Delete, Moves},
     patience::Patience,
     plan::{Plan, Reason, Verdict},
+    revisions::Resolution,
     rollout,
     sketch::Detail,
     snapshot::{DaemonSet, IntOrString, Options, RollingUpdate, Scope, Snapshot, UpdateStrategy},
@@ -53,9 +55,14 @@ pub(crate) fn duty(ds: &DaemonSet) -> Duty {
         text.parse()
             .map_or_else(|_| IntOrString::String(text.to_owned()), IntOrString::Int)
     });
-    if !rollout::scale(MAX_UNAVAILABLE, &budget, 100).is_ok_and(|budget| budget > 0) {
+    let of_hundred = rollout::scale(MAX_UNAVAILABLE, &budget, 100);
+    let is_right = match budget {
+        IntOrString::Int(count) => count > 0,
+        IntOrString::String(_) => of_hundred.is_ok_and(|percent| (1..=100).contains(&percent)),
+    };
+    if !is_right {
         return Duty::Wrong(format!(
-            "annotation {MAX_UNAVAILABLE} is {:?}: write a number of nodes above 0, or a percentage such as \"10%\"",
+            "annotation {MAX_UNAVAILABLE} is {:?}: write a number of nodes above 0, or a percentage from \"1%\" to \"100%\"",
             annotation(ds, MAX_UNAVAILABLE).unwrap_or_default()
         ));
     }
@@ -74,6 +81,26 @@ pub(crate) fn strategy<'a>(ds: &'a DaemonSet, options: &Options) -> Cow<'a, Upda
     }
 }
 
+/// What the step of a rollout asks for, as far as it is its turn: what the other controller is about to do comes first, as its own
+/// would (D-74). Finished pods do not hold a rollout up: when they go is the other controller's to know, and their nodes use
+/// the budget.
+pub(crate) fn moves<'a>(resolution: &Resolution<'_>, others: &Moves<'a>, step: Moves<'a>) -> Moves<'a> {
+    let is_finished = |delete: &Delete<'_>| matches!(delete.reason, Reason::PodFailed | Reason::PodSucceeded);
+    let is_settled = others.creates.is_empty() && others.deletes.iter().all(is_finished);
+    if is_unrecorded(resolution) || !is_settled {
+        return Moves::default();
+    }
+    let mut moves = step;
+    // Orphans are not ours before the other controller has adopted them.
+    moves.deletes.retain(|delete| delete.pod.controller.is_some());
+    moves
+}
+
+/// The other controller has not seen the template yet: until it has, nobody knows which pods are old.
+fn is_unrecorded(resolution: &Resolution<'_>) -> bool {
+    resolution.halt.is_some() || !resolution.batches.is_empty()
+}
+
 /// Plans for the rollout alone, unless patience ends.
 pub(crate) fn plan(snapshot: &Snapshot, memory: &mut Memory, patience: Patience<'_>) -> Option<Plan> {
     match duty(&snapshot.daemon_set) {
@@ -85,13 +112,16 @@ pub(crate) fn plan(snapshot: &Snapshot, memory: &mut Memory, patience: Patience<
         Duty::Rollouts(_) => {}
     }
     let survey = Survey::of(snapshot, memory, Detail::Notable, patience)?;
-    let resolution = &survey.resolution;
-    if resolution.halt.is_some() || !resolution.batches.is_empty() {
-        // The other controller has not seen the template yet: until it has, nobody knows which pods are old.
+    if is_unrecorded(&survey.resolution) {
         return Some(sync::nothing(snapshot, Verdict::Noop));
     }
-    let pending = expectations::pending(snapshot.state.expectations.as_ref(), snapshot.now);
-    Some(Draft::beside(snapshot, &survey).rollout_only(pending))
+    let draft = Draft::beside(snapshot, &survey);
+    Some(
+        match expectations::pending(snapshot.state.expectations.as_ref(), snapshot.now) {
+            Some(left) => draft.rollout_later(left),
+            None => draft.rollout_only(),
+        },
+    )
 }
 
 fn annotation<'a>(ds: &'a DaemonSet, key: &str) -> Option<&'a str> {
@@ -190,6 +220,7 @@ mod tests {
             (other, "\"manged\""),
             (budget("0"), "\"0\""),
             (budget("-1"), "\"-1\""),
+            (budget("101%"), "\"101%\""),
             (budget("some"), "\"some\""),
             (budget(""), "\"\""),
         ] {
@@ -228,12 +259,16 @@ mod tests {
         unavailable[2].ready = false;
         assert_eq!(deleted(&plan(unavailable, vec![current.clone()])), ["p-c", "p-a"]);
 
-        // What the other controller is about to do comes first: a node without a pod, a failed one, one on a node that is gone.
+        // A failed pod uses the budget, and holds nothing up.
         let mut failed = pods.clone();
         failed[3].phase = PodPhase::Failed;
+        failed[3].ready = false;
+        assert_eq!(deleted(&plan(failed, vec![current.clone()])), ["p-a"]);
+
+        // What the other controller is about to do comes first: a node without a pod, one on a node that is gone.
         let mut nowhere = pods.clone();
         nowhere[3].target = Target::Meant("gone".to_owned());
-        for busy in [pods[1..].to_vec(), failed, nowhere] {
+        for busy in [pods[1..].to_vec(), nowhere] {
             let waits = plan(busy, vec![current.clone()]);
             assert_eq!((waits.verdict, waits.phases.len()), (Verdict::Noop, 0));
         }

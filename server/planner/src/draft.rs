@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use crate::{
     backoff::Backoffs,
-    batches, expectations,
+    batches, companion, expectations,
     identities::Identities,
     manifest,
     moves::{self, Delete, Moves, Naming},
@@ -132,28 +132,25 @@ impl<'d, 'a> Draft<'d, 'a> {
         self.finish(verdict, status)
     }
 
-    /// The rollout alone, unless expectations hold that up for so long.
-    pub(crate) fn rollout_only(mut self, pending: Option<Duration>) -> Plan {
-        if let Some(left) = pending {
-            self.timers.expectations(left);
-            let status = self.count_status(self.snapshot.daemon_set.status.observed_generation);
-            return self.finish(Verdict::StatusOnly, status);
-        }
+    /// The rollout alone.
+    pub(crate) fn rollout_only(mut self) -> Plan {
         let backoffs = Backoffs::of(self.snapshot);
         let placement = placement::place(self.snapshot, &self.survey.picture, &backoffs);
-        let mut moves = Moves::default();
-        // What the other controller is about to create or to delete comes first, as its own would (D-74).
-        if placement.moves.is_empty() {
-            self.deviations.extend(&self.step.deviations);
-            self.error = self.step.error.take();
-            moves = std::mem::take(&mut self.step.moves);
-        }
-        // Orphans are not ours before the other controller has adopted them.
-        moves.deletes.retain(|delete| delete.pod.controller.is_some());
+        self.deviations.extend(&self.step.deviations);
+        self.error = self.step.error.take();
+        let step = std::mem::take(&mut self.step.moves);
+        let moves = companion::moves(&self.survey.resolution, &placement.moves, step);
         self.carry_out(moves, backoffs);
         let status = self.count_status(self.snapshot.daemon_set.generation);
         let verdict = self.verdict();
         self.finish(verdict, status)
+    }
+
+    /// The rollout alone, which expectations hold up for so long at most.
+    pub(crate) fn rollout_later(mut self, left: Duration) -> Plan {
+        self.timers.expectations(left);
+        let status = self.count_status(self.snapshot.daemon_set.status.observed_generation);
+        self.finish(Verdict::StatusOnly, status)
     }
 
     fn verdict(&self) -> Verdict {

@@ -2,7 +2,7 @@
 
 use nodewise_planner::{
     plan::{Batch, Phase, PhaseKind, Plan, PodManifest, Rollout, Verdict},
-    snapshot::{DaemonSet, Status},
+    snapshot::{DaemonSet, Scope, Status},
 };
 use nodewise_proto::v1;
 use prost::Message as _;
@@ -12,7 +12,7 @@ use super::{action, duration, hex, state};
 use crate::parse::options;
 
 /// The plan for a workload as a message, with its ids.
-pub(crate) fn plan(plan: Plan, workload: &DaemonSet) -> v1::Plan {
+pub(crate) fn plan(plan: Plan, workload: &DaemonSet, scope: Scope) -> v1::Plan {
     let mut ids = 1..;
     let (requeue_after, requeue_reason) = match plan.requeue {
         Some(requeue) => (Some(duration(requeue.delay)), requeue.reason),
@@ -47,6 +47,10 @@ pub(crate) fn plan(plan: Plan, workload: &DaemonSet) -> v1::Plan {
             .into_iter()
             .map(|deviation| options::to_message(deviation).into())
             .collect(),
+        scope: match scope {
+            Scope::Workload => v1::Scope::Unspecified.into(),
+            Scope::Rollouts => v1::Scope::Rollouts.into(),
+        },
     };
     message.deviations.sort_unstable();
     message.plan_id = hex(&Sha256::digest(message.encode_to_vec()));

@@ -54,11 +54,11 @@ impl<'a> Outlook<'a> {
         let backoffs = Backoffs::of(snapshot);
         let placement = placement::place(snapshot, &survey.picture, &backoffs);
         let mut step = rollout::step(ds, &survey.picture, &snapshot.options);
-        let moves = if placement.moves.is_empty() {
+        let moves = if snapshot.options.scope == Scope::Rollouts {
+            let rollout = std::mem::take(&mut step.moves);
+            companion::moves(&survey.resolution, &placement.moves, rollout)
+        } else if placement.moves.is_empty() {
             std::mem::take(&mut step.moves)
-        } else if snapshot.options.scope == Scope::Rollouts {
-            // Another controller's.
-            Moves::default()
         } else {
             placement.moves
         };

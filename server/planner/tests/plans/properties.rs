@@ -7,9 +7,10 @@ mod world;
 use jiff::{SignedDuration, Timestamp};
 use nodewise_planner::{
     explain::NodeState,
+    plan::{ActionKind, Reason},
     snapshot::{
-        Bucket, Deviation, Expectations, ExpectedCreate, FailedPodBackoff, Options, OwnWrite, Snapshot,
-        UpdateStrategy,
+        Bucket, Deviation, Expectations, ExpectedCreate, FailedPodBackoff, Options, OwnWrite, Scope,
+        Snapshot, UpdateStrategy,
     },
 };
 use proptest::prelude::*;
@@ -150,6 +151,26 @@ fn anything() -> impl Strategy<Value = Snapshot> {
     })
 }
 
+/// The same beside another controller, for a workload that asks for it as a rule.
+fn beside() -> impl Strategy<Value = Snapshot> {
+    (anything(), pick(&LIMITS), 0..8_u8).prop_map(|(mut snapshot, budget, chance)| {
+        snapshot.options.scope = Scope::Rollouts;
+        let ds = &mut snapshot.daemon_set;
+        if chance > 0 {
+            ds.strategy = UpdateStrategy::OnDelete;
+        }
+        if chance > 1 {
+            let annotation = ("nodewise.dev/rollout".to_owned(), "managed".to_owned());
+            ds.annotations.push(annotation);
+        }
+        let budget = budget.trim_matches('"').to_owned();
+        ds.annotations
+            .push(("nodewise.dev/max-unavailable".to_owned(), budget));
+        ds.annotations.sort();
+        snapshot
+    })
+}
+
 /// The same snapshot with its lists in another order and in other buckets.
 fn shuffled(snapshot: &Snapshot, seed: u64, buckets: usize) -> Snapshot {
     let mut other = snapshot.clone();
@@ -193,7 +214,7 @@ proptest! {
 
     // D-75, D-71: whatever the snapshot, a plan keeps its form.
     #[test]
-    fn plans_are_well_formed(snapshot in anything()) {
+    fn plans_are_well_formed(snapshot in prop_oneof![3 => anything(), 1 => beside()]) {
         let plan = nodewise_planner::plan(&snapshot);
         prop_assert!(plan.phases.is_sorted_by(|a, b| a.kind < b.kind), "each phase once and in order");
         for phase in &plan.phases {
@@ -216,9 +237,32 @@ proptest! {
         }
     }
 
+    // Beside another controller old pods of those that ask for it go, within the budget, and nothing else is done.
+    #[test]
+    fn a_companion_deletes_old_pods_within_the_budget(snapshot in beside(), seed in any::<u64>()) {
+        let plan = nodewise_planner::plan(&snapshot);
+        let asks = snapshot.daemon_set.annotations.iter().any(|(key, _)| key == "nodewise.dev/rollout");
+        let mut within_budget = 0;
+        for action in plan.phases.iter().flat_map(|phase| &phase.batches).flat_map(|batch| &batch.actions) {
+            match (&action.kind, action.reason) {
+                (ActionKind::EmitEvent { .. }, Reason::InvalidAnnotation) => prop_assert!(asks),
+                (ActionKind::DeletePod { .. }, Reason::RolloutOldUnavailable) => {}
+                (ActionKind::DeletePod { .. }, Reason::RolloutWithinBudget) => within_budget += 1,
+                other => prop_assert!(false, "{:?} is not ours", other),
+            }
+            prop_assert!(asks && snapshot.revisions.iter().any(|revision| revision.controller.is_some()));
+        }
+        if within_budget > 0 {
+            let rollout = plan.rollout.as_ref().expect("it was decided about");
+            prop_assert!(rollout.unavailable + within_budget <= rollout.max_unavailable);
+        }
+        let same = nodewise_planner::plan(&shuffled(&snapshot, seed, 3));
+        prop_assert_eq!(format!("{plan:?}"), format!("{same:?}"));
+    }
+
     // What is said about a node is what a plan does there.
     #[test]
-    fn explanations_agree_with_the_plan(snapshot in anything()) {
+    fn explanations_agree_with_the_plan(snapshot in prop_oneof![3 => anything(), 1 => beside()]) {
         let snapshot = Snapshot { own_writes: vec![], ..snapshot };
         let plan = nodewise_planner::plan(&snapshot);
         let told = nodewise_planner::explain(&snapshot, None);

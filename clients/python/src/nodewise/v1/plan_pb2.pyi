@@ -250,6 +250,7 @@ class Plan(google.protobuf.message.Message):
     DAEMON_SET_STATUS_FIELD_NUMBER: builtins.int
     ROLLOUT_FIELD_NUMBER: builtins.int
     DEVIATIONS_FIELD_NUMBER: builtins.int
+    SCOPE_FIELD_NUMBER: builtins.int
     verdict: global___Verdict.ValueType
     """What to do with this plan."""
     plan_id: builtins.str
@@ -263,6 +264,10 @@ class Plan(google.protobuf.message.Message):
     error: builtins.str
     """The error that upstream's sync would end with: parts of the plan could not be decided. The executor applies the rest
     and retries with back-off. Empty when there is none.
+    """
+    scope: nodewise.v1.snapshot_pb2.Scope.ValueType
+    """What of the workload was decided: SCOPE_ROLLOUTS where that was asked for, else not set. A server that does not know of scopes
+    decides about all of it, and does not set this: who asked for rollouts alone must not apply that.
     """
     @property
     def workload(self) -> global___WorkloadReference:
@@ -316,9 +321,10 @@ class Plan(google.protobuf.message.Message):
         daemon_set_status: global___DaemonSetStatus | None = ...,
         rollout: global___Rollout | None = ...,
         deviations: collections.abc.Iterable[nodewise.v1.snapshot_pb2.Deviation.ValueType] | None = ...,
+        scope: nodewise.v1.snapshot_pb2.Scope.ValueType = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["daemon_set_status", b"daemon_set_status", "requeue_after", b"requeue_after", "rollout", b"rollout", "state", b"state", "workload", b"workload"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["daemon_set_status", b"daemon_set_status", "deviations", b"deviations", "error", b"error", "node_name_pointers", b"node_name_pointers", "phases", b"phases", "plan_id", b"plan_id", "pod_manifest", b"pod_manifest", "requeue_after", b"requeue_after", "requeue_reason", b"requeue_reason", "rollout", b"rollout", "state", b"state", "verdict", b"verdict", "workload", b"workload"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["daemon_set_status", b"daemon_set_status", "deviations", b"deviations", "error", b"error", "node_name_pointers", b"node_name_pointers", "phases", b"phases", "plan_id", b"plan_id", "pod_manifest", b"pod_manifest", "requeue_after", b"requeue_after", "requeue_reason", b"requeue_reason", "rollout", b"rollout", "scope", b"scope", "state", b"state", "verdict", b"verdict", "workload", b"workload"]) -> None: ...
 
 global___Plan = Plan
 

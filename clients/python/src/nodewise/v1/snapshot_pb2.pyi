@@ -118,8 +118,8 @@ class _ScopeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumType
     SCOPE_ROLLOUTS: _Scope.ValueType  # 2
     """Its rollouts alone, beside another controller that does everything else: which old pods are deleted, and when. Only of
     DaemonSets with the strategy OnDelete and the annotation `nodewise.dev/rollout: managed`. A plan has no other actions than
-    DeletePod, and EmitEvent where something is wrong with that annotation or another one. A server that does not know this
-    plans for the whole workload: whoever asks for it refuses a plan with other actions.
+    DeletePod, and EmitEvent where something is wrong with that annotation or another one. Plan.scope
+    says that it was understood.
     """
 
 class Scope(_Scope, metaclass=_ScopeEnumTypeWrapper):
@@ -132,8 +132,8 @@ SCOPE_WORKLOAD: Scope.ValueType  # 1
 SCOPE_ROLLOUTS: Scope.ValueType  # 2
 """Its rollouts alone, beside another controller that does everything else: which old pods are deleted, and when. Only of
 DaemonSets with the strategy OnDelete and the annotation `nodewise.dev/rollout: managed`. A plan has no other actions than
-DeletePod, and EmitEvent where something is wrong with that annotation or another one. A server that does not know this
-plans for the whole workload: whoever asks for it refuses a plan with other actions.
+DeletePod, and EmitEvent where something is wrong with that annotation or another one. Plan.scope
+says that it was understood.
 """
 global___Scope = Scope
 
