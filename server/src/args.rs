@@ -119,7 +119,7 @@ pub struct Args {
           value_parser = humantime::parse_duration)]
     pub longest_call: Duration,
 
-    /// Longest time that a message may be on its way, or its answer
+    /// Longest time that a message may be on its way, or that nothing of its answer is taken
     #[arg(long, env = "NODEWISE_TRANSFER_TIMEOUT", default_value = "10s", value_name = "DURATION",
           value_parser = humantime::parse_duration)]
     pub transfer_timeout: Duration,

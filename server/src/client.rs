@@ -30,10 +30,16 @@ pub(crate) enum Key {
 
 impl Client {
     pub(crate) fn key(&self) -> Key {
-        match (&self.principal, self.address) {
-            (Some(principal), _) => Key::Principal(Arc::clone(principal)),
-            (None, Some(address)) => Key::Address(address.ip()),
-            (None, None) => Key::Unknown,
+        Key::of(self.principal.as_ref(), self.address)
+    }
+}
+
+impl Key {
+    pub(crate) fn of(principal: Option<&Arc<str>>, address: Option<SocketAddr>) -> Self {
+        match (principal, address) {
+            (Some(principal), _) => Self::Principal(Arc::clone(principal)),
+            (None, Some(address)) => Self::Address(address.ip()),
+            (None, None) => Self::Unknown,
         }
     }
 }

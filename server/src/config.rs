@@ -25,7 +25,7 @@ pub struct Config {
     pub max_streams: usize,
     /// Longest time of a question on a stream, and of any other call, its message's way over the network included.
     pub longest_call: Duration,
-    /// Longest time that a message may be on its way, or its answer.
+    /// Longest time that a message may be on its way, or a piece of its answer.
     pub transfer_timeout: Duration,
     /// Longest time from the request to stop until the server has stopped.
     pub drain_timeout: Duration,
@@ -50,11 +50,11 @@ impl Default for Config {
             max_concurrent_plans: 2 * parallelism,
             max_queued_plans: 8 * parallelism,
             max_plans_per_stream: NonZeroUsize::new(16).expect("16 is not 0"),
-            max_streams: 64,
+            max_streams: 32,
             longest_call: Duration::from_mins(1),
             transfer_timeout: Duration::from_secs(10),
             drain_timeout: Duration::from_secs(20),
-            max_connections: 1_024,
+            max_connections: 256,
             max_calls_per_connection: 128,
             keepalive: Duration::from_secs(20),
             reflection: false,

@@ -18,6 +18,7 @@ use nodewise_tls::server::{Acceptor, TlsStream};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
+    time::Sleep,
 };
 use tokio_util::{either::Either, sync::CancellationToken, task::AbortOnDropHandle};
 use tonic::transport::server::{Connected, TcpIncoming};
@@ -38,6 +39,8 @@ const ALONE: Alone = Alone { takes: 1, leaves: 3 };
 #[derive(Debug, Clone)]
 pub(crate) struct Connections {
     room: Shares,
+    /// Longest time that a client may take nothing of what is written.
+    patience: Duration,
     refused: Arc<[AtomicU64; Reason::ALL.len()]>,
 }
 
@@ -65,9 +68,10 @@ impl Reason {
 }
 
 impl Connections {
-    pub(crate) fn new(most: usize) -> Self {
+    pub(crate) fn new(most: usize, patience: Duration) -> Self {
         Self {
             room: Shares::new(most, ALONE),
+            patience,
             refused: Arc::default(),
         }
     }
@@ -118,7 +122,7 @@ impl Connections {
 
     async fn begin(self, stream: TcpStream, tls: Option<Acceptor>) -> Option<Connection> {
         let address = stream.peer_addr().ok();
-        let key = address.map_or(Key::Unknown, |address| Key::Address(address.ip()));
+        let key = Key::of(None, address);
         let Some(room) = self.room.take(&key, 1) else {
             self.refuse(address, Reason::Limit, "there are too many");
             return None;
@@ -141,6 +145,7 @@ impl Connections {
                 late: Box::pin(tokio::time::sleep(HANDSHAKE_TIMEOUT)),
             }),
             is_cut: cut.clone().cancelled_owned().boxed(),
+            blocked: None,
             client: Client {
                 principal,
                 address,
@@ -171,6 +176,8 @@ pub(crate) struct Connection {
     /// Until HTTP/2 has begun as well.
     preface: Option<Preface>,
     is_cut: BoxFuture<'static, ()>,
+    /// When a write must have gone that cannot go now.
+    blocked: Option<Pin<Box<Sleep>>>,
     client: Client,
     connections: Connections,
     _room: Share,
@@ -178,7 +185,7 @@ pub(crate) struct Connection {
 
 struct Preface {
     left: usize,
-    late: Pin<Box<tokio::time::Sleep>>,
+    late: Pin<Box<Sleep>>,
 }
 
 impl Connection {
@@ -196,6 +203,32 @@ impl Connection {
             return timed_out(because);
         }
         Ok(())
+    }
+
+    /// A write, which must not take forever: who does not read is not heard either, since HTTP/2 answers before it reads on.
+    fn poll_written<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        write: impl FnOnce(Pin<&mut Either<TcpStream, Box<TlsStream>>>, &mut Context<'_>) -> Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        self.poll_end(context)?;
+        let written = write(Pin::new(&mut self.stream), context);
+        if written.is_ready() {
+            self.blocked = None;
+            return written;
+        }
+        let patience = self.connections.patience;
+        let blocked = self
+            .blocked
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
+        if blocked.as_mut().poll(context).is_ready() {
+            tracing::warn!(client = %self.client, "cut off: it read nothing for {patience:?}");
+            return Poll::Ready(Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "the client reads nothing",
+            )));
+        }
+        Poll::Pending
     }
 
     fn has_read(&mut self, bytes: usize) {
@@ -234,7 +267,7 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        self.poll_written(context, |stream, context| stream.poll_write(context, bytes))
     }
 
     fn poll_write_vectored(
@@ -242,7 +275,9 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
+        self.poll_written(context, |stream, context| {
+            stream.poll_write_vectored(context, parts)
+        })
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -250,10 +285,10 @@ impl AsyncWrite for Connection {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        self.poll_written(context, AsyncWrite::poll_flush)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        self.poll_written(context, AsyncWrite::poll_shutdown)
     }
 }

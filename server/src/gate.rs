@@ -100,7 +100,11 @@ where
             request.extensions_mut().insert(Deadline(deadline));
         }
         let (path, start) = (request.uri().path().to_owned(), Instant::now());
-        let within = self.transfer_timeout;
+        // A stream's reader may be busy with the last answer for as long as a call may take.
+        let within = match class {
+            Class::Stream => self.longest_call,
+            Class::Planning | Class::Cheap => self.transfer_timeout,
+        };
         let response = self.inner.call(request);
         Box::pin(async move {
             let response = match deadline {

@@ -33,6 +33,8 @@ use crate::{
 
 /// What stands before each message: a byte that says whether it is compressed, and its length.
 const PREFIX: usize = 5;
+/// What requests of real clusters take for each of their bytes, and a fifth more.
+const USUAL_WEIGHT: usize = 5;
 /// What gzip can make of a byte at most.
 const INFLATION: usize = 1_032;
 
@@ -52,6 +54,15 @@ pub(crate) struct Room {
     pub(crate) client: Key,
     /// Longest time that one waits for memory.
     pub(crate) patience: Duration,
+}
+
+impl Room {
+    /// Waits until the client may have so much.
+    async fn hold(&self, memory: &Share, bytes: usize) -> Result<(), Status> {
+        tokio::time::timeout(self.patience, memory.grow(bytes))
+            .await
+            .map_err(|_| refusal::out_of_memory())
+    }
 }
 
 /// The messages of a call.
@@ -79,16 +90,21 @@ impl Begun {
         usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX)
     }
 
-    /// The memory that it may take until it can be weighed.
+    /// The memory to hold for it until it can be weighed: what one of its length takes as a rule, so that those that were let in are
+    /// not refused when they are there.
     fn bytes(self, most: usize) -> usize {
         let length = self.length();
         if length > most {
             // It is refused for that, unread.
             return 0;
         }
-        let compressed = self.0[0] != 0;
-        let inflated = length.saturating_mul(INFLATION).min(most);
-        length + if compressed { inflated } else { 0 }
+        let is_compressed = self.0[0] != 0;
+        let besides = if is_compressed {
+            length.saturating_mul(INFLATION).min(most)
+        } else {
+            length.saturating_mul(USUAL_WEIGHT)
+        };
+        length + besides
     }
 }
 
@@ -117,7 +133,11 @@ impl<Q: weigh::Request> Intake<Q> {
             if !memory.resize(begun.bytes(self.terms.most)) {
                 return Err(refusal::out_of_memory());
             }
-            let message = self.read(begun, memory).await?;
+            let bytes = self.read(begun).await?;
+            if !memory.resize(taken_by::<Q>(&bytes)?) {
+                return Err(refusal::out_of_memory());
+            }
+            let message = weigh::decode_weighed(bytes)?;
             if self.begun().await?.is_some() {
                 return Err(Status::internal(
                     "this method takes one message, and more have come",
@@ -142,15 +162,15 @@ impl<Q: weigh::Request> Intake<Q> {
         let Some(begun) = self.begun().await? else {
             return Ok(None);
         };
-        let memory = room.memory.wait(&room.client, begun.bytes(self.terms.most));
-        let memory = tokio::time::timeout(room.patience, memory)
-            .await
-            .map(Arc::new)
-            .map_err(|_| refusal::out_of_memory())?;
+        let memory = room.memory.nothing(&room.client);
+        room.hold(&memory, begun.bytes(self.terms.most)).await?;
         let within = self.terms.within;
-        let message = tokio::time::timeout(within, self.read(begun, Arc::clone(&memory)))
+        let bytes = tokio::time::timeout(within, self.read(begun))
             .await
             .unwrap_or_else(|_| Err(refusal::not_received(within)))?;
+        room.hold(&memory, taken_by::<Q>(&bytes)?).await?;
+        let message = weigh::decode_weighed(bytes)?;
+        let memory = Arc::new(memory);
         Ok(Some(Held { message, memory }))
     }
 
@@ -173,23 +193,25 @@ impl<Q: weigh::Request> Intake<Q> {
         Ok(Some(Begun(prefix)))
     }
 
-    async fn read(&self, begun: Begun, memory: Arc<Share>) -> Result<Q, Status> {
+    /// The message as bytes, decompressed.
+    async fn read(&self, begun: Begun) -> Result<Bytes, Status> {
         let body = Rest {
             wire: self.wire.clone(),
             prefix: Some(begun.0),
             left: begun.length(),
         };
-        let decoder = Weighing {
-            memory,
-            message: PhantomData,
-        };
         // One for each message: its buffers keep the size of the largest message as long as they live.
-        Streaming::new_request(decoder, Body::new(body), self.encoding, Some(self.terms.most))
+        Streaming::new_request(Whole, Body::new(body), self.encoding, Some(self.terms.most))
             .try_next()
             .await
             .map_err(as_the_contract_says)?
             .ok_or_else(|| Status::cancelled("the call was given up"))
     }
+}
+
+/// What a message takes on the whole, itself and what it is decoded to.
+fn taken_by<Q: weigh::Request>(bytes: &Bytes) -> Result<usize, Status> {
+    Ok(bytes.len() + weigh::weigh::<Q>(bytes)?)
 }
 
 /// The transport answers OUT_OF_RANGE to a message over the limit, the contract (and every other gRPC implementation)
@@ -276,23 +298,15 @@ impl http_body::Body for Rest {
     }
 }
 
-/// Weighs, holds the memory for it, then decodes.
-struct Weighing<Q> {
-    memory: Arc<Share>,
-    message: PhantomData<fn() -> Q>,
-}
+/// Takes a message as it is.
+struct Whole;
 
-impl<Q: weigh::Request> Decoder for Weighing<Q> {
-    type Item = Q;
+impl Decoder for Whole {
+    type Item = Bytes;
     type Error = Status;
 
-    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Q>, Status> {
+    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
         // No copy: the message is split off the buffer.
-        let bytes = buffer.copy_to_bytes(buffer.remaining());
-        let weight = weigh::weigh::<Q>(&bytes)?;
-        if !self.memory.resize(bytes.len() + weight) {
-            return Err(refusal::out_of_memory());
-        }
-        weigh::decode_weighed(bytes).map(Some)
+        Ok(Some(buffer.copy_to_bytes(buffer.remaining())))
     }
 }

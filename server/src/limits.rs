@@ -14,6 +14,8 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// Bytes of a message in which next to nothing is asked: about health, capabilities, the contract.
+    pub const SMALL_MESSAGE_BYTES: usize = 4 << 10;
     /// Bytes of one serialized node or pod. The apiserver stores no object beyond 1.5 MiB, and a projection is a fraction of
     /// its object.
     pub const ITEM_BYTES: usize = 1 << 20;

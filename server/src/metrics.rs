@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn every_metric_is_documented() {
         let service = Service::new(&Config::default());
-        let connections = Connections::new(1);
+        let connections = Connections::new(1, Duration::from_secs(1));
         let directory = tempfile::tempdir().expect("a directory");
         let metrics = Metrics::new(&service, &connections, Some(acceptor(directory.path())));
         metrics.on_end()(methods::TRACED[0].name, Code::Ok, Duration::from_millis(3));

@@ -1,7 +1,7 @@
 //! An answer on its way out.
 //!
-//! Whoever asks and takes nothing of the answer would keep it here. So a long answer is handed over piece by piece, and when
-//! it has not gone in time its connection is cut: HTTP/2 tells nobody but the connection of a reader that waits.
+//! Whoever asks and takes nothing of the answer would keep it here. So an answer is handed over piece by piece, and when one of
+//! them has not gone in time the connection is cut: of a reader that waits, HTTP/2 tells nobody but the connection.
 
 use std::{
     pin::Pin,
@@ -17,7 +17,8 @@ use tonic::{Status, body::Body};
 
 use crate::{client::Client, shares::Share};
 
-/// What is handed over at once: as much as most readers take in one frame.
+/// What is handed over at once: as much as most readers take in one frame. The transport may keep the last piece of an answer,
+/// of which it could send a byte.
 const PIECE: usize = 16 << 10;
 
 /// An answer.
@@ -25,7 +26,7 @@ pub(crate) struct Outflow {
     answer: Body,
     /// What has not been handed over of the present message.
     left: Bytes,
-    /// Cuts the connection when that takes too long.
+    /// Cuts the connection when the last piece does not go.
     late: Option<AbortOnDropHandle<()>>,
     within: Duration,
     client: Option<Client>,
@@ -34,7 +35,7 @@ pub(crate) struct Outflow {
 }
 
 impl Outflow {
-    /// An answer of which each message may be on its way for so long.
+    /// An answer of which each piece may be on its way for so long.
     pub(crate) fn new(answer: Body, within: Duration, client: Option<Client>, memory: Arc<Share>) -> Self {
         Self {
             answer,
@@ -48,18 +49,14 @@ impl Outflow {
 
     fn piece(&mut self) -> Frame<Bytes> {
         let piece = self.left.split_to(self.left.len().min(PIECE));
-        if self.left.is_empty() {
-            self.late = None;
-        } else if self.late.is_none() {
-            self.late = self.client.clone().map(|client| {
-                let within = self.within;
-                AbortOnDropHandle::new(tokio::spawn(async move {
-                    tokio::time::sleep(within).await;
-                    tracing::warn!(%client, "cut off: it did not take its answer within {within:?}");
-                    client.cut.cancel();
-                }))
-            });
-        }
+        self.late = self.client.clone().map(|client| {
+            let within = self.within;
+            AbortOnDropHandle::new(tokio::spawn(async move {
+                tokio::time::sleep(within).await;
+                tracing::warn!(%client, "cut off: it took nothing of an answer for {within:?}");
+                client.cut.cancel();
+            }))
+        });
         Frame::data(piece)
     }
 }
@@ -72,6 +69,8 @@ impl http_body::Body for Outflow {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        // The transport asks for more when the last piece has gone.
+        self.late = None;
         if self.left.is_empty() {
             let Some(frame) = ready!(Pin::new(&mut self.answer).poll_frame(context)?) else {
                 return Poll::Ready(None);

@@ -129,7 +129,7 @@ pub(crate) fn out_of_memory() -> Status {
 pub(crate) fn too_many_streams() -> Status {
     Status::with_error_details(
         Code::ResourceExhausted,
-        "as many streams are open as this replica takes",
+        "as many streams are open as this replica takes of this client",
         ErrorDetails::with_retry_info(Some(RETRY_AFTER)),
     )
 }

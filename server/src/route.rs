@@ -24,13 +24,11 @@ use tower::service_fn;
 use crate::{
     config::Config,
     intake::{Intake, Terms},
+    limits::Limits,
     service::Service,
     shares::Share,
     weigh,
 };
-
-/// Most bytes of a message in which there is nothing.
-const SMALL: usize = 4 << 10;
 
 /// The methods of the service.
 #[derive(Debug, Clone)]
@@ -53,7 +51,10 @@ impl Router {
     async fn answer(self, request: http::Request<Body>) -> http::Response<Body> {
         let Self { service, terms } = self;
         let service = &service;
-        let small = Terms { most: SMALL, ..terms };
+        let small = Terms {
+            most: Limits::SMALL_MESSAGE_BYTES,
+            ..terms
+        };
         let path = request.uri().path().strip_prefix('/');
         match path.and_then(|path| path.strip_prefix(SERVICE_NAME)) {
             Some("/Plan") => unary(request, terms, |request| service.plan(request)).await,

@@ -15,8 +15,8 @@ use tonic_health::ServingStatus;
 use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
 
 use crate::{
-    ByteSize, config::Config, connection::Connections, gate::Gate, methods, metrics::Metrics, route::Router,
-    service::Service, weigh,
+    ByteSize, config::Config, connection::Connections, gate::Gate, limits::Limits, methods, metrics::Metrics,
+    route::Router, service::Service, weigh,
 };
 
 /// HTTP/2 flow-control window of a call. A usual snapshot fits, so that its sender never waits for an acknowledgement.
@@ -26,9 +26,6 @@ const CONNECTION_WINDOW: u32 = 16 << 20;
 
 /// Most bytes of a call's headers: four times what a client with a token and a trace's context sends.
 const HEADERS: u32 = 16 << 10;
-/// Most bytes of a question about health, or about the contract.
-const SMALL: usize = 4 << 10;
-
 /// How often the files of certificates are looked at.
 const RELOAD: Duration = Duration::from_secs(5);
 
@@ -103,7 +100,7 @@ pub async fn run(
     let address = listener.local_addr().map_err(Error::Address)?;
     enough_memory(&config)?;
     let service = Service::new(&config);
-    let connections = Connections::new(config.max_connections);
+    let connections = Connections::new(config.max_connections, config.transfer_timeout);
     let metrics = Metrics::new(&service, &connections, tls.clone());
     let _http = http
         .map(|listener| serve_http(listener, &service, metrics.clone()))
@@ -132,7 +129,7 @@ pub async fn run(
         .http2_keepalive_interval(Some(config.keepalive))
         .http2_keepalive_timeout(Some(config.keepalive))
         .add_service(Traced::new(gate, methods::TRACED, metrics.on_end()))
-        .add_service(health_service.max_decoding_message_size(SMALL))
+        .add_service(health_service.max_decoding_message_size(Limits::SMALL_MESSAGE_BYTES))
         .add_optional_service(reflection(&config)?)
         .serve_with_incoming_shutdown(incoming, service.draining().clone().cancelled_owned());
     log_listening(address, is_tls);
@@ -202,6 +199,6 @@ fn reflection(config: &Config) -> Result<Option<ServerReflectionServer<impl Serv
         .register_encoded_file_descriptor_set(nodewise_proto::FILE_DESCRIPTOR_SET)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         .build_v1()
-        .map(|service| Some(service.max_decoding_message_size(SMALL)))
+        .map(|service| Some(service.max_decoding_message_size(Limits::SMALL_MESSAGE_BYTES)))
         .map_err(|error| Error::Reflection(Box::new(error)))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::{StreamExt as _, stream::BoxStream};
 use nodewise_proto::v1::{self, plan_stream_response};
 use nodewise_telemetry::grpc::code_name;
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::{Extensions, Request, Response, Status};
 use tracing::{Instrument as _, field::Empty};
@@ -23,6 +23,8 @@ use crate::{
     stream::{self, Admitted, Terms},
 };
 
+/// Of the streams a client may have four fifths that is alone.
+const MOST: Alone = Alone { takes: 4, leaves: 1 };
 /// Of the memory for requests a client may take half that is alone, or all with one call.
 const ALONE: Alone = Alone { takes: 1, leaves: 1 };
 
@@ -34,8 +36,8 @@ pub struct Service {
     /// Bytes for requests, from their arrival to the end of their answers.
     memory: Shares,
     draining: CancellationToken,
-    /// Streams that may still be opened. Each may have a question in memory for which there is no place yet.
-    streams: Arc<Semaphore>,
+    /// Open streams. Each may have a question in memory for which there is no place yet.
+    streams: Shares,
     config: Config,
 }
 
@@ -51,7 +53,7 @@ impl Service {
             pool: Pool::new(config.max_concurrent_plans, config.max_queued_plans),
             memory: Shares::new(config.max_request_memory.as_usize(), ALONE),
             draining: CancellationToken::new(),
-            streams: Arc::new(Semaphore::new(config.max_streams.min(Semaphore::MAX_PERMITS))),
+            streams: Shares::new(config.max_streams, MOST),
             config: config.clone(),
         }
     }
@@ -103,9 +105,14 @@ impl Service {
             .get::<Deadline>()
             .map(|deadline| deadline.0.into_std());
         let engine = Arc::clone(&self.engine);
+        // Held until the work has really ended, also when its caller has gone.
+        let memory = request.extensions_mut().remove::<Arc<Share>>();
         let message = request.into_inner();
         self.pool
-            .run(place, deadline, move |stop| work(&engine, message, stop))
+            .run(place, deadline, move |stop| {
+                let _memory = memory;
+                work(&engine, message, stop)
+            })
             .await
             .map(Response::new)
     }
@@ -114,16 +121,16 @@ impl Service {
     pub(crate) async fn answer_one(self, admitted: Admitted) -> v1::PlanStreamResponse {
         let Admitted {
             question: v1::PlanStreamRequest { id, request },
+            memory,
             deadline,
             place,
-            ..
         } = admitted;
         let span = tracing::debug_span!(
             "question",
             nodewise.question.id = id,
             rpc.response.status_code = Empty
         );
-        let answer = self.plan_one(&id, request, deadline, place);
+        let answer = self.plan_one(&id, request, memory, deadline, place);
         let result = tokio::time::timeout_at(deadline, answer)
             .instrument(span.clone())
             .await
@@ -148,6 +155,7 @@ impl Service {
         &self,
         id: &str,
         request: Option<v1::PlanRequest>,
+        memory: Arc<Share>,
         deadline: Instant,
         place: Option<Place>,
     ) -> Result<v1::PlanResponse, Status> {
@@ -169,6 +177,7 @@ impl Service {
         let engine = Arc::clone(&self.engine);
         self.pool
             .run(place, Some(deadline.into_std()), move |stop| {
+                let _memory = memory;
                 engine.plan(request, stop)
             })
             .await
@@ -191,9 +200,10 @@ impl Service {
         extensions: &Extensions,
         questions: Intake<v1::PlanStreamRequest>,
     ) -> Result<Response<BoxStream<'static, Result<v1::PlanStreamResponse, Status>>>, Status> {
-        let open = Arc::clone(&self.streams)
-            .try_acquire_owned()
-            .map_err(|_| refusal::too_many_streams())?;
+        let client = extensions.get::<Arc<Share>>();
+        let client = client.map_or(Key::Unknown, |share| share.client().clone());
+        let open = self.streams.take(&client, 1);
+        let open = open.ok_or_else(refusal::too_many_streams)?;
         let terms = Terms {
             most: self.config.max_plans_per_stream,
             deadline: extensions.get::<Deadline>().map(|deadline| deadline.0),
@@ -202,10 +212,9 @@ impl Service {
         };
         let service = self.clone();
         let pool = self.pool.clone();
-        let client = extensions.get::<Arc<Share>>();
         let room = Room {
             memory: self.memory.clone(),
-            client: client.map_or(Key::Unknown, |share| share.client().clone()),
+            client,
             patience: self.config.longest_call,
         };
         let questions = questions.all(room);

@@ -77,16 +77,9 @@ impl Shares {
 
     /// So much, as soon as the client may have it.
     pub(crate) async fn wait(&self, client: &Key, amount: usize) -> Share {
-        loop {
-            let freed = self.0.freed.notified();
-            tokio::pin!(freed);
-            // From here on nothing that is given back is missed.
-            freed.as_mut().enable();
-            if let Some(share) = self.take(client, amount) {
-                return share;
-            }
-            freed.await;
-        }
+        let share = self.nothing(client);
+        share.grow(amount).await;
+        share
     }
 
     /// A share that is to grow.
@@ -106,6 +99,20 @@ impl Shares {
 impl Share {
     pub(crate) fn client(&self) -> &Key {
         &self.client
+    }
+
+    /// Takes more, or gives some back, as soon as the client may have so much.
+    pub(crate) async fn grow(&self, amount: usize) {
+        loop {
+            let freed = self.of.0.freed.notified();
+            tokio::pin!(freed);
+            // From here on nothing that is given back is missed.
+            freed.as_mut().enable();
+            if self.resize(amount) {
+                return;
+            }
+            freed.await;
+        }
     }
 
     /// Takes more, or gives some back. It stays as it is when the client may not have so much more.

@@ -1,7 +1,7 @@
 //! PlanStream: questions in, answers out, in any order.
 //!
-//! Nothing runs that nobody asks for: the answers are a stream that reads a question when there is room for one more in
-//! work, so a slow reader or a full pool slows the sender down through HTTP/2's flow control.
+//! The answers are a stream that reads a question when there is room for one more in work, so a slow reader or a full pool
+//! slows the sender down through HTTP/2's flow control.
 
 use std::{
     num::NonZeroUsize,
@@ -12,8 +12,9 @@ use std::{
 use futures::{Stream, StreamExt as _, stream};
 use nodewise_proto::v1;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tonic::Status;
+use tracing::Instrument as _;
 
 use crate::{
     intake::Held,
@@ -71,11 +72,16 @@ where
     stream::unfold(source, Source::next)
         .map(move |admitted| {
             let memory = Arc::clone(&admitted.memory);
-            let answer = answer(admitted);
-            async move { (answer.await, memory) }
+            // In a task of its own: nobody polls this stream while its reader takes nothing, and slots are not to wait for that.
+            let answer = AbortOnDropHandle::new(tokio::spawn(answer(admitted).in_current_span()));
+            async move { (answer.await.expect("an answer does not panic"), memory) }
         })
         .buffer_unordered(most)
-        .map(|(answer, _memory)| Ok(answer))
+        // Held until the next one is asked for, and so this one has been handed on.
+        .scan(None, |held, (answer, memory)| {
+            *held = Some(memory);
+            std::future::ready(Some(Ok(answer)))
+        })
         .chain(last)
 }
 

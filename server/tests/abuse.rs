@@ -5,12 +5,16 @@ mod support;
 use std::{sync::atomic::Ordering, time::Duration};
 
 use bytes::Bytes;
-use futures::{StreamExt as _, stream};
+use futures::{
+    FutureExt as _, StreamExt as _,
+    future::{BoxFuture, select_all},
+    stream,
+};
 use http_body_util::BodyExt as _;
 use nodewise_proto::v1::{self, reconcile_service_client::ReconcileServiceClient};
 use nodewise_server::{ByteSize, Config};
-use prost::Message as _;
-use support::{Cluster, Form, From, Process, SOON, Server, call, eventually, framed};
+use prost::Message;
+use support::{Cluster, Form, From, Process, Reader, SOON, Server, call, eventually, framed};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -204,55 +208,156 @@ async fn a_call_has_one_message() {
     assert_eq!(status(&response).code(), Code::Internal);
 }
 
-#[tokio::test]
-async fn who_takes_no_answer_is_cut_off() {
-    let server = Server::start(impatient()).await;
-    let all = v1::ExplainRequest {
-        snapshot: Cluster::empty(5_000).request(1, Form::Inline).snapshot,
-        ..Default::default()
-    };
-    let message = all.encode_to_vec();
-    let (channel, connects) = From(1).counted(server.address).await.expect("a connection");
-    let asked = call(
-        channel.clone(),
-        EXPLAIN,
-        stream::iter([framed(message.len(), &message)]),
-    );
-    let response = timeout(SOON, asked).await.expect("in time").expect("an answer");
-    // Nothing of it is read, so that no more than a window of it can be sent.
-    eventually("the connection is cut", || {
-        let (channel, connects) = (channel.clone(), &connects);
-        async move {
-            let _ = plan(channel).await;
-            (connects.load(Ordering::Relaxed) > 1).then_some(())
-        }
-    })
-    .await;
-    let read = timeout(SOON, response.into_body().collect())
-        .await
-        .expect("it ends");
-    read.expect_err("the answer was cut off");
-    plan(server.channel().await).await.expect("the server goes on");
+/// All of a message, and the end.
+fn whole(message: &impl Message) -> impl futures::Stream<Item = Bytes> + Send + 'static {
+    let bytes = message.encode_to_vec();
+    stream::iter([framed(bytes.len(), &bytes)])
 }
 
-/// Calls from an address that were let in and say nothing, of so many that were made.
-async fn places_of(address: From, server: &Server, calls: usize) -> Vec<tokio::task::JoinHandle<()>> {
-    let channel = address.channel(server.address).await.expect("a connection");
-    let mut held = Vec::new();
-    for _ in 0..calls {
-        let mut asked = tokio::spawn(call(channel.clone(), PLAN, stalled(Bytes::new())));
-        // Who is shed hears at once; nobody else is answered.
-        let shed = timeout(Duration::from_millis(200), &mut asked).await;
-        match shed {
-            Ok(shed) => {
-                let status = status(&shed.expect("no panic").expect("an answer"));
-                assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
-                assert!(status.get_details_retry_info().is_some());
-            }
-            Err(_) => held.push(tokio::spawn(async move { drop(asked.await) })),
-        }
+/// A question whose answer is some megabytes long.
+fn explain_all() -> v1::ExplainRequest {
+    v1::ExplainRequest {
+        snapshot: Cluster::empty(5_000).request(1, Form::Inline).snapshot,
+        ..Default::default()
     }
-    held
+}
+
+/// Settings by which an address has one connection, and soon loses it when it takes no answers.
+fn one_connection() -> Config {
+    Config {
+        max_connections: 4,
+        transfer_timeout: Duration::from_secs(3),
+        ..Config::default()
+    }
+}
+
+/// Waits until the connection that an address has is gone: it may have another one then.
+async fn is_cut_off(address: From, server: &Server) {
+    eventually("the connection is cut", || async {
+        plan(address.channel(server.address).await.ok()?).await.ok()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_takes_no_answer_is_cut_off() {
+    let server = Server::start(one_connection()).await;
+    // Of a long answer what fits into the window has gone; of a short one nothing has.
+    for (window, path, body) in [
+        (64 << 10, EXPLAIN, whole(&explain_all()).left_stream()),
+        (0, PLAN, whole(&small()).right_stream()),
+    ] {
+        let reader = Reader::with_window(window);
+        let channel = From(2)
+            .channel_of(server.address, &reader)
+            .await
+            .expect("a connection");
+        let asked = timeout(SOON, call(channel, path, body)).await;
+        let response = asked.expect("in time").expect("an answer");
+        is_cut_off(From(2), &server).await;
+        let read = timeout(SOON, response.into_body().collect())
+            .await
+            .expect("it ends");
+        read.expect_err("the answer was cut off");
+    }
+}
+
+#[tokio::test]
+async fn who_reads_nothing_is_cut_off() {
+    let server = Server::start(one_connection()).await;
+    let reader = Reader::with_window(1 << 30);
+    let channel = From(2)
+        .channel_of(server.address, &reader)
+        .await
+        .expect("a connection");
+    // The connection is there; from now on nothing comes from it.
+    plan(channel.clone()).await.expect("an answer");
+    reader.is_deaf.store(true, Ordering::Relaxed);
+    // More than the operating system takes for it.
+    let _asked: Vec<_> = (0..8)
+        .map(|_| tokio::spawn(call(channel.clone(), EXPLAIN, whole(&explain_all()))))
+        .collect();
+    is_cut_off(From(2), &server).await;
+}
+
+#[tokio::test]
+async fn a_stream_that_nobody_reads_holds_no_thread() {
+    let server = Server::start(Config {
+        max_concurrent_plans: 1,
+        max_queued_plans: 29,
+        longest_call: 10 * SOON,
+        ..Config::default()
+    })
+    .await;
+    let question = v1::PlanStreamRequest {
+        id: "unread".into(),
+        request: Some(Cluster::empty(300).request(1, Form::Inline)),
+    };
+    let bytes = question.encode_to_vec();
+    let questions = stream::repeat(framed(bytes.len(), &bytes))
+        .take(20)
+        .chain(stream::pending());
+    let unread = From(2).channel(server.address).await.expect("a connection");
+    let _answers = timeout(SOON, call(unread, PLAN_STREAM, questions))
+        .await
+        .expect("a stream");
+    let other = From(3).channel(server.address).await.expect("a connection");
+    for _ in 0..40 {
+        let answer = timeout(SOON, plan(other.clone()))
+            .await
+            .expect("there is a thread for others");
+        answer.expect("a plan");
+    }
+}
+
+#[tokio::test]
+async fn streams_are_divided() {
+    let server = Server::start(Config {
+        max_streams: 5,
+        ..Config::default()
+    })
+    .await;
+    let noisy = From(2).channel(server.address).await.expect("a connection");
+    let open = async |channel: Channel| {
+        let questions = stream::pending::<v1::PlanStreamRequest>();
+        ReconcileServiceClient::new(channel).plan_stream(questions).await
+    };
+    let mut streams = Vec::new();
+    let shed = loop {
+        match open(noisy.clone()).await {
+            Ok(stream) => streams.push(stream),
+            Err(shed) => break shed,
+        }
+    };
+    assert_eq!(
+        (streams.len(), shed.code()),
+        (4, Code::ResourceExhausted),
+        "{shed}"
+    );
+    let quiet = From(3).channel(server.address).await.expect("a connection");
+    open(quiet).await.expect("there is one for others");
+}
+
+/// Makes so many calls at once that say no more than these bytes, of which `held` are let in, and gives those.
+async fn held_of<'a>(
+    channel: &Channel,
+    said: &Bytes,
+    calls: usize,
+    held: usize,
+) -> Vec<BoxFuture<'a, Result<http::Response<Body>, tonic::transport::Error>>> {
+    let mut asked: Vec<_> = (0..calls)
+        .map(|_| call(channel.clone(), PLAN, stalled(said.clone())).boxed())
+        .collect();
+    for _ in held..calls {
+        let (shed, _, others) = timeout(SOON, select_all(asked))
+            .await
+            .expect("too many are refused");
+        let status = status(&shed.expect("an answer"));
+        assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
+        assert!(status.get_details_retry_info().is_some());
+        asked = others;
+    }
+    asked
 }
 
 #[tokio::test]
@@ -264,64 +369,52 @@ async fn a_noisy_client_leaves_places_to_others() {
         ..Config::default()
     })
     .await;
-    let noisy = places_of(From(2), &server, 6).await;
-    assert_eq!(noisy.len(), 4, "four fifths of the places");
+    let noisy = From(2).channel(server.address).await.expect("a connection");
+    // Four fifths of the places.
+    let mut held = held_of(&noisy, &Bytes::new(), 8, 4).await;
     let quiet = From(3).channel(server.address).await.expect("a connection");
     for _ in 0..20 {
         plan(quiet.clone()).await.expect("there is a place for others");
     }
+    assert!(
+        futures::poll!(select_all(&mut held)).is_pending(),
+        "the others have their places"
+    );
 }
 
-/// Settings with the least memory for requests.
-fn little_memory() -> Config {
-    Config {
+#[tokio::test]
+async fn a_noisy_client_leaves_memory_to_others() {
+    // The least that messages of 1 MiB need.
+    let server = Server::start(Config {
         max_message_size: ByteSize::mib(1),
         max_request_memory: ByteSize::mib(13),
         transfer_timeout: 10 * SOON,
         max_queued_plans: 100,
         ..Config::default()
-    }
-}
-
-#[tokio::test]
-async fn a_noisy_client_leaves_memory_to_others() {
-    let server = Server::start(little_memory()).await;
+    })
+    .await;
     let noisy = From(2).channel(server.address).await.expect("a connection");
-    let mut held = Vec::new();
-    let shed = loop {
-        let mut asked = tokio::spawn(call(noisy.clone(), PLAN, stalled(framed(1 << 20, b"begins"))));
-        match timeout(Duration::from_millis(200), &mut asked).await {
-            Ok(shed) => break status(&shed.expect("no panic").expect("an answer")),
-            Err(_) => held.push(asked),
-        }
-    };
-    assert_eq!(held.len(), 6, "half of the memory");
-    assert_eq!(shed.code(), Code::ResourceExhausted, "{shed}");
-    assert!(shed.message().contains("memory"), "{shed}");
-    assert!(shed.get_details_retry_info().is_some());
+    // Half of the memory: each is expected to take six times its length.
+    let held = held_of(&noisy, &framed(512 << 10, b"begins"), 6, 2).await;
     let quiet = From(3).channel(server.address).await.expect("a connection");
     for _ in 0..20 {
         plan(quiet.clone()).await.expect("there is memory for others");
     }
     // A question on a stream waits for memory instead.
-    let question = v1::PlanStreamRequest {
-        id: "waits".into(),
-        request: Some(small()),
-    };
-    let mut client = ReconcileServiceClient::new(noisy);
-    let answers = client
-        .plan_stream(stream::iter([question]))
+    let long = vec![0; 1 << 20];
+    let waits = call(noisy, PLAN_STREAM, stream::iter([framed(long.len(), &long)]));
+    let waits = timeout(SOON, waits).await.expect("a stream").expect("a stream");
+    let mut end = waits.into_body().collect().boxed();
+    assert!(futures::poll!(&mut end).is_pending());
+    drop(held);
+    // It is no message, which can be said once it was read.
+    let end = timeout(SOON, end)
         .await
-        .expect("a stream");
-    let mut answers = answers.into_inner();
-    let answer = answers.message();
-    tokio::pin!(answer);
-    // What a small message takes may still be there: then it is answered at once.
-    for call in held {
-        call.abort();
-    }
-    let answer = timeout(SOON, answer).await.expect("the others have gone");
-    assert_eq!(answer.expect("no error").expect("an answer").id, "waits");
+        .expect("the others have gone")
+        .expect("in order");
+    let trailers = end.trailers().cloned().expect("a status");
+    let status = Status::from_header_map(&trailers).expect("a status");
+    assert_eq!(status.code(), Code::Internal, "{status}");
 }
 
 #[tokio::test]

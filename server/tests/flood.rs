@@ -12,14 +12,14 @@ use nodewise_server::ByteSize;
 use prost::Message as _;
 use support::{Cluster, Form, From, Process, SOON, call, framed};
 use tokio::time::timeout;
+use tonic::Status;
 
 const PLAN: &str = "/nodewise.v1.ReconcileService/Plan";
 const MIB: u64 = 1 << 20;
 
 /// What the server is given for requests: the least that messages of 64 MiB need.
 const REQUESTS: u64 = 643 * MIB;
-/// What it may take besides: itself, what is on its way in each connection (a window of 16 MiB, of which few are full at a
-/// time), and what its allocator keeps.
+/// What it may take besides: itself, what is on its way in each connection, and what its allocator keeps.
 const BESIDES: u64 = 192 * MIB;
 
 const ADDRESSES: u8 = 8;
@@ -33,11 +33,23 @@ fn longest() -> Bytes {
     framed(message.len(), &message)
 }
 
+/// How calls ended.
+#[derive(Debug, Default)]
+struct Ends {
+    planned: usize,
+    refused_for_memory: usize,
+    others: usize,
+}
+
 /// Sends them one after the other from a connection, every second of them not to its end.
-async fn flood(from: From, server: SocketAddr, longest: Bytes) {
+async fn flood(from: From, server: SocketAddr, longest: Bytes) -> Ends {
+    let mut ends = Ends::default();
     let channel = from.channel(server).await.expect("a connection");
     for count in 0..CALLS {
-        let pieces: Vec<_> = longest.chunks(1 << 20).map(Bytes::copy_from_slice).collect();
+        let pieces: Vec<_> = longest
+            .chunks(1 << 20)
+            .map(|piece| longest.slice_ref(piece))
+            .collect();
         let whole = count % 2 == 0;
         let sent = pieces.len() - usize::from(!whole);
         let body = stream::iter(pieces.into_iter().take(sent));
@@ -46,10 +58,19 @@ async fn flood(from: From, server: SocketAddr, longest: Bytes) {
         } else {
             stream::pending().boxed()
         };
-        if let Ok(response) = call(channel.clone(), PLAN, body.chain(stall)).await {
-            let _ = response.into_body().collect().await;
+        let response = call(channel.clone(), PLAN, body.chain(stall))
+            .await
+            .expect("an answer");
+        match Status::from_header_map(response.headers()) {
+            None => {
+                response.into_body().collect().await.expect("all of it");
+                ends.planned += 1;
+            }
+            Some(status) if status.message().contains("memory") => ends.refused_for_memory += 1,
+            Some(_) => ends.others += 1,
         }
     }
+    ends
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -83,7 +104,7 @@ async fn memory_is_held_under_a_bound() {
     let flooded = async {
         loop {
             tokio::select! {
-                _ = &mut flooding => break,
+                ends = &mut flooding => break ends,
                 answer = timeout(SOON, client.plan(small.clone())) => {
                     answer.expect("in time").expect("who asks for little is answered");
                     answered += 1;
@@ -91,7 +112,7 @@ async fn memory_is_held_under_a_bound() {
             }
         }
     };
-    flooded.await;
+    let ends = flooded.await;
     let peak = process.peak_memory();
     eprintln!(
         "before {} MiB, peak {} MiB, {answered} small plans, {:?}",
@@ -100,5 +121,11 @@ async fn memory_is_held_under_a_bound() {
         started.elapsed()
     );
     assert!(answered > 0);
+    let count = |what: fn(&Ends) -> usize| ends.iter().map(what).sum::<usize>();
+    assert!(count(|ends| ends.planned) > 0, "some are let in");
+    assert!(
+        count(|ends| ends.refused_for_memory) > 0,
+        "and there is no memory for all of them"
+    );
     assert!(peak < REQUESTS + BESIDES, "{} MiB", peak / MIB);
 }

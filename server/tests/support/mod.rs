@@ -17,7 +17,7 @@ mod server;
 pub use cluster::*;
 pub use collector::*;
 pub use process::*;
-pub use raw::{From, call, framed};
+pub use raw::{From, Reader, call, framed};
 pub use requests::*;
 pub use server::*;
 
