@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, ensure};
 use kube::api::PatchParams;
 use nodewise_conformance::{Cluster, DEADLINE, Space, binaries, daemon_set};
 use nodewise_e2e::own_address;
-use nodewise_testbed::{Process, manifests};
+use nodewise_testbed::{ControlPlane, Process, manifests};
 use serde_json::{Value, json};
 
 use crate::render::{self, NAMESPACE};
@@ -23,10 +23,13 @@ const MOUNTED: &str = "/etc/nodewise/tls";
 
 type Environment = BTreeMap<String, String>;
 
-/// Writes the Secrets into a folder each, as the kubelet does.
-fn write_secrets(into: &Path) -> Result<()> {
-    let script = render::file("deploy/certificates.sh");
-    let output = Command::new(script).output().context("running the script")?;
+/// Writes the Secrets for what is called `name` into a folder each, as the kubelet does.
+fn write_secrets(into: &Path, name: &str) -> Result<()> {
+    let mut script = Command::new(render::file("deploy/certificates.sh"));
+    let output = script
+        .args([NAMESPACE, name])
+        .output()
+        .context("running the script")?;
     let complaints = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success() && complaints.is_empty(), "{complaints}");
     for secret in manifests::parse(&String::from_utf8(output.stdout)?)? {
@@ -91,17 +94,15 @@ fn slice(server: SocketAddr) -> Value {
     })
 }
 
-/// Whether the server answers somebody with these certificates.
-fn is_let_in(server: SocketAddr, tls: &Environment, ca: &str) -> Result<bool> {
+/// Whether the server answers somebody with the certificate in a folder.
+fn is_let_in(server: SocketAddr, certificate: &Path, ca: &str) -> Result<bool> {
     let output = Command::new(&binaries()?.cli)
         .args(["plan", "--server", &format!("https://{server}"), "--tls-ca", ca])
         .args(["--tls-server-name", "nodewise-server.nodewise-system.svc"])
-        .args([
-            "--tls-cert",
-            &tls["NODEWISE_TLS_CERT"],
-            "--tls-key",
-            &tls["NODEWISE_TLS_KEY"],
-        ])
+        .arg("--tls-cert")
+        .arg(certificate.join("tls.crt"))
+        .arg("--tls-key")
+        .arg(certificate.join("tls.key"))
         .arg("-f")
         .arg(render::file("cli/tests/data/new.json"))
         .stdin(Stdio::null())
@@ -110,25 +111,39 @@ fn is_let_in(server: SocketAddr, tls: &Environment, ca: &str) -> Result<bool> {
     Ok(output.status.success())
 }
 
+/// Has the server know the authority of another certificate besides, so that this one is good as well.
+fn trust_as_well(server: &Environment, certificate: &Path) -> Result<()> {
+    let authorities = &server["NODEWISE_TLS_CLIENT_CA"];
+    let more = fs::read_to_string(certificate.join("ca.crt"))?;
+    fs::write(authorities, fs::read_to_string(authorities)? + "\n" + &more)?;
+    Ok(())
+}
+
+fn start_server(plane: &ControlPlane, environment: &Environment) -> Result<Process> {
+    let mut server = Command::new(&binaries()?.server);
+    server
+        .envs(environment)
+        .env("NODEWISE_LISTEN", format!("{}:0", own_address()?))
+        .env("NODEWISE_HTTP_LISTEN", "127.0.0.1:0");
+    plane.spawn("server", server)
+}
+
 /// The executor finds the service by its Service, each knows the other by its certificate, one leads, and pods come.
 #[tokio::test(flavor = "multi_thread")]
 async fn as_they_are_deployed_they_work() -> Result<()> {
     let cluster = Cluster::start_for("own-secrets").await?;
     let (plane, secrets) = (cluster.plane(), cluster.plane().workdir().path());
     plane.create_nodes(3).await?;
-    write_secrets(secrets)?;
+    write_secrets(secrets, "nodewise")?;
     let objects = tokio::task::spawn_blocking(|| render::overlay("own-secrets")).await??;
-    let for_server = environment(&objects, "nodewise-server", secrets)?;
+    let mut for_server = environment(&objects, "nodewise-server", secrets)?;
     let for_executor = environment(&objects, "nodewise-executor", secrets)?;
 
     let built = tokio::task::spawn_blocking(binaries).await??;
-    let mut server = Command::new(&built.server);
-    let listen = format!("{}:0", own_address()?);
-    server
-        .envs(&for_server)
-        .env("NODEWISE_LISTEN", listen)
-        .env("NODEWISE_HTTP_LISTEN", "127.0.0.1:0");
-    let running = plane.spawn("server", server)?;
+    write_secrets(secrets, "other")?;
+    let other = secrets.join("other-executor-tls");
+    trust_as_well(&for_server, &other)?;
+    let running = start_server(plane, &for_server)?;
     let server = address(&running).await?;
     manifests::apply(&cluster.client(), &slice(server), &PatchParams::apply("test")).await?;
     let mut executor = Command::new(&built.executor);
@@ -144,10 +159,24 @@ async fn as_they_are_deployed_they_work() -> Result<()> {
     executor.terminate(DEADLINE).await?;
 
     let ca = &for_executor["NODEWISE_TLS_CA"];
+    let own = secrets.join("nodewise-executor-tls");
+    ensure!(is_let_in(server, &own, ca)?, "with the executor's certificate");
+    ensure!(!is_let_in(server, &other, ca)?, "with another good certificate");
+    let line = running
+        .wait_for_log_line("none of those that are let in", DEADLINE)
+        .await?;
     ensure!(
-        is_let_in(server, &for_executor, ca)?,
-        "with the executor's certificate"
+        line.contains("spiffe://cluster.local/ns/nodewise-system/sa/other-executor"),
+        "{line}"
     );
-    ensure!(!is_let_in(server, &for_server, ca)?, "with another certificate");
+    // It is as good as the executor's: the list alone keeps it out.
+    for_server
+        .remove("NODEWISE_TLS_ALLOW_CLIENT")
+        .context("the list")?;
+    let running = start_server(plane, &for_server)?;
+    ensure!(
+        is_let_in(address(&running).await?, &other, ca)?,
+        "without the list"
+    );
     Ok(())
 }
