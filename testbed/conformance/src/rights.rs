@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt, path::Path};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use nodewise_testbed::{AuditEvent, manifests};
@@ -58,7 +58,7 @@ impl fmt::Display for Right {
 }
 
 impl Right {
-    /// All that the roles among these objects give.
+    /// All that the roles among these objects give, which must be about objects: who used what else would not be seen.
     pub fn given_by(objects: &[Value]) -> Result<BTreeSet<Self>> {
         let mut rights = BTreeSet::new();
         for role in objects {
@@ -68,6 +68,12 @@ impl Right {
             let namespace = role["metadata"]["namespace"].as_str();
             let rules: Vec<PolicyRule> =
                 serde_json::from_value(role["rules"].clone()).context("the rules of a role")?;
+            let is_about_objects = rules.iter().all(|rule| rule.non_resource_urls.is_none());
+            ensure!(
+                is_about_objects,
+                "{} has nonResourceURLs",
+                role["metadata"]["name"]
+            );
             rights.extend(rules.iter().flat_map(|rule| Self::of_rule(namespace, rule)));
         }
         Ok(rights)
@@ -174,6 +180,13 @@ mod tests {
             answered: jiff::Timestamp::UNIX_EPOCH,
             complete: true,
         }
+    }
+
+    #[test]
+    fn rights_to_what_is_no_object_are_refused() {
+        let urls = json!({ "nonResourceURLs": ["/metrics"], "verbs": ["get"] });
+        let role = json!({ "kind": "ClusterRole", "metadata": { "name": "r" }, "rules": [urls] });
+        Right::given_by(&[role]).expect_err("it has nonResourceURLs");
     }
 
     #[test]

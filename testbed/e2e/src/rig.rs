@@ -72,21 +72,29 @@ impl RigOptions {
         self
     }
 
-    /// The executor only rolls out what asks for it, beside another controller, with the rights for that.
+    /// The executor only rolls out what asks for it, beside another controller, with the rights for that and leader election.
     #[must_use]
     pub fn companion(mut self) -> Self {
         self.overlay = "companion";
-        self.executor_args = vec!["--mode=companion".into(), "--leader-elect=false".into()];
+        self.executor_args = leader_election("companion");
         self
     }
 
     /// Executors compete for the lease.
     #[must_use]
     pub fn leader_election(mut self) -> Self {
-        let namespace = format!("--lease-namespace={LEASE_NAMESPACE}");
-        self.executor_args = vec!["--mode=own".into(), "--leader-elect=true".into(), namespace];
+        self.executor_args = leader_election("own");
         self
     }
+}
+
+/// The flags of executors that compete for the lease.
+fn leader_election(mode: &str) -> Vec<String> {
+    vec![
+        format!("--mode={mode}"),
+        "--leader-elect=true".into(),
+        format!("--lease-namespace={LEASE_NAMESPACE}"),
+    ]
 }
 
 /// A control plane with nodes, a server and an executor. Everything is gone when it is dropped. Questions about namespace

@@ -1,12 +1,18 @@
 //! Rollouts beside the built-in controller, where that cannot be switched off.
 
 use anyhow::{Result, ensure};
-use nodewise_conformance::{DEADLINE, DaemonSetBuilder, EXECUTOR_USER, daemon_set, image_patch};
+use nodewise_conformance::{
+    DEADLINE, DaemonSetBuilder, EXECUTOR_USER, daemon_set, image_patch,
+    rights::{self, Right},
+};
 use nodewise_e2e::{Rig, RigOptions};
 use nodewise_testbed::{AuditEvent, eventually};
 use serde_json::json;
 
 const NODES: usize = 8;
+
+/// Adopting wants it, which an observer would do. It lets nobody see more than `list`.
+const OF_BASE: &str = "get daemonsets.apps";
 
 /// One that gives its rollouts away, with this budget.
 fn managed(name: &str, max_unavailable: &str) -> DaemonSetBuilder {
@@ -36,7 +42,13 @@ async fn runs_version(rig: &Rig, name: &str, version: u32) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn old_pods_go_within_the_budget_and_the_built_in_controller_does_the_rest() -> Result<()> {
-    let rig = Rig::start(RigOptions::nodes(NODES).companion()).await?;
+    let mut rig = Rig::start(RigOptions::nodes(NODES).companion()).await?;
+    // The service is looked up besides; nobody is there.
+    let servers = format!(
+        "{},kubernetes:///nodewise-server.nodewise-system:grpc",
+        rig.server_url()
+    );
+    rig.start_executor_for(&servers, &[]).await?;
     let _built_in = rig.cluster().start_upstream().await?;
     let (managed_name, own_rollout, manual) = ("managed", "own-rollout", "manual");
     rig.create(managed(managed_name, "25%").build()).await?;
@@ -74,9 +86,12 @@ async fn old_pods_go_within_the_budget_and_the_built_in_controller_does_the_rest
         "the first revision became the third"
     );
 
-    // Events about these deletes besides.
-    let wanted =
-        |event: &AuditEvent| event.user == EXECUTOR_USER && event.is_write() && event.resource != "events";
+    // Events about these deletes besides, and the lease.
+    let wanted = |event: &AuditEvent| {
+        event.user == EXECUTOR_USER
+            && event.is_write()
+            && !["events", "leases"].contains(&event.resource.as_str())
+    };
     let writes = rig.audit(wanted).await?;
     for write in &writes {
         let of_managed = write.name.starts_with(managed_name);
@@ -90,7 +105,22 @@ async fn old_pods_go_within_the_budget_and_the_built_in_controller_does_the_rest
         .audit(|event| event.user == EXECUTOR_USER && event.is_forbidden)
         .await?;
     ensure!(refused.is_empty(), "a right is missing: {refused:?}");
-    Ok(())
+    every_right_is_used(&rig).await
+}
+
+/// Sooner or later: events come in their own time.
+async fn every_right_is_used(rig: &Rig) -> Result<()> {
+    let objects = tokio::task::spawn_blocking(|| rights::objects("companion")).await??;
+    let given = Right::given_by(&objects)?;
+    eventually(DEADLINE, "the executor to use its rights", async || {
+        let requests = rig.audit(|event| event.user == EXECUTOR_USER).await?;
+        let unused: Vec<_> = rights::unused(&given, &requests)
+            .map(ToString::to_string)
+            .collect();
+        ensure!(unused == [OF_BASE], "nobody uses these rights: {unused:?}");
+        Ok(())
+    })
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
