@@ -52,6 +52,13 @@ app.kubernetes.io/name: nodewise-{{ index . 1 }}
 spiffe://{{ .Values.tls.trustDomain }}/ns/{{ .Release.Namespace }}/sa/{{ include "nodewise.name" . }}-executor
 {{- end }}
 
+{{/* Who may ask the service. With nobody named it would be whoever has a certificate of the authority. */}}
+{{- define "nodewise.allowedClients" -}}
+{{- $clients := .Values.tls.allowedClients -}}
+{{- if .Values.executor.enabled }}{{ $clients = prepend $clients (include "nodewise.executorIdentity" .) }}{{ end -}}
+{{- required "tls.allowedClients: without the executor somebody else must be named" (join "," $clients) -}}
+{{- end }}
+
 {{/* What the pods of both parts have in common. */}}
 {{- define "nodewise.pod" -}}
 enableServiceLinks: false
@@ -67,12 +74,7 @@ imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 securityContext:
-  runAsNonRoot: true
-  runAsUser: 65532
-  runAsGroup: 65532
-  fsGroup: 65532
-  seccompProfile:
-    type: RuntimeDefault
+  {{- toYaml .Values.podSecurityContext | nindent 2 }}
 {{- with .Values.nodeSelector }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}

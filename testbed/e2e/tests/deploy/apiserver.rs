@@ -11,7 +11,7 @@ use nodewise_testbed::{ControlPlane, eventually, manifests};
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
-use crate::{crds, render};
+use crate::{crds, documented, render};
 
 /// Asks what would be, and has unknown and doubled fields refused.
 fn dry_run() -> PatchParams {
@@ -173,12 +173,13 @@ async fn what_is_wrong_is_refused(apiserver: &Apiserver) -> Result<()> {
 }
 
 /// Installs the chart, or brings what is installed to these values; gives the notes for people.
-fn install(plane: &ControlPlane, values: &str) -> Result<String> {
+fn install(plane: &ControlPlane, values: &str, registry: &str) -> Result<String> {
     let values = render::file(&format!("deploy/helm/nodewise/ci/{values}-values.yaml"));
     let (values, kubeconfig) = (
         values.display().to_string(),
         plane.kubeconfig().display().to_string(),
     );
+    let registry = format!("image.registry={registry}");
     let arguments = [
         "upgrade",
         "--install",
@@ -187,7 +188,13 @@ fn install(plane: &ControlPlane, values: &str) -> Result<String> {
         "--kubeconfig",
         &kubeconfig,
     ];
-    render::helm(&[&arguments[..], &["--values", &values, "nodewise"]].concat())
+    render::helm(
+        &[
+            &arguments[..],
+            &["--values", &values, "--set", &registry, "nodewise"],
+        ]
+        .concat(),
+    )
 }
 
 /// As a person does it; and who goes back to observing keeps no right to write.
@@ -196,12 +203,49 @@ async fn helm_installs_the_chart_and_goes_back_to_observing() -> Result<()> {
     let Apiserver { client, plane } = Apiserver::start().await?;
     let roles = Api::<ClusterRole>::all(client);
     let may_write = async || anyhow::Ok(roles.get_opt("nodewise-executor-own").await?.is_some());
-    let notes = block_in_place(|| install(&plane, "own-monitored"))?;
+    let notes = block_in_place(|| install(&plane, "own-monitored", "r.example"))?;
     ensure!(notes.contains("in mode own") && may_write().await?, "{notes}");
-    let notes = block_in_place(|| install(&plane, "observe"))?;
+    // It is to be added to the flag's value, not put in its place.
+    ensure!(notes.contains("must be off") && !notes.contains("*,"), "{notes}");
+    ensure!(!notes.contains("WARNING"), "{notes}");
+    let notes = block_in_place(|| install(&plane, "observe", ""))?;
     ensure!(
         notes.contains("in mode observe") && !may_write().await?,
         "{notes}"
     );
+    ensure!(notes.contains("WARNING: image.registry is empty"), "{notes}");
+    let notes = block_in_place(|| install(&plane, "companion", "r.example"))?;
+    ensure!(
+        notes.contains("stays on") && !notes.contains("must be off"),
+        "{notes}"
+    );
+    Ok(())
+}
+
+/// With kubectl one has to say what is to go; the documents do, for both modes that write.
+#[tokio::test(flavor = "multi_thread")]
+async fn kubectl_goes_back_to_observing() -> Result<()> {
+    let Apiserver { client, plane } = Apiserver::start().await?;
+    let params = PatchParams::apply("test");
+    let objects = async |overlay| tokio::task::spawn_blocking(move || render::overlay(overlay)).await?;
+    let stays: Vec<_> = objects("observe").await?.iter().map(render::name).collect();
+    let delete = documented::delete_command()?;
+    let (kubectl, arguments) = delete.split_first().context("a command")?;
+    ensure!(kubectl == "kubectl", "{delete:?}");
+    for overlay in ["own", "companion"] {
+        let objects = objects(overlay).await?;
+        for object in &objects {
+            manifests::apply(&client, object, &params).await?;
+        }
+        plane.kubectl(arguments).await?;
+        for object in &objects {
+            let mut get = vec!["get".to_owned(), "--ignore-not-found".into(), "-o=name".into()];
+            get.push(format!("--namespace={}", render::NAMESPACE));
+            get.extend(render::name(object).split(' ').map(str::to_owned));
+            let is_there = !plane.kubectl(get).await?.is_empty();
+            let name = render::name(object);
+            ensure!(is_there == stays.contains(&name), "{overlay}: {name}: {is_there}");
+        }
+    }
     Ok(())
 }

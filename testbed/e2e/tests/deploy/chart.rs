@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result, ensure};
-use serde_json::Value;
+use nodewise_testbed::manifests;
+use serde_json::{Value, json};
 
 use crate::render;
 
@@ -26,9 +27,43 @@ fn values_that_mean_nothing_are_refused() -> Result<()> {
         ("server.replica=3", "replica"),
         ("server.autoscaling.minReplicas=0", "minReplicas"),
         ("networkPolicies.enabled=false", "networkPolicies"),
+        ("server.autoscaling.minReplicas=7", "minReplicas"),
+        // Whoever has a certificate of the authority would be let in.
+        ("executor.enabled=false", "tls.allowedClients"),
     ] {
         let error = render::template(&["--set", wrong]).expect_err(wrong).to_string();
         ensure!(error.contains(complaint), "{wrong}: {error}");
+    }
+    Ok(())
+}
+
+/// The executor's name does not let anybody in where there is none.
+#[test]
+fn the_service_alone_knows_no_executor() -> Result<()> {
+    let flags = [
+        "--set",
+        "executor.enabled=false,tls.allowedClients={spiffe://a.example/b}",
+    ];
+    let objects = manifests::parse(&render::template(&flags)?)?;
+    for object in &objects {
+        let text = object.to_string();
+        // The NetworkPolicy of the service names pods that do not exist.
+        let is_free = object["kind"] == "NetworkPolicy" || !text.contains("nodewise-executor");
+        ensure!(is_free, "{text}");
+    }
+    ensure!(objects.len() > 8, "only {} objects", objects.len());
+    Ok(())
+}
+
+/// OpenShift's does.
+#[test]
+fn the_cluster_may_choose_users() -> Result<()> {
+    for deployment in render::deployments(&render::chart("odd")?) {
+        let context = &deployment["spec"]["template"]["spec"]["securityContext"];
+        assert_eq!(
+            *context,
+            json!({ "runAsNonRoot": true, "seccompProfile": { "type": "RuntimeDefault" } })
+        );
     }
     Ok(())
 }

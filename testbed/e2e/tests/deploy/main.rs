@@ -5,6 +5,7 @@ mod apiserver;
 mod chart;
 mod crds;
 mod deployed;
+mod documented;
 mod programs;
 mod render;
 mod same;
