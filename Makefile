@@ -86,16 +86,17 @@ images-test:
 	export PROFILE=images-test OUT=$(TARGET)/test-images; deploy/images/build.sh && deploy/images/sbom.sh
 	IMAGES=$(abspath $(TARGET))/test-images $(CARGO) test -p nodewise-images --locked
 
+# The tag comes by the environment: as text of the recipe it could be a command.
 release:
 	$(SECTION) 'all files of a release, in target/release-files (TAG=v0.1.0)'
-	deploy/release.sh "$(TAG)"
+	deploy/release.sh "$$TAG"
 
 supply:
 	$(SECTION) 'licences and sources of dependencies, workflows (builds cargo-deny the first time, about 2 minutes)'
 	$(CARGO) install $(DENY) --locked --debug --quiet --root target/tools
 	target/tools/bin/cargo-deny --workspace --locked check --hide-inclusion-graph bans licenses sources
 	"$$($(CARGO) run --locked --quiet -p nodewise-testbed -- tool actionlint)"
-	! grep -n 'uses:' .github/workflows/* | grep -vE '@[0-9a-f]{40} # v[0-9.]+$$'
+	! grep -n 'uses:' .github/workflows/* | grep -vE 'uses: \./|@[0-9a-f]{40} # v[0-9.]+$$'
 
 audit: supply
 	$(SECTION) 'known vulnerabilities of everything that is pinned (asks databases on the internet)'

@@ -1,9 +1,13 @@
 #!/bin/sh
 # Makes all files of a release in target/release-files, for a tag such as v0.1.0: images as OCI archives, the command line program,
-# what they are made of, checksums, and notes from CHANGELOG.md.
+# what they are made of, the chart, the manifests of each overlay, checksums, and notes from CHANGELOG.md.
 set -eu
 cd "$(dirname "$0")/.."
 tag=${1:?the tag, such as v0.1.0}
+if ! expr "$tag" : 'v[0-9][0-9]*\.[0-9][0-9]*\.[0-9][0-9]*$' >/dev/null; then
+	echo "release: a tag looks like v0.1.0" >&2
+	exit 1
+fi
 version=$("${CARGO:-cargo}" pkgid --locked -p nodewise-server)
 version=${version##*[#@]}
 files=target/release-files
@@ -27,5 +31,12 @@ for image in nodewise-server nodewise-executor nodewise; do
 done
 for machine in amd64 arm64; do
 	cp target/images/bin/$machine/nodewise "$files/nodewise-$version-linux-$machine"
+done
+
+helm=$("${CARGO:-cargo}" run --locked --quiet -p nodewise-testbed -- tool helm)
+kubectl=$("${CARGO:-cargo}" run --locked --quiet -p nodewise-testbed -- tool kubectl)
+"$helm" package deploy/helm/nodewise --destination $files
+for overlay in deploy/kustomize/overlays/*; do
+	"$kubectl" kustomize "$overlay" >"$files/nodewise-$version-${overlay##*/}.yaml"
 done
 (cd $files && sha256sum -- *"$version"* >SHA256SUMS)

@@ -14,7 +14,9 @@ govulncheck=$("${CARGO:-cargo}" run --locked --quiet -p nodewise-testbed -- tool
 
 audit=$root/target/tools/pip-audit
 "${PYTHON:-python3}" -m venv "$audit" && "$audit/bin/pip" install --quiet --disable-pip-version-check pip-audit==2.10.1
-"$audit/bin/pip-audit" --strict --no-deps --disable-pip --requirement clients/python/requirements.txt || failed="$failed clients/python"
+for folder in clients/python deploy/images; do
+	"$audit/bin/pip-audit" --strict --no-deps --disable-pip --requirement $folder/requirements.txt || failed="$failed $folder"
+done
 
 if [ -n "$failed" ]; then
 	echo "audit: see above, of:$failed" >&2

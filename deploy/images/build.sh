@@ -13,7 +13,7 @@ if [ ! -d "$zig" ]; then
 	mkdir -p target/tools
 	new=$(mktemp -d target/tools/zig-new-XXXXXX)
 	"${PYTHON:-python3}" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
-		--target "$new" -r $here/requirements.txt
+		--require-hashes --only-binary :all: --target "$new" -r $here/requirements.txt
 	# Another process may have been faster.
 	mv -T "$new" "$zig" || rm -rf "$new"
 fi

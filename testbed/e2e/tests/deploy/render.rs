@@ -64,26 +64,33 @@ pub(crate) fn chart(values: &str) -> Result<Vec<Value>> {
     Ok(objects)
 }
 
+/// What makes helm render, in the namespace.
+pub(crate) const TEMPLATE: [&str; 5] = [
+    "template",
+    "nodewise",
+    "--namespace",
+    NAMESPACE,
+    "--kube-version=1.36.0",
+];
+
 /// What `helm template` prints with these flags.
 pub(crate) fn template(flags: &[&str]) -> Result<String> {
-    let arguments = [
-        "template",
-        "nodewise",
-        "--namespace",
-        NAMESPACE,
-        "--kube-version=1.36.0",
-    ];
-    helm(&[&arguments, flags].concat())
+    helm(&[&TEMPLATE, flags].concat())
 }
 
 /// What `helm` prints, which gets the chart as its last argument.
 pub(crate) fn helm(arguments: &[&str]) -> Result<String> {
+    helm_for(&file(CHART).display().to_string(), arguments)
+}
+
+/// The same with this chart.
+pub(crate) fn helm_for(chart: &str, arguments: &[&str]) -> Result<String> {
     // No settings of the person who runs the tests.
     let home = tempfile::tempdir().context("making a home for helm")?;
     let output = Command::new(Tool::Helm.path()?)
         .env("HOME", home.path())
         .args(arguments)
-        .arg(file(CHART))
+        .arg(chart)
         .output()
         .context("running helm")?;
     let (said, complained) = (

@@ -46,3 +46,49 @@ fn certificates_need_a_folder_for_temporary_files() -> Result<()> {
     ensure!(names_in(&temporary)?.is_empty(), "it left keys behind");
     Ok(())
 }
+
+/// Whoever may push tags must not run commands in a release.
+#[test]
+fn a_release_has_the_tag_of_a_version() -> Result<()> {
+    let here = tempfile::tempdir()?;
+    let file = here.path().join("file").display().to_string();
+    for tag in [
+        "",
+        "0.1.0",
+        "v0.1",
+        "v0.1.0-rc.1",
+        &format!("v0\";touch${{IFS}}{file};\""),
+        &format!("$(touch {file})"),
+        &format!("v0.1.0\ntouch {file}"),
+    ] {
+        let mut script = Command::new(render::file("deploy/release.sh"));
+        let mut make = Command::new("make");
+        make.arg("-C").arg(render::file(".")).arg("release");
+        for command in [script.arg(tag), make.env("TAG", tag)] {
+            let output = command.output()?;
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            ensure!(
+                !output.status.success() && complaint.contains("v0.1.0"),
+                "{tag}: {complaint}"
+            );
+        }
+    }
+    ensure!(names_in(here.path())?.is_empty(), "a tag was a command");
+    Ok(())
+}
+
+/// All that the chart takes from elsewhere is in the file that a release has.
+#[test]
+fn the_packaged_chart_is_whole() -> Result<()> {
+    let here = tempfile::tempdir()?;
+    let folder = here.path().display().to_string();
+    render::helm(&["package", "--destination", &folder])?;
+    let package = format!("{folder}/nodewise-{}.tgz", env!("CARGO_PKG_VERSION"));
+    let monitored = ["--set", "monitoring.rules=true,monitoring.dashboard=true"];
+    let arguments = [&render::TEMPLATE[..], &monitored[..]].concat();
+    ensure!(
+        render::helm_for(&package, &arguments)? == render::template(&monitored)?,
+        "it says something else"
+    );
+    Ok(())
+}
