@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, ensure};
-use nodewise_conformance::DEADLINE;
+use nodewise_conformance::{DEADLINE, Server};
 use nodewise_e2e::{Rig, RigOptions};
 use nodewise_testbed::{AlertState, Prometheus, eventually};
+use nodewise_tls::testing::Authority;
+use tempfile::TempDir;
 
 use crate::{dashboard::Dashboard, rules::RULES};
 
@@ -32,11 +34,32 @@ fn questions(dashboard: &Dashboard) -> impl Iterator<Item = (&str, String)> {
     targets.map(|(title, target)| (title, target.question(WINDOW)))
 }
 
+/// Another server, which nobody asks: it has certificates to show. They are in the folder.
+async fn server_with_tls(rig: &Rig) -> Result<(Server, TempDir)> {
+    let folder = tempfile::tempdir().context("making a folder for certificates")?;
+    let files = Authority::new("an authority")
+        .issue(&["127.0.0.1"])
+        .write(folder.path(), "server");
+    let [certificate, key] = files.map(|path| path.display().to_string());
+    let flags = [
+        "--http-listen",
+        "127.0.0.1:0",
+        "--tls-cert",
+        &certificate,
+        "--tls-key",
+        &key,
+    ];
+    let server = Server::start(rig.cluster().plane(), "127.0.0.1:0", &flags).await?;
+    Ok((server, folder))
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn rollouts_fill_the_dashboard_and_alert_nobody_until_the_service_ends() -> Result<()> {
     let rig = Rig::start(RigOptions::nodes(10).leader_election()).await?;
+    let (with_tls, _certificates) = server_with_tls(&rig).await?;
     let prometheus = Prometheus::builder()
         .target("nodewise-server", rig.server().http_address().await?)
+        .target("nodewise-server", with_tls.http_address().await?)
         .target("nodewise-executor", rig.executor_http())
         .rules(crate::file(RULES))
         .start()
@@ -70,6 +93,7 @@ async fn rollouts_fill_the_dashboard_and_alert_nobody_until_the_service_ends() -
     let firing = alerts.iter().filter(|alert| alert.state == AlertState::Firing);
     ensure!(firing.count() == 0, "{alerts:#?}");
 
+    drop(with_tls);
     rig.kill_server()?;
     eventually(DEADLINE, "an alert that waits", async || {
         let alerts = prometheus.alerts().await?;
