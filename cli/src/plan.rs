@@ -117,10 +117,7 @@ const EDITED_BY_HAND: &str = "the template is new, yet its pods count as current
 /// A new template that replaces no pod: either the apiserver was upgraded, or somebody wants to see what an edit would do.
 fn looks_edited_by_hand(plan: &v1::Plan) -> bool {
     let creates_revision = plan
-        .phases
-        .iter()
-        .flat_map(|phase| &phase.batches)
-        .flat_map(|batch| &batch.actions)
+        .actions()
         .any(|action| matches!(action.kind, Some(Kind::CreateRevision(_))));
     let updated = plan
         .daemon_set_status

@@ -116,9 +116,7 @@ impl Divergences {
 
 /// What a plan would do, one line each. Events change nothing.
 fn actions(plan: &v1::Plan) -> Vec<String> {
-    let batches = plan.phases.iter().flat_map(|phase| &phase.batches);
-    let actions = batches.flat_map(|batch| &batch.actions);
-    actions
+    plan.actions()
         .filter(|action| !matches!(action.kind, Some(v1::action::Kind::EmitEvent(_))))
         .map(|action| {
             let reason = action.reason().as_str_name().trim_start_matches("REASON_");

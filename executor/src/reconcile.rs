@@ -233,10 +233,8 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
     /// The revisions that a plan created, as they are: the caches need not show them yet, and their names are taken.
     async fn created_revisions(&self, plan: &v1::Plan, applied: &Applied) -> Vec<Bytes> {
         let namespace = plan.workload.as_ref().map_or("", |workload| &*workload.namespace);
-        let batches = plan.phases.iter().flat_map(|phase| &phase.batches);
-        let actions = batches.flat_map(|batch| &batch.actions);
         let mut created = Vec::new();
-        for (action, outcome) in actions.zip(&applied.outcomes) {
+        for (action, outcome) in plan.actions().zip(&applied.outcomes) {
             if let Some(v1::action::Kind::CreateRevision(create)) = &action.kind
                 && outcome.result() == v1::Result::Succeeded
             {
@@ -338,15 +336,11 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         if self.options.scope() != v1::Scope::Rollouts {
             return Ok(());
         }
-        let batches = plan.phases.iter().flat_map(|phase| &phase.batches);
-        let mut kinds = batches
-            .flat_map(|batch| &batch.actions)
-            .map(|action| &action.kind);
-        let is_of_rollouts = |kind: &Option<v1::action::Kind>| {
+        let is_of_rollouts = |action: &v1::Action| {
             use v1::action::Kind::{DeletePod, EmitEvent};
-            matches!(kind, Some(DeletePod(_) | EmitEvent(_)))
+            matches!(action.kind, Some(DeletePod(_) | EmitEvent(_)))
         };
-        if plan.scope() == v1::Scope::Rollouts && kinds.all(is_of_rollouts) {
+        if plan.scope() == v1::Scope::Rollouts && plan.actions().all(is_of_rollouts) {
             return Ok(());
         }
         Err(Ending::failed(

@@ -32,8 +32,6 @@ use crate::{
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(2);
 /// What an HTTP/2 client says first, in bytes.
 const PREFACE: usize = 24;
-/// Of the connections an address may have a quarter that is alone.
-const ALONE: Alone = Alone { takes: 1, leaves: 3 };
 
 /// The connections that there are.
 #[derive(Debug, Clone)]
@@ -70,7 +68,7 @@ impl Reason {
 impl Connections {
     pub(crate) fn new(most: usize, patience: Duration) -> Self {
         Self {
-            room: Shares::new(most, ALONE),
+            room: Shares::new(most, Alone::QUARTER),
             patience,
             refused: Arc::default(),
         }

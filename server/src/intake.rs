@@ -47,6 +47,15 @@ pub(crate) struct Terms {
     pub(crate) within: Duration,
 }
 
+impl Terms {
+    /// What is read in time.
+    async fn in_time<T>(&self, reading: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
+        tokio::time::timeout(self.within, reading)
+            .await
+            .unwrap_or_else(|_| Err(refusal::not_received(self.within)))
+    }
+}
+
 /// Where the memory for messages of a stream is.
 pub(crate) struct Room {
     pub(crate) memory: Shares,
@@ -145,9 +154,7 @@ impl<Q: weigh::Request> Intake<Q> {
             }
             Ok(message)
         };
-        tokio::time::timeout(self.terms.within, only)
-            .await
-            .unwrap_or_else(|_| Err(refusal::not_received(self.terms.within)))
+        self.terms.in_time(only).await
     }
 
     /// The messages of a stream. The first error is the end.
@@ -164,10 +171,7 @@ impl<Q: weigh::Request> Intake<Q> {
         };
         let memory = room.memory.nothing(&room.client);
         room.hold(&memory, begun.bytes(self.terms.most)).await?;
-        let within = self.terms.within;
-        let bytes = tokio::time::timeout(within, self.read(begun))
-            .await
-            .unwrap_or_else(|_| Err(refusal::not_received(within)))?;
+        let bytes = self.terms.in_time(self.read(begun)).await?;
         room.hold(&memory, taken_by::<Q>(&bytes)?).await?;
         let message = weigh::decode_weighed(bytes)?;
         let memory = Arc::new(memory);

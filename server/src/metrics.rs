@@ -6,14 +6,13 @@ use nodewise_telemetry::{
     grpc::{OnEnd, code_name},
     metrics::{Histogram, Histograms, encode_gauge, observe, register_spans},
 };
+use nodewise_tls::server::Acceptor;
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text},
     metrics::{counter::ConstCounter, family::Family, gauge::ConstGauge, histogram::exponential_buckets},
     registry::{Registry, Unit},
 };
-
-use nodewise_tls::server::Acceptor;
 
 use crate::{
     cache::Kind,

@@ -11,7 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http_body::{Frame, SizeHint};
+use http_body::Frame;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Status, body::Body};
 
@@ -85,15 +85,5 @@ impl http_body::Body for Outflow {
 
     fn is_end_stream(&self) -> bool {
         self.left.is_empty() && self.answer.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        let mut hint = self.answer.size_hint();
-        let left = self.left.len() as u64;
-        hint.set_lower(hint.lower().saturating_add(left));
-        if let Some(upper) = hint.upper() {
-            hint.set_upper(upper.saturating_add(left));
-        }
-        hint
     }
 }

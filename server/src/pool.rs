@@ -22,9 +22,6 @@ use crate::{
     turns::Turns,
 };
 
-/// Of the places a client may take four fifths that is alone.
-const ALONE: Alone = Alone { takes: 4, leaves: 1 };
-
 /// A bounded pool.
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
@@ -60,7 +57,7 @@ impl Pool {
     pub(crate) fn new(concurrent: usize, queued: usize) -> Self {
         let running = concurrent.max(1);
         Self {
-            places: Shares::new(running.saturating_add(queued), ALONE),
+            places: Shares::new(running.saturating_add(queued), Alone::FOUR_FIFTHS),
             slots: Turns::new(running),
             most: Load { queued, running },
         }

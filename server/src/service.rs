@@ -23,11 +23,6 @@ use crate::{
     stream::{self, Admitted, Terms},
 };
 
-/// Of the streams a client may have four fifths that is alone.
-const MOST: Alone = Alone { takes: 4, leaves: 1 };
-/// Of the memory for requests a client may take half that is alone, or all with one call.
-const ALONE: Alone = Alone { takes: 1, leaves: 1 };
-
 /// The service. Planning happens on the pool's threads; what is here only waits.
 #[derive(Debug, Clone)]
 pub struct Service {
@@ -51,9 +46,9 @@ impl Service {
         Self {
             engine: Arc::new(Engine::new(config.limits, config.bucket_cache_size)),
             pool: Pool::new(config.max_concurrent_plans, config.max_queued_plans),
-            memory: Shares::new(config.max_request_memory.as_usize(), ALONE),
+            memory: Shares::new(config.max_request_memory.as_usize(), Alone::HALF),
             draining: CancellationToken::new(),
-            streams: Shares::new(config.max_streams, MOST),
+            streams: Shares::new(config.max_streams, Alone::FOUR_FIFTHS),
             config: config.clone(),
         }
     }

@@ -38,8 +38,14 @@ struct State {
 /// How much a client may take that is alone, as parts taken and parts left.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Alone {
-    pub(crate) takes: usize,
-    pub(crate) leaves: usize,
+    takes: usize,
+    leaves: usize,
+}
+
+impl Alone {
+    pub(crate) const QUARTER: Self = Self { takes: 1, leaves: 3 };
+    pub(crate) const HALF: Self = Self { takes: 1, leaves: 1 };
+    pub(crate) const FOUR_FIFTHS: Self = Self { takes: 4, leaves: 1 };
 }
 
 /// What a client has taken. Given back on drop.
@@ -167,9 +173,6 @@ mod tests {
 
     use super::*;
 
-    const HALF: Alone = Alone { takes: 1, leaves: 1 };
-    const MOST: Alone = Alone { takes: 4, leaves: 1 };
-
     fn client(name: &str) -> Key {
         Key::Principal(Arc::from(name))
     }
@@ -182,11 +185,11 @@ mod tests {
     #[test]
     fn nobody_takes_all_and_who_comes_new_finds_something() {
         for (alone, capacity, expected) in [
-            (MOST, 20, [16, 3, 1]),
-            (MOST, 5, [4, 1, 0]),
-            (MOST, 2, [1, 1, 0]),
-            (MOST, 1, [1, 0, 0]),
-            (HALF, 12, [6, 3, 1]),
+            (Alone::FOUR_FIFTHS, 20, [16, 3, 1]),
+            (Alone::FOUR_FIFTHS, 5, [4, 1, 0]),
+            (Alone::FOUR_FIFTHS, 2, [1, 1, 0]),
+            (Alone::FOUR_FIFTHS, 1, [1, 0, 0]),
+            (Alone::HALF, 12, [6, 3, 1]),
         ] {
             let shares = Shares::new(capacity, alone);
             let taken = ["first", "second", "third"].map(|name| all_of(&shares, name));
@@ -204,7 +207,7 @@ mod tests {
 
     #[test]
     fn who_gives_back_while_others_ask_comes_down_to_their_part() {
-        let shares = Shares::new(20, MOST);
+        let shares = Shares::new(20, Alone::FOUR_FIFTHS);
         let mut noisy = all_of(&shares, "noisy");
         let mut quiet = Vec::new();
         for _ in 0..40 {
@@ -218,7 +221,7 @@ mod tests {
 
     #[test]
     fn one_call_may_have_whatever_is_left() {
-        let shares = Shares::new(100, HALF);
+        let shares = Shares::new(100, Alone::HALF);
         let call = shares.take(&client("one"), 10).expect("a part");
         assert!(call.resize(100), "all of it, for one call");
         assert!(!call.resize(101));
@@ -235,7 +238,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_gets_what_is_given_back() {
-        let shares = Shares::new(1, HALF);
+        let shares = Shares::new(1, Alone::HALF);
         let taken = shares.take(&client("first"), 1).expect("all");
         let second = client("second");
         let waiting = shares.wait(&second, 1);

@@ -147,7 +147,7 @@ mod tests {
     };
 
     fn held(message: v1::PlanStreamRequest) -> Held<v1::PlanStreamRequest> {
-        let memory = Shares::new(1, Alone { takes: 1, leaves: 1 });
+        let memory = Shares::new(1, Alone::HALF);
         Held {
             message,
             memory: Arc::new(memory.nothing(&Key::Unknown)),

@@ -23,14 +23,8 @@ pub(crate) struct Planned<'a> {
 
 /// Whether a plan would write anything that stays. An event is only a message.
 pub(crate) fn changes_something(plan: &v1::Plan) -> bool {
-    actions(plan).any(|action| !matches!(action.kind, Some(Kind::EmitEvent(_)) | None))
-}
-
-fn actions(plan: &v1::Plan) -> impl Iterator<Item = &v1::Action> {
-    plan.phases
-        .iter()
-        .flat_map(|phase| &phase.batches)
-        .flat_map(|batch| &batch.actions)
+    plan.actions()
+        .any(|action| !matches!(action.kind, Some(Kind::EmitEvent(_)) | None))
 }
 
 /// All plans and what they sum up to.
@@ -217,7 +211,7 @@ fn general_reason(action: &v1::Action) -> String {
 /// What all plans do, in one line.
 fn summary(planned: &[Planned<'_>]) -> String {
     let (mut creates, mut deletes, mut revisions, mut claims, mut statuses) = (0, 0, 0, 0, 0);
-    for action in planned.iter().flat_map(|one| actions(one.plan)) {
+    for action in planned.iter().flat_map(|one| one.plan.actions()) {
         match action.kind {
             Some(Kind::CreatePod(_)) => creates += 1,
             Some(Kind::DeletePod(_)) => deletes += 1,

@@ -169,12 +169,7 @@ impl Metrics {
         for batch in batches.filter(attempted) {
             observe(&self.families().batch_actions, float(batch.actions.len()));
         }
-        for action in plan
-            .phases
-            .iter()
-            .flat_map(|phase| &phase.batches)
-            .flat_map(|batch| &batch.actions)
-        {
+        for action in plan.actions() {
             let result = results
                 .get(&action.id)
                 .copied()
@@ -326,13 +321,7 @@ impl Observer for Metrics {
         drop(duration);
         observe(&families.plan_request_bytes, float(request_bytes));
         families.plans.get_or_create(&Verdict { verdict }).inc();
-        let actions = plan
-            .phases
-            .iter()
-            .flat_map(|phase| &phase.batches)
-            .map(|batch| batch.actions.len())
-            .sum();
-        observe(&families.plan_actions, float(actions));
+        observe(&families.plan_actions, float(plan.actions().count()));
         if let (Some(workload), Some(rollout)) = (&plan.workload, &plan.rollout) {
             families.rollouts.plan(workload, rollout);
         }

@@ -36,7 +36,7 @@ pub(crate) enum Duty {
 /// Reads what a workload asks for.
 pub(crate) fn duty(ds: &DaemonSet) -> Duty {
     let (key, managed) = ROLLOUT;
-    match annotation(ds, key) {
+    match ds.annotation(key) {
         None => return Duty::None,
         Some(value) if value != managed => {
             return Duty::Wrong(format!(
@@ -51,10 +51,12 @@ pub(crate) fn duty(ds: &DaemonSet) -> Duty {
              rolled out by their own controller"
         ));
     }
-    let budget = annotation(ds, MAX_UNAVAILABLE).map_or(IntOrString::Int(1), |text| {
-        text.parse()
-            .map_or_else(|_| IntOrString::String(text.to_owned()), IntOrString::Int)
-    });
+    let budget = ds
+        .annotation(MAX_UNAVAILABLE)
+        .map_or(IntOrString::Int(1), |text| {
+            text.parse()
+                .map_or_else(|_| IntOrString::String(text.to_owned()), IntOrString::Int)
+        });
     let of_hundred = rollout::scale(MAX_UNAVAILABLE, &budget, 100);
     let is_right = match budget {
         IntOrString::Int(count) => count > 0,
@@ -63,7 +65,7 @@ pub(crate) fn duty(ds: &DaemonSet) -> Duty {
     if !is_right {
         return Duty::Wrong(format!(
             "annotation {MAX_UNAVAILABLE} is {:?}: write a number of nodes above 0, or a percentage from \"1%\" to \"100%\"",
-            annotation(ds, MAX_UNAVAILABLE).unwrap_or_default()
+            ds.annotation(MAX_UNAVAILABLE).unwrap_or_default()
         ));
     }
     Duty::Rollouts(RollingUpdate {
@@ -74,11 +76,13 @@ pub(crate) fn duty(ds: &DaemonSet) -> Duty {
 
 /// How a workload is rolled out, as far as that is decided here.
 pub(crate) fn strategy<'a>(ds: &'a DaemonSet, options: &Options) -> Cow<'a, UpdateStrategy> {
-    match (options.scope, duty(ds)) {
-        (Scope::Workload, _) => Cow::Borrowed(&ds.strategy),
-        (Scope::Rollouts, Duty::Rollouts(update)) => Cow::Owned(UpdateStrategy::RollingUpdate(Some(update))),
-        (Scope::Rollouts, Duty::None | Duty::Wrong(_)) => Cow::Owned(UpdateStrategy::OnDelete),
+    if options.scope == Scope::Workload {
+        return Cow::Borrowed(&ds.strategy);
     }
+    Cow::Owned(match duty(ds) {
+        Duty::Rollouts(update) => UpdateStrategy::RollingUpdate(Some(update)),
+        Duty::None | Duty::Wrong(_) => UpdateStrategy::OnDelete,
+    })
 }
 
 /// What the step of a rollout asks for, as far as it is its turn: what the other controller is about to do comes first, as its own
@@ -122,14 +126,6 @@ pub(crate) fn plan(snapshot: &Snapshot, memory: &mut Memory, patience: Patience<
             None => draft.rollout_only(),
         },
     )
-}
-
-fn annotation<'a>(ds: &'a DaemonSet, key: &str) -> Option<&'a str> {
-    let annotations = &ds.annotations;
-    let index = annotations
-        .binary_search_by(|(other, _)| other.as_str().cmp(key))
-        .ok()?;
-    Some(&annotations[index].1)
 }
 
 #[cfg(test)]

@@ -30,11 +30,7 @@ const NODE_NAME_POINTER: &str = "/spec/affinity/nodeAffinity/requiredDuringSched
 
 /// The template generation, from its annotation; `None` when absent or not an int64.
 pub(crate) fn template_generation(ds: &DaemonSet) -> Option<i64> {
-    let (_, value) = ds
-        .annotations
-        .iter()
-        .find(|(key, _)| key == GENERATION_ANNOTATION)?;
-    value.parse().ok()
+    ds.annotation(GENERATION_ANNOTATION)?.parse().ok()
 }
 
 /// The manifest of every pod that a plan creates (D-66). An empty hash gives no hash label.

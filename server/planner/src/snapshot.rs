@@ -207,6 +207,14 @@ pub struct DaemonSet {
     pub collision_count: Option<i32>,
 }
 
+impl DaemonSet {
+    /// The value of an annotation.
+    pub(crate) fn annotation(&self, key: &str) -> Option<&str> {
+        let found = self.annotations.iter().find(|(other, _)| other == key);
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
 /// A label selector. All requirements are ANDed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Selector {

@@ -236,15 +236,10 @@ impl Nodewise {
             .plan(request, &never)
             .map_err(|refusal| anyhow::anyhow!("asking for the hash of the template: {refusal}"))?;
         let plan = answer.plan.context("an answer without a plan")?;
-        let name = plan
-            .phases
-            .iter()
-            .flat_map(|phase| &phase.batches)
-            .flat_map(|batch| &batch.actions)
-            .find_map(|action| match &action.kind {
-                Some(v1::action::Kind::CreateRevision(create)) => create.name.strip_prefix("probe-"),
-                _ => None,
-            });
+        let name = plan.actions().find_map(|action| match &action.kind {
+            Some(v1::action::Kind::CreateRevision(create)) => create.name.strip_prefix("probe-"),
+            _ => None,
+        });
         name.map(str::to_owned)
             .context("a DaemonSet without revisions was not given one")
     }

@@ -148,9 +148,7 @@ async fn quota_then_raised(scene: &Scene) -> Result<()> {
 
 /// The pod that a plan creates first.
 fn first_create(plan: &Plan) -> Option<String> {
-    let batches = plan.phases.iter().flat_map(|phase| &phase.batches);
-    let mut actions = batches.flat_map(|batch| &batch.actions);
-    actions.find_map(|action| match &action.kind {
+    plan.actions().find_map(|action| match &action.kind {
         Some(Kind::CreatePod(create)) => Some(create.pod_name.clone()),
         _ => None,
     })

@@ -153,10 +153,7 @@ async fn writes_are_planned(scene: &Scene) -> Result<()> {
     scene.patch("agent", image_patch(2)).await?;
     scene.settled("agent").await?;
     let plans = scene.plans(Mark::BEGINNING, "agent");
-    let actions = plans.iter().flat_map(|plan| &plan.phases);
-    let actions = actions
-        .flat_map(|phase| &phase.batches)
-        .flat_map(|batch| &batch.actions);
+    let actions = plans.iter().flat_map(nodewise_proto::v1::Plan::actions);
     let mut planned = BTreeSet::new();
     for kind in actions.filter_map(|action| action.kind.clone()) {
         match kind {
