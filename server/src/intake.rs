@@ -38,6 +38,9 @@ const USUAL_WEIGHT: usize = 5;
 /// What gzip can make of a byte at most.
 const INFLATION: usize = 1_032;
 
+/// Bytes from which on a message is weighed and decoded on a thread that no other call waits for: that takes about a millisecond.
+const LONG: usize = 256 << 10;
+
 /// What may come.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms {
@@ -143,10 +146,10 @@ impl<Q: weigh::Request> Intake<Q> {
                 return Err(refusal::out_of_memory());
             }
             let bytes = self.read(begun).await?;
-            if !memory.resize(taken_by::<Q>(&bytes)?) {
+            if !memory.resize(aside(bytes.clone(), taken_by::<Q>).await?) {
                 return Err(refusal::out_of_memory());
             }
-            let message = weigh::decode_weighed(bytes)?;
+            let message = aside(bytes, weigh::decode_weighed).await?;
             if self.begun().await?.is_some() {
                 return Err(Status::internal(
                     "this method takes one message, and more have come",
@@ -172,8 +175,9 @@ impl<Q: weigh::Request> Intake<Q> {
         let memory = room.memory.nothing(&room.client);
         room.hold(&memory, begun.bytes(self.terms.most)).await?;
         let bytes = self.terms.in_time(self.read(begun)).await?;
-        room.hold(&memory, taken_by::<Q>(&bytes)?).await?;
-        let message = weigh::decode_weighed(bytes)?;
+        room.hold(&memory, aside(bytes.clone(), taken_by::<Q>).await?)
+            .await?;
+        let message = aside(bytes, weigh::decode_weighed).await?;
         let memory = Arc::new(memory);
         Ok(Some(Held { message, memory }))
     }
@@ -214,8 +218,21 @@ impl<Q: weigh::Request> Intake<Q> {
 }
 
 /// What a message takes on the whole, itself and what it is decoded to.
-fn taken_by<Q: weigh::Request>(bytes: &Bytes) -> Result<usize, Status> {
-    Ok(bytes.len() + weigh::weigh::<Q>(bytes)?)
+fn taken_by<Q: weigh::Request>(bytes: Bytes) -> Result<usize, Status> {
+    Ok(bytes.len() + weigh::weigh::<Q>(&bytes)?)
+}
+
+/// Does with a message what takes longer the longer it is.
+async fn aside<T: Send + 'static>(
+    message: Bytes,
+    work: impl FnOnce(Bytes) -> Result<T, Status> + Send + 'static,
+) -> Result<T, Status> {
+    if message.len() < LONG {
+        return work(message);
+    }
+    tokio::task::spawn_blocking(move || work(message))
+        .await
+        .unwrap_or_else(|error| Err(Status::internal(error.to_string())))
 }
 
 /// The transport answers OUT_OF_RANGE to a message over the limit, the contract (and every other gRPC implementation)
@@ -312,5 +329,30 @@ impl Decoder for Whole {
     fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
         // No copy: the message is split off the buffer.
         Ok(Some(buffer.copy_to_bytes(buffer.remaining())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use futures::{FutureExt as _, poll};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn nobody_waits_for_a_long_message() {
+        let (release, released) = mpsc::channel::<()>();
+        let zeros = |length| Bytes::from(vec![0; length]);
+        let mut long = aside(zeros(LONG), move |message| {
+            released.recv().expect("released");
+            Ok(message.len())
+        })
+        .boxed();
+        assert!(poll!(&mut long).is_pending());
+        let short = aside(zeros(LONG - 1), |message| Ok(message.len()));
+        assert_eq!(short.await.expect("a length"), LONG - 1);
+        release.send(()).expect("it waits");
+        assert_eq!(long.await.expect("a length"), LONG);
     }
 }

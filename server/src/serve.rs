@@ -128,6 +128,8 @@ pub async fn run(
         .http2_max_header_list_size(HEADERS)
         .http2_keepalive_interval(Some(config.keepalive))
         .http2_keepalive_timeout(Some(config.keepalive))
+        // For health and reflection: other calls have ended by then, with better words.
+        .timeout(config.longest_call.saturating_add(config.transfer_timeout))
         .add_service(Traced::new(gate, methods::TRACED, metrics.on_end()))
         .add_service(health_service.max_decoding_message_size(Limits::SMALL_MESSAGE_BYTES))
         .add_optional_service(reflection(&config)?)

@@ -151,6 +151,20 @@ async fn messages_that_stall_are_given_up() {
 }
 
 #[tokio::test]
+async fn nobody_asks_for_the_health_forever() {
+    let server = Server::start(Config {
+        longest_call: Duration::from_millis(100),
+        ..impatient()
+    })
+    .await;
+    let call = call(server.channel().await, HEALTH, stalled(framed(100, b"begins")));
+    let response = timeout(SOON, call).await.expect("given up").expect("an answer");
+    let status = status(&response);
+    // The transport's own words.
+    assert_eq!(status.code(), Code::Cancelled, "{status}");
+}
+
+#[tokio::test]
 async fn streams_that_stall_are_cut() {
     let server = Server::start(impatient()).await;
     let begins = call(
