@@ -146,7 +146,7 @@ impl<Q: weigh::Request> Intake<Q> {
                 return Err(refusal::out_of_memory());
             }
             let bytes = self.read(begun).await?;
-            if !memory.resize(aside(bytes.clone(), taken_by::<Q>).await?) {
+            if !memory.resize(aside(bytes.clone(), |bytes| taken_by::<Q>(&bytes)).await?) {
                 return Err(refusal::out_of_memory());
             }
             let message = aside(bytes, weigh::decode_weighed).await?;
@@ -175,8 +175,11 @@ impl<Q: weigh::Request> Intake<Q> {
         let memory = room.memory.nothing(&room.client);
         room.hold(&memory, begun.bytes(self.terms.most)).await?;
         let bytes = self.terms.in_time(self.read(begun)).await?;
-        room.hold(&memory, aside(bytes.clone(), taken_by::<Q>).await?)
-            .await?;
+        room.hold(
+            &memory,
+            aside(bytes.clone(), |bytes| taken_by::<Q>(&bytes)).await?,
+        )
+        .await?;
         let message = aside(bytes, weigh::decode_weighed).await?;
         let memory = Arc::new(memory);
         Ok(Some(Held { message, memory }))
@@ -218,8 +221,8 @@ impl<Q: weigh::Request> Intake<Q> {
 }
 
 /// What a message takes on the whole, itself and what it is decoded to.
-fn taken_by<Q: weigh::Request>(bytes: Bytes) -> Result<usize, Status> {
-    Ok(bytes.len() + weigh::weigh::<Q>(&bytes)?)
+fn taken_by<Q: weigh::Request>(bytes: &Bytes) -> Result<usize, Status> {
+    Ok(bytes.len() + weigh::weigh::<Q>(bytes)?)
 }
 
 /// Does with a message what takes longer the longer it is.

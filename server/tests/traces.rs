@@ -93,10 +93,7 @@ async fn one_trace_leads_from_a_reconcile_to_the_servers_plan() {
         service: "nodewise-executor",
         log_format: LogFormat::Human,
         log_filter: "error".to_owned(),
-        traces: Traces::Otlp {
-            endpoint: collector.url.clone(),
-            service: None,
-        },
+        traces: Traces::to(&collector.url),
     })
     .expect("a good filter");
     let mut process = Process::start(&LISTEN, &[("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url)]);

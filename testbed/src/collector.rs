@@ -5,6 +5,7 @@ pub(crate) mod span;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -30,6 +31,17 @@ const READY: &str = "Everything is ready";
 /// How often a start is tried again because another process took a port first.
 const PORT_TRIES: usize = 5;
 
+/// Files with what a Collector shows to senders, and whose certificates it wants of them.
+#[derive(Debug, Clone)]
+pub struct CollectorTls {
+    /// Its certificate, for 127.0.0.1.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+    /// The authority of senders.
+    pub clients: PathBuf,
+}
+
 /// An OpenTelemetry Collector of its own process, that keeps what it was sent for the test.
 ///
 /// It takes OTLP over gRPC, and has neither a queue nor a batch: it answers a sender when the spans are in
@@ -42,6 +54,7 @@ pub struct Collector {
     process: Mutex<Option<Process>>,
     sink: Sink,
     port: u16,
+    tls: Option<CollectorTls>,
     workdir: Arc<Workdir>,
 }
 
@@ -51,18 +64,31 @@ impl Collector {
     /// # Errors
     /// It cannot be built or started, or does not come to listen; the error shows the end of its log.
     pub async fn start() -> Result<Self> {
+        Self::start_with(None).await
+    }
+
+    /// The same, over TLS.
+    ///
+    /// # Errors
+    /// As before, or it does not take the files.
+    pub async fn start_with_tls(tls: CollectorTls) -> Result<Self> {
+        Self::start_with(Some(tls)).await
+    }
+
+    async fn start_with(tls: Option<CollectorTls>) -> Result<Self> {
         let workdir = Workdir::new()?;
         let sink = Sink::start()?;
         let mut tries = 1;
         loop {
             let [port] = free_ports().context("looking for a free port")?;
-            match spawn(&workdir, port, &sink).await {
+            match spawn(&workdir, port, tls.as_ref(), &sink).await {
                 Err(error) if tries < PORT_TRIES && port_was_taken(&error) => tries += 1,
                 result => {
                     return Ok(Self {
                         process: Mutex::new(Some(result?)),
                         sink,
                         port,
+                        tls,
                         workdir,
                     });
                 }
@@ -70,10 +96,11 @@ impl Collector {
         }
     }
 
-    /// Where it takes spans, as `OTEL_EXPORTER_OTLP_ENDPOINT` has it: OTLP over gRPC in plain text.
+    /// Where it takes spans, as `OTEL_EXPORTER_OTLP_ENDPOINT` has it: OTLP over gRPC.
     #[must_use]
     pub fn endpoint(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://127.0.0.1:{}", self.port)
     }
 
     /// All spans so far, in the order in which they came.
@@ -129,7 +156,7 @@ impl Collector {
     /// It runs, or cannot be started.
     pub async fn start_again(&self) -> Result<()> {
         ensure!(self.process().is_none(), "the Collector already runs");
-        let process = spawn(&self.workdir, self.port, &self.sink).await?;
+        let process = spawn(&self.workdir, self.port, self.tls.as_ref(), &self.sink).await?;
         *self.process() = Some(process);
         Ok(())
     }
@@ -184,10 +211,15 @@ impl Collector {
 }
 
 /// Starts it, and waits until it listens on `port`.
-async fn spawn(workdir: &Arc<Workdir>, port: u16, sink: &Sink) -> Result<Process> {
+async fn spawn(
+    workdir: &Arc<Workdir>,
+    port: u16,
+    tls: Option<&CollectorTls>,
+    sink: &Sink,
+) -> Result<Process> {
     let program = tokio::task::spawn_blocking(|| Tool::Otelcol.path()).await??;
     let config = workdir.path().join("otelcol.json");
-    fs::write(&config, configuration(port, sink).to_string())
+    fs::write(&config, configuration(port, tls, sink).to_string())
         .context("writing the Collector's configuration")?;
     let mut command = Command::new(program);
     command.arg("--config").arg(&config).current_dir(workdir.path());
@@ -196,10 +228,12 @@ async fn spawn(workdir: &Arc<Workdir>, port: u16, sink: &Sink) -> Result<Process
     Ok(process)
 }
 
-fn configuration(port: u16, sink: &Sink) -> serde_json::Value {
+fn configuration(port: u16, tls: Option<&CollectorTls>, sink: &Sink) -> serde_json::Value {
+    let tls = tls
+        .map(|tls| json!({"cert_file": tls.certificate, "key_file": tls.key, "client_ca_file": tls.clients}));
     // JSON is YAML, too.
     json!({
-        "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": format!("127.0.0.1:{port}")}}}},
+        "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": format!("127.0.0.1:{port}"), "tls": tls}}}},
         "exporters": {
             // One line a span in its log, for people.
             "debug": {"verbosity": "normal"},

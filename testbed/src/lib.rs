@@ -25,8 +25,8 @@ mod tools;
 mod wait;
 mod workdir;
 
-pub use collector::Collector;
 pub use collector::span::{Attributes, Span, SpanEvent, SpanKind, SpanLink, SpanStatus};
+pub use collector::{Collector, CollectorTls};
 pub use control_plane::ControlPlane;
 pub use control_plane::audit::{AuditEvent, AuditTail};
 pub use control_plane::builder::{Builder, Component, User};

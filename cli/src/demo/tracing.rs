@@ -23,10 +23,7 @@ impl Tracing {
     pub(super) fn start(args: &DemoArgs) -> anyhow::Result<Self> {
         let slowest = Slowest::default();
         let asked = match &args.otlp {
-            Some(url) => Traces::Otlp {
-                endpoint: url.clone(),
-                service: None,
-            },
+            Some(url) => Traces::to(url),
             None => Traces::from_env(|name| std::env::var(name).ok()),
         };
         let exporting = match traces::provider(SERVICE, asked) {

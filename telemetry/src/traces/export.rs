@@ -1,9 +1,13 @@
 //! The export of spans.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
+use nodewise_tls::client::{Connector, Files, Identity};
 use opentelemetry::{KeyValue, trace::TracerProvider as _};
-use opentelemetry_otlp::{SpanExporter as OtlpExporter, WithExportConfig as _};
+use opentelemetry_otlp::{
+    SpanExporter as OtlpExporter, WithExportConfig as _, WithTonicConfig as _,
+    tonic_types::transport::{Certificate, ClientTlsConfig, Identity as PemIdentity},
+};
 use opentelemetry_sdk::{
     Resource,
     resource::{EnvResourceDetector, TelemetryResourceDetector},
@@ -45,13 +49,20 @@ pub async fn shut_down(provider: SdkTracerProvider) {
 
 /// What sends the spans of `program` where `traces` says; none where they are off. The reason is a sentence's part.
 pub fn provider(program: &'static str, traces: Traces) -> Result<Option<TracerProviderBuilder>, String> {
-    let (endpoint, service) = match traces {
+    let (endpoint, tls, service) = match traces {
         Traces::Off => return Ok(None),
         Traces::Unusable(reason) => return Err(reason),
-        Traces::Otlp { endpoint, service } => (endpoint, service),
+        Traces::Otlp {
+            endpoint,
+            tls,
+            service,
+        } => (endpoint, tls, service),
     };
-    let exporter = OtlpExporter::builder()
-        .with_tonic()
+    let mut exporter = OtlpExporter::builder().with_tonic();
+    if endpoint.starts_with("https://") {
+        exporter = exporter.with_tls_config(certificates(tls)?);
+    }
+    let exporter = exporter
         .with_endpoint(endpoint)
         .build()
         .map_err(|error| error.to_string())?;
@@ -73,6 +84,23 @@ pub fn provider(program: &'static str, traces: Traces) -> Result<Option<TracerPr
             .with_resource(resource(program, service))
             .with_span_processor(bounded),
     ))
+}
+
+/// What is in the files, as it is now.
+fn certificates(tls: Files) -> Result<ClientTlsConfig, String> {
+    let read =
+        |path: &Path| std::fs::read(path).map_err(|error| format!("reading {}: {error}", path.display()));
+    let mut config = ClientTlsConfig::new();
+    config = match &tls.authorities {
+        None => config.with_native_roots(),
+        Some(path) => config.ca_certificate(Certificate::from_pem(read(path)?)),
+    };
+    if let Some(Identity { certificate, key }) = &tls.identity {
+        config = config.identity(PemIdentity::from_pem(read(certificate)?, read(key)?));
+    }
+    // The transport takes a file that is of no use, and says nothing of it.
+    Connector::new(tls).map_err(|error| error.to_string())?;
+    Ok(config)
 }
 
 /// The layer that gives the spans of this process to `provider`. Those that `tracing` does not see go to the first one.
@@ -125,18 +153,31 @@ fn resource(program: &'static str, service: Option<String>) -> Resource {
 
 #[cfg(test)]
 mod tests {
+    use nodewise_tls::testing::{assert_said, write};
+
     use super::*;
 
+    fn reason(endpoint: &str, tls: Files) -> String {
+        let traces = Traces::Otlp {
+            endpoint: endpoint.to_owned(),
+            tls,
+            service: None,
+        };
+        provider("test", traces).expect_err("unusable")
+    }
+
     #[tokio::test]
-    async fn an_endpoint_that_cannot_be_used_is_a_reason_and_no_panic() {
-        for endpoint in ["https://needs-tls:4317", "not a url"] {
-            let traces = Traces::Otlp {
-                endpoint: endpoint.to_owned(),
-                service: None,
-            };
-            let reason = provider("test", traces).expect_err("unusable");
-            assert!(reason.contains(endpoint), "{reason}");
-        }
+    async fn what_cannot_be_used_is_a_reason_and_no_panic() {
+        let said = reason("not a url", Files::default());
+        assert!(said.contains("not a url"), "{said}");
+        let dir = tempfile::tempdir().expect("a folder");
+        let empty = write(dir.path(), "empty.crt", "");
+        let tls = Files {
+            authorities: Some(empty.clone()),
+            identity: None,
+        };
+        let said = reason("https://collector:4317", tls);
+        assert_said(&said, &[&empty.display().to_string(), "PEM"]);
         assert!(provider("test", Traces::Off).expect("fine").is_none());
     }
 

@@ -1,7 +1,8 @@
 //! Traces: whether they are exported and where to, as the OpenTelemetry specification's variables say, and the export itself.
 
-use std::sync::OnceLock;
+use std::{path::PathBuf, sync::OnceLock};
 
+use nodewise_tls::client::{Files, Identity};
 use opentelemetry_sdk::trace::SdkTracer;
 
 mod export;
@@ -34,6 +35,8 @@ pub enum Traces {
     Otlp {
         /// Its URL, such as `http://localhost:4317`.
         endpoint: String,
+        /// Whom to believe, and who this is, where the URL is `https://`.
+        tls: Files,
         /// The name of this service, if not the program's.
         service: Option<String>,
     },
@@ -42,9 +45,20 @@ pub enum Traces {
 }
 
 impl Traces {
+    /// To a collector at this URL, with the authorities of the system where it is `https://`.
+    #[must_use]
+    pub fn to(endpoint: impl Into<String>) -> Self {
+        Self::Otlp {
+            endpoint: endpoint.into(),
+            tls: Files::default(),
+            service: None,
+        }
+    }
+
     /// What the environment says. They go to `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, or else to `OTEL_EXPORTER_OTLP_ENDPOINT`,
-    /// unless `OTEL_SDK_DISABLED` is `true` or `OTEL_TRACES_EXPORTER` names another exporter. Headers, time-outs, the sampler,
-    /// resource attributes and the queue's size are read by the SDK from the variables of the specification.
+    /// unless `OTEL_SDK_DISABLED` is `true` or `OTEL_TRACES_EXPORTER` names another exporter; with the certificates of
+    /// `OTEL_EXPORTER_OTLP_CERTIFICATE`, `_CLIENT_CERTIFICATE` and `_CLIENT_KEY`, or those of `OTEL_EXPORTER_OTLP_TRACES_`. Headers,
+    /// time-outs, the sampler, resource attributes and the queue's size are read by the SDK from the variables of the specification.
     #[must_use]
     pub fn from_env(read: impl Fn(&str) -> Option<String>) -> Self {
         // The specification has empty values count as unset.
@@ -63,17 +77,44 @@ impl Traces {
         let Some(endpoint) = endpoint.filter(|_| !disabled && !elsewhere) else {
             return Self::Off;
         };
-        match either(
+        let protocol = either(
             "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
             "OTEL_EXPORTER_OTLP_PROTOCOL",
-        ) {
-            Some(protocol) if protocol != "grpc" => Self::Unusable(format!(
+        );
+        if let Some(protocol) = protocol.filter(|protocol| protocol != "grpc") {
+            return Self::Unusable(format!(
                 "OTLP goes out over grpc only, and the environment asks for {protocol}"
-            )),
-            _ => Self::Otlp {
-                endpoint,
-                service: get("OTEL_SERVICE_NAME"),
+            ));
+        }
+        let certificate = either(
+            "OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE",
+            "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE",
+        );
+        let key = either(
+            "OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY",
+            "OTEL_EXPORTER_OTLP_CLIENT_KEY",
+        );
+        if certificate.is_some() != key.is_some() {
+            return Self::Unusable(
+                "of OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY there is one, which wants the \
+                 other"
+                    .to_owned(),
+            );
+        }
+        let authorities = either(
+            "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE",
+            "OTEL_EXPORTER_OTLP_CERTIFICATE",
+        );
+        Self::Otlp {
+            endpoint,
+            tls: Files {
+                authorities: authorities.map(PathBuf::from),
+                identity: certificate.zip(key).map(|(certificate, key)| Identity {
+                    certificate: certificate.into(),
+                    key: key.into(),
+                }),
             },
+            service: get("OTEL_SERVICE_NAME"),
         }
     }
 }
@@ -92,6 +133,7 @@ mod tests {
     fn otlp(endpoint: &str, service: Option<&str>) -> Traces {
         Traces::Otlp {
             endpoint: endpoint.to_owned(),
+            tls: Files::default(),
             service: service.map(str::to_owned),
         }
     }
@@ -121,5 +163,28 @@ mod tests {
         }
         let http = read(&[ALL, ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/protobuf")]);
         assert!(matches!(http, Traces::Unusable(reason) if reason.contains("http/protobuf")));
+    }
+
+    #[test]
+    fn certificates_are_where_the_specification_says() {
+        const ENDPOINT: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://all:4317");
+        const CERTIFICATE: (&str, &str) = ("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "/client.crt");
+        let variables = [
+            ENDPOINT,
+            CERTIFICATE,
+            ("OTEL_EXPORTER_OTLP_CLIENT_KEY", "/client.key"),
+            ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/all.crt"),
+            ("OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "/traces.crt"),
+        ];
+        let expected = Files {
+            authorities: Some("/traces.crt".into()),
+            identity: Some(Identity {
+                certificate: "/client.crt".into(),
+                key: "/client.key".into(),
+            }),
+        };
+        assert!(matches!(read(&variables), Traces::Otlp { tls, .. } if tls == expected));
+        let half = read(&[ENDPOINT, CERTIFICATE]);
+        assert!(matches!(half, Traces::Unusable(reason) if reason.contains("OTEL_EXPORTER_OTLP_CLIENT_KEY")));
     }
 }

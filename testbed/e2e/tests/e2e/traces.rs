@@ -8,7 +8,8 @@ use nodewise_conformance::{
     traces::{CREATE, DELETE, Traces, every_trace_is_one_tree, of},
 };
 use nodewise_e2e::{Rig, RigOptions};
-use nodewise_testbed::{Collector, Prometheus, Span, eventually};
+use nodewise_testbed::{Collector, CollectorTls, Prometheus, Span, eventually};
+use nodewise_tls::testing::{Authority, write};
 use tonic::Code;
 
 const EXECUTOR: &str = "nodewise-executor";
@@ -103,6 +104,46 @@ async fn the_end_of_the_executor_loses_no_span() -> Result<()> {
         kinds.any(|kind| kind == "trigger"),
         "pods that became ready lead back to who created them"
     );
+    Ok(())
+}
+
+// By the specification's variables, to a collector that knows nobody else.
+#[tokio::test(flavor = "multi_thread")]
+async fn spans_go_out_over_tls() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let (of_collector, of_senders) = (
+        Authority::new("authority of collectors"),
+        Authority::new("authority of senders"),
+    );
+    let [certificate, key] = of_collector
+        .issue(&["127.0.0.1"])
+        .write(folder.path(), "collector");
+    let clients = write(folder.path(), "senders.crt", &of_senders.pem());
+    let tls = CollectorTls {
+        certificate,
+        key,
+        clients,
+    };
+    let collector = Collector::start_with_tls(tls).await?;
+    let [certificate, key] = of_senders
+        .issue(&["sender.example.com"])
+        .write(folder.path(), "sender");
+    let authority = write(folder.path(), "collectors.crt", &of_collector.pem());
+    let mut options = RigOptions::nodes(2).variable("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.endpoint());
+    for (variable, file) in [
+        ("OTEL_EXPORTER_OTLP_CERTIFICATE", authority),
+        ("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", certificate),
+        ("OTEL_EXPORTER_OTLP_CLIENT_KEY", key),
+    ] {
+        options = options.variable(variable, &file.display().to_string());
+    }
+    let rig = Rig::start(options).await?;
+    rig.roll_out("agent", daemon_set("agent").build()).await?;
+    for service in [EXECUTOR, SERVER] {
+        collector
+            .wait_for_span(DEADLINE, service, |span| span.service == service)
+            .await?;
+    }
     Ok(())
 }
 
