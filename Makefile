@@ -1,7 +1,7 @@
 # Thin on purpose: each target is one or two lines. `make test` is what CI runs.
 CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
-SECTION = @printf '\n==> %s\n'
+SECTION = @printf '\n==> %s %s\n' "$$(date +%T)"
 
 # Mutation tests; nothing of theirs leaves target/. Random cases are few and always the same: tables are to catch mutants.
 MUTANTS = cargo-mutants --version 27.1.0
