@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
-use nodewise_client::{ClientTls, target::Target};
+use nodewise_client::{
+    ClientTls,
+    target::{Address, Target},
+};
 use nodewise_proto::v1::{self, reconcile_service_client::ReconcileServiceClient};
 use nodewise_server::{ByteSize, Limits, Refusal, never};
 use tokio::time::Instant;
@@ -44,10 +47,16 @@ impl Engine {
         if args.server.is_empty() {
             return Ok(Self::InProcess(nodewise_server::Engine::new(UNLIMITED, NO_CACHE)));
         }
-        let tls = args.tls.client()?;
+        let addresses: Vec<_> = args
+            .server
+            .iter()
+            .map(|url| address(url))
+            .collect::<Result<_, _>>()?;
+        let targets: Vec<_> = addresses.iter().cloned().map(Target::Fixed).collect();
+        let tls = args.tls.client(&targets)?;
         let mut failures = Vec::new();
-        for url in &args.server {
-            match Remote::connect(url, tls.as_ref(), args.timeout).await {
+        for (url, address) in args.server.iter().zip(addresses) {
+            match Remote::connect(url, address, tls.as_ref(), args.timeout).await {
                 Ok(remote) => return Ok(Self::Remote(remote)),
                 Err(error) => failures.push(error.to_string()),
             }
@@ -128,11 +137,21 @@ impl Engine {
     }
 }
 
+/// Names are not looked up for a question or two.
+fn address(url: &str) -> anyhow::Result<Address> {
+    match url.parse() {
+        Ok(Target::Fixed(address)) => Ok(address),
+        _ => bail!("--server {url}: expected a URL such as http://127.0.0.1:7443"),
+    }
+}
+
 impl Remote {
-    async fn connect(url: &str, tls: Option<&ClientTls>, timeout: Duration) -> anyhow::Result<Self> {
-        let Ok(Target::Fixed(address)) = url.parse() else {
-            bail!("--server {url}: expected a URL such as http://127.0.0.1:7443");
-        };
+    async fn connect(
+        url: &str,
+        address: Address,
+        tls: Option<&ClientTls>,
+        timeout: Duration,
+    ) -> anyhow::Result<Self> {
         let channel = nodewise_client::connect(address, tls)
             .await
             .map_err(|error| anyhow!("--server {url}: {}", innermost(&error)))?;

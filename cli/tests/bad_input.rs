@@ -307,6 +307,20 @@ fn a_service_or_cluster_that_is_not_there() {
         &ran,
         "--server not a url: expected a URL such as http://127.0.0.1:7443",
     );
+    for command in [&["plan"][..], &["explain", "daemonset", "agent"]] {
+        let elsewhere = ["-f", &new, "--server", &url, "--server", "http://192.0.2.1:7443"];
+        let ran = nodewise(&[command, &elsewhere].concat());
+        refused(
+            &ran,
+            "--server http://192.0.2.1:7443 is not on loopback, and would be asked in plain text: write https://, or give \
+             --plaintext where something else protects it",
+        );
+    }
+    let ran = nodewise(&["plan", "-f", &new, "--plaintext", "--tls", "--server", &url]);
+    refused(
+        &ran,
+        "--plaintext means no TLS, and --tls means TLS: leave one of them out",
+    );
     let ran = nodewise(&["plan", "--kubeconfig", "/no/such/kubeconfig"]);
     refused(&ran, "/no/such/kubeconfig: no such file");
     let home = tempfile::tempdir().unwrap();

@@ -210,7 +210,7 @@ impl Args {
         let elect = self.leader_elect.unwrap_or(mode.writes());
         let config = Config {
             servers: self.server.clone(),
-            tls: self.tls.client()?,
+            tls: self.tls.client(&self.server)?,
             mode,
             election: elect.then(|| crate::config::Election {
                 namespace: self.lease_namespace.clone(),
@@ -383,7 +383,13 @@ mod tests {
             let error = Args::try_parse_from(flags).expect_err(target).to_string();
             assert!(error.contains(target) && error.contains(reason), "{error}");
         }
-        let servers = config(&["--server", "dns:///planner:7443,kubernetes:///planner.tools:grpc"])
+        let more = ["--server", "dns:///planner:7443,kubernetes:///planner.tools:grpc"];
+        let error = config(&more).expect_err("in plain text").to_string();
+        assert!(
+            error.contains("dns:///planner:7443") && error.contains("--plaintext"),
+            "{error}"
+        );
+        let servers = config(&[&more[..], &["--plaintext"]].concat())
             .expect("valid")
             .servers;
         assert_eq!(servers.len(), 3);

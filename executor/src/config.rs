@@ -2,9 +2,8 @@
 
 use std::{num::NonZeroU64, time::Duration};
 
-use nodewise_client::{ClientTls, target::Target};
+use nodewise_client::{ClientTls, args::TlsError, target::Target};
 use nodewise_proto::v1;
-use nodewise_tls::FileError;
 
 use crate::lead::{Timing, TimingError};
 
@@ -91,9 +90,9 @@ pub enum ConfigError {
     /// Leader election would be unsafe or never settle.
     #[error("leader election: {0}")]
     Timing(#[from] TimingError),
-    /// A certificate or a key is of no use.
+    /// No server can be asked as it is wanted.
     #[error(transparent)]
-    Tls(#[from] FileError),
+    Tls(#[from] TlsError),
     /// Every call would fail.
     #[error("{0} must be longer than zero")]
     ZeroTimeout(&'static str),

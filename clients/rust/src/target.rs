@@ -3,7 +3,11 @@
 //! Names are written as gRPC writes them: `dns:///host:port`, and `kubernetes:///service.namespace:port` in the form that
 //! resolvers of that scheme have made usual.
 
-use std::{fmt, net::SocketAddr, str::FromStr};
+use std::{
+    fmt,
+    net::{IpAddr, SocketAddr},
+    str::FromStr,
+};
 
 use tonic::transport::Uri;
 
@@ -67,6 +71,12 @@ impl Address {
         self.server_name.as_deref()
     }
 
+    /// An IP address, or a name.
+    fn host(&self) -> &str {
+        let host = self.text.rsplit_once(':').map_or(&*self.text, |(host, _)| host);
+        host.trim_matches(['[', ']'])
+    }
+
     /// The same, over TLS.
     #[must_use]
     pub(crate) fn with_server_name(self, name: &str) -> Self {
@@ -90,6 +100,28 @@ impl From<SocketAddr> for Address {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
+    }
+}
+
+impl Target {
+    /// Whether it is written so that its replicas are asked over TLS, whatever else is said.
+    #[must_use]
+    pub fn asks_for_tls(&self) -> bool {
+        matches!(self, Self::Fixed(address) if address.server_name.is_some())
+    }
+
+    /// Whether its replicas are on this machine, as it is written: no name but `localhost` is looked up for that.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        let host = match self {
+            Self::Fixed(address) => address.host(),
+            Self::Dns { host, .. } => host,
+            Self::Service(_) => return false,
+        };
+        match host.parse::<IpAddr>() {
+            Ok(address) => address.is_loopback(),
+            Err(_) => host.eq_ignore_ascii_case("localhost"),
+        }
     }
 }
 

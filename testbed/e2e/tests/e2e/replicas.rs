@@ -152,7 +152,7 @@ async fn servers_are_found_by_the_endpoint_slices_of_a_service() -> Result<()> {
     services.create(&PostParams::default(), &service).await?;
     let endpoints = Endpoints(Api::namespaced(rig.client(), "nodewise-system"));
     endpoints.set("planner-first", &first, true).await?;
-    rig.start_executor_for("kubernetes:///planner.nodewise-system:grpc", &[])
+    rig.start_executor_for("kubernetes:///planner.nodewise-system:grpc", &["--plaintext"])
         .await?;
     rig.replicas_are("ready", 1).await?;
     endpoints.set("planner-second", &second, true).await?;

@@ -27,7 +27,7 @@ const CASES: [&str; 6] = [
 /// Run as in `deploy/`: with leader election, and with the service looked up (where nobody is; the cases' own is found otherwise). The
 /// lease is renewed soon, since the cases may take less than the usual two seconds.
 const FLAGS: &str = "--mode own --http-listen 127.0.0.1:0 --leader-elect=true --lease-namespace=nodewise-system --retry-period=200ms \
-                     --server $NODEWISE_SERVER,kubernetes:///nodewise-server.nodewise-system:grpc";
+                     --server $NODEWISE_SERVER,kubernetes:///nodewise-server.nodewise-system:grpc --plaintext";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_right_is_given_in_vain() -> Result<()> {
