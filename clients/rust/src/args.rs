@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use nodewise_tls::{
     FileError,
-    client::{Connector, Files, Identity},
+    client::{Connector, Files, Identity, ServerName},
 };
 
 use crate::{ClientTls, target::Target};
@@ -54,6 +54,11 @@ pub enum TlsError {
     /// `--plaintext`, and a server that is to be asked over TLS.
     #[error("--plaintext means no TLS, and --server {0} means TLS: leave --plaintext out, or write http://")]
     Encrypted(Target),
+    /// No certificate can be for it.
+    #[error(
+        "--tls-server-name {0:?} is no name that a server could prove to have: it must be a DNS name or an IP address"
+    )]
+    ServerName(String),
     /// A file is of no use.
     #[error(transparent)]
     File(#[from] FileError),
@@ -104,7 +109,10 @@ impl TlsArgs {
         .find_map(|(is_given, flag)| is_given.then_some(flag))
     }
 
-    fn tls(&self) -> Result<ClientTls, FileError> {
+    fn tls(&self) -> Result<ClientTls, TlsError> {
+        if let Some(name) = &self.tls_server_name {
+            ServerName::try_from(&**name).map_err(|_| TlsError::ServerName(name.clone()))?;
+        }
         let identity = self.tls_cert.clone().zip(self.tls_key.clone());
         let files = Files {
             authorities: self.tls_ca.clone(),
@@ -232,6 +240,12 @@ mod tests {
                 &["--plaintext"],
                 "https://planner:7443",
                 "--plaintext means no TLS, and --server https://planner:7443 means TLS: leave --plaintext out, or write http://",
+            ),
+            (
+                &["--tls-server-name", "my planner"],
+                "dns:///planner:7443",
+                "--tls-server-name \"my planner\" is no name that a server could prove to have: it must be a DNS name or an IP \
+                 address",
             ),
             (
                 &["--plaintext", "--tls"],
