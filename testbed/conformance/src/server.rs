@@ -5,7 +5,7 @@ use std::{net::SocketAddr, process::Command};
 use anyhow::{Context as _, Result};
 use nodewise_testbed::{ControlPlane, Process};
 
-use crate::{binaries::binaries, space::DEADLINE};
+use crate::{binaries::binaries, http::http_get, space::DEADLINE};
 
 /// A running server; gone when dropped.
 #[derive(Debug)]
@@ -46,6 +46,18 @@ impl Server {
     /// Where it serves health and metrics, if it was started with `--http-listen`.
     pub async fn http_address(&self) -> Result<SocketAddr> {
         said_address(&self.process, "health and metrics: listening on ").await
+    }
+
+    /// The metrics whose series begin so, taken together: 0 if there is none. It was started with `--http-listen`.
+    pub async fn sum_of(&self, series: &str) -> Result<u64> {
+        let (_, metrics) = http_get(self.http_address().await?, "/metrics").await?;
+        let lines = metrics.lines().filter(|line| line.starts_with(series));
+        lines
+            .map(|line| {
+                let value = line.rsplit(' ').next().unwrap_or_default();
+                value.parse::<u64>().with_context(|| line.to_owned())
+            })
+            .sum()
     }
 
     /// Starts one again that has ended, as before, and on the same address.

@@ -10,9 +10,8 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
-use nodewise_conformance::{Cluster, DEADLINE, Place, Server, Space, binaries};
+use nodewise_conformance::{Cluster, DEADLINE, Place, Server, Space, binaries, http_get};
 use nodewise_testbed::{AuditEvent, ControlPlane, Process, eventually};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// Where the executors' lease is, as in `deploy/`.
 const LEASE_NAMESPACE: &str = "nodewise-system";
@@ -277,24 +276,4 @@ pub(crate) async fn start_executor(
     })
     .await?;
     Ok((process, address))
-}
-
-async fn http_get(address: SocketAddr, path: &str) -> Result<(u16, String)> {
-    let mut stream = tokio::net::TcpStream::connect(address)
-        .await
-        .context("connecting to the executor")?;
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await?;
-    let status = answer
-        .split(' ')
-        .nth(1)
-        .and_then(|code| code.parse().ok())
-        .context("no HTTP status line")?;
-    let body = answer
-        .split_once("\r\n\r\n")
-        .map(|(_, body)| body.to_owned())
-        .unwrap_or_default();
-    Ok((status, body))
 }

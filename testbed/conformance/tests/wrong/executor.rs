@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -9,12 +10,15 @@ use std::{
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::apps::v1::DaemonSet;
 use kube::Client;
-use nodewise_client::{Answer, BuildRequest, ClientConfig, Digest, PlanClient, PlanService, ServiceError};
+use nodewise_client::{
+    Answer, BuildRequest, ClientConfig, ClientTls, Digest, PlanClient, PlanService, ServiceError,
+};
 use nodewise_executor::{
     actuator::KubeActuator, controller, events::EventRecorder, metrics::Metrics, watch::Watches,
 };
 use nodewise_proto::v1::{self, action::Kind, workload};
 use nodewise_telemetry::http::Checks;
+use nodewise_tls::client::{Connector, Files, Identity};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -40,6 +44,8 @@ pub(crate) enum Defect {
     HoldsNothing,
     /// It sends all buckets each time.
     SendsEverything,
+    /// It believes also servers whose certificates are of an authority that it was not told.
+    BelievesAnybody,
     /// It does not end on SIGTERM.
     Deaf,
 }
@@ -144,6 +150,31 @@ fn apply_wrongly(defect: Defect, plan: &mut v1::Plan) {
     }
 }
 
+/// TLS where the environment has something to say about it.
+fn config_of_client(defect: Defect) -> Result<ClientConfig> {
+    let file = |name| std::env::var_os(name).map(PathBuf::from);
+    let mut files = Files {
+        authorities: file("NODEWISE_TLS_CA"),
+        identity: file("NODEWISE_TLS_CERT")
+            .zip(file("NODEWISE_TLS_KEY"))
+            .map(|(certificate, key)| Identity { certificate, key }),
+    };
+    if defect == Defect::BelievesAnybody {
+        // The kit has it there for this.
+        files.authorities = files.authorities.map(|path| path.with_file_name("stranger.crt"));
+    }
+    let tls = files.authorities.is_some().then(|| -> Result<_> {
+        Ok(ClientTls {
+            connector: Connector::new(files)?,
+            server_name: None,
+        })
+    });
+    Ok(ClientConfig {
+        tls: tls.transpose()?,
+        ..ClientConfig::default()
+    })
+}
+
 /// Runs with the environment of the contract until SIGTERM.
 #[tokio::main]
 pub(crate) async fn run(defect: Defect) -> Result<()> {
@@ -167,7 +198,7 @@ pub(crate) async fn run(defect: Defect) -> Result<()> {
     let actuator = KubeActuator::new(client.clone(), timeout, metrics.clone(), recorder);
     let service = Wrong {
         defect,
-        client: PlanClient::new(&servers, ClientConfig::default(), Arc::new(metrics.clone()))?,
+        client: PlanClient::new(&servers, config_of_client(defect)?, Arc::new(metrics.clone()))?,
         last: Mutex::default(),
     };
     let mut config = controller::Config::default();

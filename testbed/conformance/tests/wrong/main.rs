@@ -11,7 +11,7 @@ use nodewise_conformance::{Case, Run, all_cases};
 use executor::Defect;
 
 /// What is wrong, the case that must fail, and a part of why.
-const DEFECTS: [(Defect, &str, &str); 9] = [
+const DEFECTS: [(Defect, &str, &str); 10] = [
     (Defect::AllAtOnce, "slow-start-batches", "a batch of"),
     (
         Defect::NamesRevisionsItself,
@@ -36,6 +36,7 @@ const DEFECTS: [(Defect, &str, &str); 9] = [
         "it had something to do",
     ),
     (Defect::HoldsNothing, "late-watches", "was asked for again"),
+    (Defect::BelievesAnybody, "tls-foreign", "a server was believed"),
     (Defect::Deaf, "sigterm-at-rest", "SIGTERM must end it"),
 ];
 
