@@ -2,10 +2,11 @@
 //!
 //! Each says its length before it comes. From there on memory is held for it, before a byte of it is read; once it is there,
 //! and weighed, as much is held as it takes until it is answered. What there is no memory for is refused, or waits where its
-//! sender waits for it (on a stream).
+//! sender waits for it (on a stream). What takes long, decompressing and decoding, is the pool's work like plans.
 
 use std::{
     future::poll_fn,
+    io::Read as _,
     marker::PhantomData,
     mem,
     pin::Pin,
@@ -14,18 +15,16 @@ use std::{
     time::Duration,
 };
 
-use bytes::{Buf as _, Bytes};
-use futures::{Stream, TryStreamExt as _, stream};
+use bytes::{Buf as _, Bytes, BytesMut};
+use flate2::read::GzDecoder;
+use futures::{Stream, stream};
 use http::request::Parts;
-use http_body::{Body as _, Frame};
-use tonic::{
-    Code, Status, Streaming,
-    body::Body,
-    codec::{CompressionEncoding, DecodeBuf, Decoder},
-};
+use http_body::Body as _;
+use tonic::{Status, body::Body};
 
 use crate::{
     client::Key,
+    pool::Pool,
     refusal,
     shares::{Share, Shares},
     weigh,
@@ -37,17 +36,18 @@ const PREFIX: usize = 5;
 const USUAL_WEIGHT: usize = 5;
 /// What gzip can make of a byte at most.
 const INFLATION: usize = 1_032;
-
-/// Bytes from which on a message is weighed and decoded on a thread that no other call waits for: that takes about a millisecond.
-const LONG: usize = 256 << 10;
+/// Memory from which on a message is the pool's work, in bytes: below that it takes less than a millisecond.
+const LONG: usize = 1 << 20;
 
 /// What may come.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Terms {
     /// Most bytes of one message, before and after decompression.
     pub(crate) most: usize,
     /// Longest time that a message may be on its way.
     pub(crate) within: Duration,
+    /// Who decodes long ones.
+    pub(crate) pool: Pool,
 }
 
 impl Terms {
@@ -80,7 +80,8 @@ impl Room {
 /// The messages of a call.
 pub(crate) struct Intake<Q> {
     wire: Wire,
-    encoding: Option<CompressionEncoding>,
+    /// Whether messages may be compressed, and are so with gzip.
+    is_gzip: bool,
     terms: Terms,
     message: PhantomData<fn() -> Q>,
 }
@@ -102,6 +103,10 @@ impl Begun {
         usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX)
     }
 
+    fn is_compressed(self) -> bool {
+        self.0[0] != 0
+    }
+
     /// The memory to hold for it until it can be weighed: what one of its length takes as a rule, so that those that were let in are
     /// not refused when they are there.
     fn bytes(self, most: usize) -> usize {
@@ -110,8 +115,7 @@ impl Begun {
             // It is refused for that, unread.
             return 0;
         }
-        let is_compressed = self.0[0] != 0;
-        let besides = if is_compressed {
+        let besides = if self.is_compressed() {
             length.saturating_mul(INFLATION).min(most)
         } else {
             length.saturating_mul(USUAL_WEIGHT)
@@ -123,13 +127,13 @@ impl Begun {
 impl<Q: weigh::Request> Intake<Q> {
     pub(crate) fn new(head: &Parts, body: Body, terms: Terms) -> Self {
         // Others are refused before anything is taken in.
-        let gzip = head
+        let is_gzip = head
             .headers
             .get("grpc-encoding")
             .is_some_and(|encoding| encoding == "gzip");
         Self {
             wire: Wire::new(body),
-            encoding: gzip.then_some(CompressionEncoding::Gzip),
+            is_gzip,
             terms,
             message: PhantomData,
         }
@@ -137,7 +141,7 @@ impl<Q: weigh::Request> Intake<Q> {
 
     /// The message of a call that has one.
     pub(crate) async fn only(self, memory: Arc<Share>) -> Result<Q, Status> {
-        let only = async {
+        let arriving = async {
             let begun = self
                 .begun()
                 .await?
@@ -146,18 +150,19 @@ impl<Q: weigh::Request> Intake<Q> {
                 return Err(refusal::out_of_memory());
             }
             let bytes = self.read(begun).await?;
-            if !memory.resize(aside(bytes.clone(), |bytes| taken_by::<Q>(&bytes)).await?) {
-                return Err(refusal::out_of_memory());
-            }
-            let message = aside(bytes, weigh::decode_weighed).await?;
             if self.begun().await?.is_some() {
                 return Err(Status::internal(
                     "this method takes one message, and more have come",
                 ));
             }
-            Ok(message)
+            Ok((begun, bytes))
         };
-        self.terms.in_time(only).await
+        let (begun, bytes) = self.terms.in_time(arriving).await?;
+        let (bytes, taken) = self.unpack(begun, bytes, &memory).await?;
+        if !memory.resize(taken) {
+            return Err(refusal::out_of_memory());
+        }
+        self.decode(bytes, &memory).await
     }
 
     /// The messages of a stream. The first error is the end.
@@ -172,16 +177,12 @@ impl<Q: weigh::Request> Intake<Q> {
         let Some(begun) = self.begun().await? else {
             return Ok(None);
         };
-        let memory = room.memory.nothing(&room.client);
+        let memory = Arc::new(room.memory.nothing(&room.client));
         room.hold(&memory, begun.bytes(self.terms.most)).await?;
         let bytes = self.terms.in_time(self.read(begun)).await?;
-        room.hold(
-            &memory,
-            aside(bytes.clone(), |bytes| taken_by::<Q>(&bytes)).await?,
-        )
-        .await?;
-        let message = aside(bytes, weigh::decode_weighed).await?;
-        let memory = Arc::new(memory);
+        let (bytes, taken) = self.unpack(begun, bytes, &memory).await?;
+        room.hold(&memory, taken).await?;
+        let message = self.decode(bytes, &memory).await?;
         Ok(Some(Held { message, memory }))
     }
 
@@ -190,62 +191,98 @@ impl<Q: weigh::Request> Intake<Q> {
         let mut prefix = [0; PREFIX];
         let mut filled = 0;
         while filled < PREFIX {
-            let Some(mut data) = poll_fn(|context| self.wire.lock().poll_data(context)).await? else {
+            let Some(mut data) = self.wire.data().await? else {
                 return match filled {
                     0 => Ok(None),
-                    _ => Err(Status::internal("the call ends within a message")),
+                    _ => Err(cut_short()),
                 };
             };
             let length = data.len().min(PREFIX - filled);
             data.copy_to_slice(&mut prefix[filled..filled + length]);
             filled += length;
-            self.wire.lock().next = data;
+            self.wire.put_back(data);
         }
         Ok(Some(Begun(prefix)))
     }
 
-    /// The message as bytes, decompressed.
+    /// The message as it comes.
     async fn read(&self, begun: Begun) -> Result<Bytes, Status> {
-        let body = Rest {
-            wire: self.wire.clone(),
-            prefix: Some(begun.0),
-            left: begun.length(),
+        let (length, most) = (begun.length(), self.terms.most);
+        if length > most {
+            return Err(refusal::too_long(length, most));
+        }
+        if begun.is_compressed() && !self.is_gzip {
+            return Err(Status::internal(
+                "a message says that it is compressed, and grpc-encoding does not say how",
+            ));
+        }
+        let mut message = BytesMut::with_capacity(length);
+        while message.len() < length {
+            let mut data = self.wire.data().await?.ok_or_else(cut_short)?;
+            self.wire
+                .put_back(data.split_off(data.len().min(length - message.len())));
+            if data.len() == length {
+                // All of it at once, which needs no copy.
+                return Ok(data);
+            }
+            message.extend_from_slice(&data);
+        }
+        Ok(message.freeze())
+    }
+
+    /// The message decompressed, and what it takes on the whole: itself, and what it is decoded to.
+    async fn unpack(
+        &self,
+        begun: Begun,
+        bytes: Bytes,
+        memory: &Arc<Share>,
+    ) -> Result<(Bytes, usize), Status> {
+        let most = self.terms.most;
+        let unpack = move || {
+            let bytes = if begun.is_compressed() {
+                inflated(&bytes, most)?
+            } else {
+                bytes
+            };
+            let taken = bytes.len() + weigh::weigh::<Q>(&bytes)?;
+            Ok((bytes, taken))
         };
-        // One for each message: its buffers keep the size of the largest message as long as they live.
-        Streaming::new_request(Whole, Body::new(body), self.encoding, Some(self.terms.most))
-            .try_next()
-            .await
-            .map_err(as_the_contract_says)?
-            .ok_or_else(|| Status::cancelled("the call was given up"))
+        self.work(begun.bytes(most), memory, unpack).await
+    }
+
+    async fn decode(&self, bytes: Bytes, memory: &Arc<Share>) -> Result<Q, Status> {
+        let usual = bytes.len().saturating_mul(USUAL_WEIGHT);
+        self.work(usual, memory, || weigh::decode_weighed(bytes)).await
+    }
+
+    /// Does with a message of so much memory what takes longer the longer it is.
+    async fn work<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        memory: &Arc<Share>,
+        work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+    ) -> Result<T, Status> {
+        if bytes < LONG {
+            return work();
+        }
+        self.terms.pool.prepare(Arc::clone(memory), work).await
     }
 }
 
-/// What a message takes on the whole, itself and what it is decoded to.
-fn taken_by<Q: weigh::Request>(bytes: &Bytes) -> Result<usize, Status> {
-    Ok(bytes.len() + weigh::weigh::<Q>(bytes)?)
+fn cut_short() -> Status {
+    Status::internal("the call ends within a message")
 }
 
-/// Does with a message what takes longer the longer it is.
-async fn aside<T: Send + 'static>(
-    message: Bytes,
-    work: impl FnOnce(Bytes) -> Result<T, Status> + Send + 'static,
-) -> Result<T, Status> {
-    if message.len() < LONG {
-        return work(message);
+fn inflated(bytes: &[u8], most: usize) -> Result<Bytes, Status> {
+    let mut inflated = Vec::new();
+    GzDecoder::new(bytes)
+        .take(most as u64 + 1)
+        .read_to_end(&mut inflated)
+        .map_err(|error| Status::internal(format!("a message is not what gzip makes: {error}")))?;
+    if inflated.len() > most {
+        return Err(refusal::too_long(inflated.len(), most));
     }
-    tokio::task::spawn_blocking(move || work(message))
-        .await
-        .unwrap_or_else(|error| Err(Status::internal(error.to_string())))
-}
-
-/// The transport answers OUT_OF_RANGE to a message over the limit, the contract (and every other gRPC implementation)
-/// RESOURCE_EXHAUSTED. Nothing else answers OUT_OF_RANGE.
-fn as_the_contract_says(status: Status) -> Status {
-    if status.code() == Code::OutOfRange {
-        Status::resource_exhausted(status.message())
-    } else {
-        status
-    }
+    Ok(inflated.into())
 }
 
 /// The bytes of a call, for one reader at a time.
@@ -256,6 +293,16 @@ impl Wire {
     fn new(body: Body) -> Self {
         let next = Bytes::new();
         Self(Arc::new(Mutex::new(Bytewise { body, next })))
+    }
+
+    /// Some bytes; none at the end.
+    async fn data(&self) -> Result<Option<Bytes>, Status> {
+        poll_fn(|context| self.lock().poll_data(context)).await
+    }
+
+    /// What belongs to what comes next.
+    fn put_back(&self, data: Bytes) {
+        self.lock().next = data;
     }
 
     fn lock(&self) -> MutexGuard<'_, Bytewise> {
@@ -288,74 +335,36 @@ impl Bytewise {
     }
 }
 
-/// One message, as a body of its own.
-struct Rest {
-    wire: Wire,
-    prefix: Option<[u8; PREFIX]>,
-    left: usize,
-}
-
-impl http_body::Body for Rest {
-    type Data = Bytes;
-    type Error = Status;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        if let Some(prefix) = self.prefix.take() {
-            return Poll::Ready(Some(Ok(Frame::data(Bytes::copy_from_slice(&prefix)))));
-        }
-        if self.left == 0 {
-            return Poll::Ready(None);
-        }
-        let data = {
-            let mut wire = self.wire.lock();
-            let Some(mut data) = ready!(wire.poll_data(context))? else {
-                return Poll::Ready(None);
-            };
-            wire.next = data.split_off(data.len().min(self.left));
-            data
-        };
-        self.left -= data.len();
-        Poll::Ready(Some(Ok(Frame::data(data))))
-    }
-}
-
-/// Takes a message as it is.
-struct Whole;
-
-impl Decoder for Whole {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        // No copy: the message is split off the buffer.
-        Ok(Some(buffer.copy_to_bytes(buffer.remaining())))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use std::io::Write as _;
 
-    use futures::{FutureExt as _, poll};
+    use flate2::{Compression, write::GzEncoder};
+    use tonic::Code;
 
     use super::*;
 
-    #[tokio::test]
-    async fn nobody_waits_for_a_long_message() {
-        let (release, released) = mpsc::channel::<()>();
-        let zeros = |length| Bytes::from(vec![0; length]);
-        let mut long = aside(zeros(LONG), move |message| {
-            released.recv().expect("released");
-            Ok(message.len())
-        })
-        .boxed();
-        assert!(poll!(&mut long).is_pending());
-        let short = aside(zeros(LONG - 1), |message| Ok(message.len()));
-        assert_eq!(short.await.expect("a length"), LONG - 1);
-        release.send(()).expect("it waits");
-        assert_eq!(long.await.expect("a length"), LONG);
+    #[test]
+    fn nothing_is_inflated_beyond_the_limit() {
+        let mut zeros = GzEncoder::new(Vec::new(), Compression::best());
+        zeros.write_all(&vec![0; 1 << 20]).expect("memory takes all");
+        let zeros = zeros.finish().expect("memory takes all");
+        assert!(zeros.len() < 2 << 10);
+        assert_eq!(
+            inflated(&zeros, 1 << 20).expect("as long as allowed").len(),
+            1 << 20
+        );
+        for most in [1 << 10, (1 << 20) - 1] {
+            let status = inflated(&zeros, most).expect_err("too long");
+            assert_eq!(status.code(), Code::ResourceExhausted);
+            let found = format!("{} bytes or more", most + 1);
+            assert!(status.message().contains(&found), "it went on: {status}");
+        }
+        for broken in [&b"no gzip"[..], &zeros[..zeros.len() / 2], b""] {
+            assert_eq!(
+                inflated(broken, 1 << 20).expect_err("broken").code(),
+                Code::Internal
+            );
+        }
     }
 }

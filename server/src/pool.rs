@@ -97,21 +97,43 @@ impl Pool {
         let slot = self.slots.acquire(place.0.client()).await;
         let abandoned = Arc::new(AtomicBool::new(false));
         let _abandon = AbandonOnDrop(Arc::clone(&abandoned));
-        let job = tokio::task::spawn_blocking(propagation::carry(move || {
+        on_a_thread(move || {
             let late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
             let result = work(&|| abandoned.load(Ordering::Relaxed) || late());
             drop((slot, place));
+            result.map_err(Status::from)
+        })
+        .await
+    }
+
+    /// Runs what a message needs before it can be planned for, when it is the turn of whom its memory is held for. That is held, and
+    /// the slot, until the work has really ended.
+    pub(crate) async fn prepare<T: Send + 'static>(
+        &self,
+        memory: Arc<Share>,
+        work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+    ) -> Result<T, Status> {
+        let slot = self.slots.acquire(memory.client()).await;
+        on_a_thread(move || {
+            let result = work();
+            drop((slot, memory));
             result
-        }));
-        match job.await {
-            Ok(result) => result.map_err(Status::from),
-            Err(error) if error.is_panic() => {
-                // A defect of the planner: the caller gets an error and the server lives on.
-                tracing::error!(%error, "planning panicked");
-                Err(Status::internal("planning failed; the server's log tells why"))
-            }
-            Err(_) => Err(refusal::draining()),
+        })
+        .await
+    }
+}
+
+async fn on_a_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+) -> Result<T, Status> {
+    match tokio::task::spawn_blocking(propagation::carry(work)).await {
+        Ok(result) => result,
+        Err(error) if error.is_panic() => {
+            // A defect: the caller gets an error and the server lives on.
+            tracing::error!(%error, "planning panicked");
+            Err(Status::internal("planning failed; the server's log tells why"))
         }
+        Err(_) => Err(refusal::draining()),
     }
 }
 
@@ -189,6 +211,34 @@ mod tests {
         }
         // The call was dropped by the select, as the transport drops it when the client resets its stream.
         until_free(&pool).await;
+    }
+
+    #[tokio::test]
+    async fn a_message_that_nobody_waits_for_holds_its_memory_as_long_as_it_is_decoded() {
+        let pool = Pool::new(1, 0);
+        let memory = Shares::new(10, Alone::HALF);
+        let held = Arc::new(memory.take(&Key::Unknown, 5).expect("half of it"));
+        let (release, released) = mpsc::channel::<()>();
+        let (started, starts) = tokio::sync::oneshot::channel();
+        let decoding = pool.prepare(held, move || {
+            started.send(()).expect("the test waits");
+            released.recv().expect("released");
+            Ok(())
+        });
+        tokio::select! {
+            _ = decoding => panic!("it waits"),
+            started = starts => started.expect("it starts"),
+        }
+        assert_eq!(
+            (memory.taken(), pool.load().running),
+            (5, 1),
+            "the caller has gone"
+        );
+        release.send(()).expect("it runs");
+        let all = tokio::time::timeout(SOON, memory.wait(&Key::Unknown, 1)).await;
+        drop(all.expect("it is given back"));
+        // The slot goes first.
+        assert_eq!(pool.load().running, 0);
     }
 
     #[tokio::test]

@@ -139,6 +139,13 @@ pub(crate) fn draining() -> Status {
     Status::unavailable("this replica is draining: call another one")
 }
 
+/// The answer to a message that is longer than this server takes. One that is inflated is not to its end.
+pub(crate) fn too_long(found: usize, most: usize) -> Status {
+    Status::resource_exhausted(format!(
+        "a message is too large: {found} bytes or more, and at most {most} are taken"
+    ))
+}
+
 /// The answer to a call whose message did not come.
 pub(crate) fn not_received(within: Duration) -> Status {
     Status::deadline_exceeded(format!("the message did not arrive within {within:?}"))

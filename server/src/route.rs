@@ -40,11 +40,12 @@ pub(crate) struct Router {
 impl Router {
     pub(crate) fn new(service: Service, config: &Config) -> Self {
         Self {
-            service,
             terms: Terms {
                 most: config.max_message_size.as_usize(),
                 within: config.transfer_timeout,
+                pool: service.pool().clone(),
             },
+            service,
         }
     }
 
@@ -53,7 +54,7 @@ impl Router {
         let service = &service;
         let small = Terms {
             most: Limits::SMALL_MESSAGE_BYTES,
-            ..terms
+            ..terms.clone()
         };
         let path = request.uri().path().strip_prefix('/');
         match path.and_then(|path| path.strip_prefix(SERVICE_NAME)) {

@@ -213,6 +213,23 @@ async fn what_nothing_is_asked_in_is_short() {
 }
 
 #[tokio::test]
+async fn a_message_does_not_say_alone_that_it_is_compressed() {
+    let server = Server::start(Config::default()).await;
+    let message = small().encode_to_vec();
+    let mut compressed = framed(message.len(), &message).to_vec();
+    compressed[0] = 1;
+    let call = call(
+        server.channel().await,
+        PLAN,
+        stream::iter([Bytes::from(compressed)]),
+    );
+    let response = timeout(SOON, call).await.expect("in time").expect("an answer");
+    let status = status(&response);
+    assert_eq!(status.code(), Code::Internal);
+    assert!(status.message().contains("grpc-encoding"), "{status}");
+}
+
+#[tokio::test]
 async fn a_call_has_one_message() {
     let server = Server::start(Config::default()).await;
     let message = small().encode_to_vec();
