@@ -11,7 +11,7 @@ use crate::event::{DaemonSet, Key, Revision};
 use crate::queue::Urgency;
 use crate::store::{Change, Store, Transition, target_node};
 
-/// Deviations that concern wake-ups.
+/// Options that concern wake-ups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// A replaced DaemonSet clears the own-write record of its old uid; upstream clears that of the new one.
@@ -20,6 +20,17 @@ pub struct Rules {
     pub wake_on_node_delete: bool,
     /// Each event of a pod that is being deleted counts as a deletion, as with upstream, not only the first.
     pub count_repeated_deletions: bool,
+    /// Who creates revisions.
+    pub revisions: Author,
+}
+
+/// Who writes something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Author {
+    /// This executor: what comes is its own, and no news.
+    Us,
+    /// Another controller: a plan may have been made before what it wrote is seen.
+    Another,
 }
 
 /// What is to be done about a transition.
@@ -79,7 +90,7 @@ pub fn react(store: &Store, transition: &Transition, rules: Rules) -> Vec<Reacti
         Transition::DaemonSet(change) => daemon_set(change, rules),
         Transition::Pod(namespace, change) => pod(store, namespace, change, rules),
         Transition::Node(change) => node(change, rules),
-        Transition::Revision(change) => revision(store, change),
+        Transition::Revision(change) => revision(store, change, rules),
     }
 }
 
@@ -181,13 +192,16 @@ fn pod_going(store: &Store, namespace: &str, pod: &v1::Pod) -> Vec<Reaction> {
     ]
 }
 
-fn revision(store: &Store, change: &Change<Arc<Revision>>) -> Vec<Reaction> {
+fn revision(store: &Store, change: &Change<Arc<Revision>>, rules: Rules) -> Vec<Reaction> {
     match (&change.old, &change.new) {
-        (None, Some(new)) if new.deleting => revision_gone(store, new),
-        (None, Some(new)) if new.controller.is_some() => Vec::new(),
+        (None, Some(new)) if new.deleting => wake_owner(store, new),
+        (None, Some(new)) if new.controller.is_some() => match rules.revisions {
+            Author::Us => Vec::new(),
+            Author::Another => wake_owner(store, new),
+        },
         (None, Some(new)) => wake_matching(store, &new.namespace, &new.labels),
         (Some(old), Some(new)) => revision_updated(store, old, new),
-        (Some(old), None) => revision_gone(store, old),
+        (Some(old), None) => wake_owner(store, old),
         (None, None) => Vec::new(),
     }
 }
@@ -203,7 +217,7 @@ fn revision_updated(store: &Store, old: &Revision, new: &Revision) -> Vec<Reacti
     reactions
 }
 
-fn revision_gone(store: &Store, revision: &Revision) -> Vec<Reaction> {
+fn wake_owner(store: &Store, revision: &Revision) -> Vec<Reaction> {
     let owner = store.resolve(&revision.namespace, revision.controller.as_ref());
     owner
         .map(|owner| Reaction::Enqueue(owner.key.clone()))

@@ -9,7 +9,7 @@ use nodewise_proto::v1;
 use crate::event::{ClusterEvent, Key, Revision};
 use crate::expectations::{DeletionRule, Holdings};
 use crate::gate::Gate;
-use crate::handlers::{self, Reaction, Rules};
+use crate::handlers::{self, Author, Reaction, Rules};
 use crate::metrics::Metrics;
 use crate::queue::Urgency;
 use crate::store::{Change, Store, Transition};
@@ -51,6 +51,10 @@ impl State {
                 clear_replaced_own_writes: is_enabled(options, v1::Deviation::ClearReplacedOwnWrites),
                 wake_on_node_delete: is_enabled(options, v1::Deviation::WakeOnNodeDelete),
                 count_repeated_deletions: !by_uid,
+                revisions: match options.scope() {
+                    v1::Scope::Rollouts => Author::Another,
+                    _ => Author::Us,
+                },
             },
         }
     }
@@ -370,6 +374,34 @@ mod tests {
         let list = crate::testing::listed(Vec::new());
         let woken = state.take_in(ClusterEvent::Nodes(list), &Metrics::new());
         assert_eq!(woken, [Reaction::Enqueue(Key::new("ns", "foo"))]);
+    }
+
+    // The workload's own event may be seen, and a plan made, before the revision is: nothing else would tell that it is there.
+    #[test]
+    fn revisions_of_another_controller_are_news() {
+        let controlled = serde_json::json!({"metadata": {
+            "namespace": "ns", "name": "r", "resourceVersion": "11",
+            "ownerReferences": [{"kind": "DaemonSet", "name": "foo", "uid": "u1", "controller": true}],
+        }});
+        for (scope, expected) in [
+            (v1::Scope::Workload, vec![]),
+            (
+                v1::Scope::Rollouts,
+                vec![Reaction::Enqueue(crate::testing::key())],
+            ),
+        ] {
+            let options = v1::PlanOptions {
+                scope: scope.into(),
+                ..Default::default()
+            };
+            let mut state = State::new(1, &options);
+            for event in crate::testing::first_lists() {
+                state.take_in(event, &Metrics::new());
+            }
+            let revision = Revision::from_json(&controlled).expect("a revision");
+            let woken = state.take_in(ClusterEvent::Revisions(Delta::Applied(revision)), &Metrics::new());
+            assert_eq!(woken, expected, "{scope:?}");
+        }
     }
 
     #[test]

@@ -9,11 +9,13 @@ const MENDED: Rules = Rules {
     clear_replaced_own_writes: true,
     wake_on_node_delete: true,
     count_repeated_deletions: false,
+    revisions: Author::Us,
 };
 const STRICT: Rules = Rules {
     clear_replaced_own_writes: false,
     wake_on_node_delete: false,
     count_repeated_deletions: true,
+    revisions: Author::Us,
 };
 
 fn key(name: &str) -> Key {
