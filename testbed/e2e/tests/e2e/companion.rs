@@ -1,15 +1,20 @@
 //! Rollouts beside the built-in controller, where that cannot be switched off.
 
 use anyhow::{Result, ensure};
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt as _;
 use nodewise_conformance::{
-    DEADLINE, DaemonSetBuilder, EXECUTOR_USER, daemon_set, image_patch,
+    BudgetWatch, DEADLINE, DaemonSetBuilder, EXECUTOR_USER, daemon_set, image_patch, is_ready,
     rights::{self, Right},
 };
 use nodewise_e2e::{Rig, RigOptions};
-use nodewise_testbed::{AuditEvent, eventually};
+use nodewise_testbed::{AuditEvent, PodBehaviour, eventually};
 use serde_json::json;
 
 const NODES: usize = 8;
+
+/// How many nodes may be without an available pod.
+const BUDGET: usize = 2;
 
 /// Adopting wants it, which an observer would do. It lets nobody see more than `list`.
 const OF_BASE: &str = "get daemonsets.apps";
@@ -28,16 +33,21 @@ fn managed(name: &str, max_unavailable: &str) -> DaemonSetBuilder {
 /// All pods are of this version, one on each node.
 async fn runs_version(rig: &Rig, name: &str, version: u32) -> Result<()> {
     eventually(DEADLINE, "a ready pod of the version on every node", async || {
-        let status = rig.observed_status(name).await?;
-        let count = rig.count_of_version(name, version).await?;
-        let ready = usize::try_from(status.number_ready)?;
-        ensure!(
-            (count, ready) == (NODES, NODES),
-            "{count} of the version, {ready} ready"
-        );
-        Ok(())
+        expect_ready(rig, name, version, NODES).await
     })
     .await
+}
+
+/// Fails unless every node has a ready pod, and so many of them are of this version.
+async fn expect_ready(rig: &Rig, name: &str, version: u32, wanted: usize) -> Result<()> {
+    let status = rig.observed_status(name).await?;
+    let count = rig.count_of_version(name, version).await?;
+    let ready = usize::try_from(status.number_ready)?;
+    ensure!(
+        (count, ready) == (wanted, NODES),
+        "{count} of the version, {ready} ready"
+    );
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -141,4 +151,130 @@ async fn annotations_of_no_use_are_told() -> Result<()> {
         Ok(())
     })
     .await
+}
+
+/// A rollout that is half way, and nothing happens any more: pods of version 2 use the whole budget, since they become ready only when
+/// they are told to.
+async fn half_way(rig: &Rig, name: &str) -> Result<BudgetWatch> {
+    rig.create(managed(name, &BUDGET.to_string()).build()).await?;
+    runs_version(rig, name, 1).await?;
+    let watch = rig.watch(name);
+    watch.arm().await?;
+    rig.patch(name, rig.never_ready_patch(2)).await?;
+    eventually(DEADLINE, "the budget to be used", async || {
+        let (pods, status) = (rig.live_pods(name).await?, rig.observed_status(name).await?);
+        let running = pods.iter().filter(|pod| is_running(pod)).count();
+        let updated = status.updated_number_scheduled.unwrap_or(0);
+        ensure!(
+            (running, usize::try_from(updated)?) == (NODES, BUDGET),
+            "{running} pods run, {updated} of version 2"
+        );
+        Ok(())
+    })
+    .await?;
+    Ok(watch)
+}
+
+fn is_running(pod: &Pod) -> bool {
+    pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Running")
+}
+
+/// Tells all pods that are not ready to become so.
+async fn let_pods_be_ready(rig: &Rig, name: &str) -> Result<()> {
+    let plane = rig.cluster().plane();
+    for pod in rig.live_pods(name).await?.iter().filter(|pod| !is_ready(pod)) {
+        let name = pod.name_any();
+        plane
+            .set_pod_behaviour(rig.namespace(), &name, PodBehaviour::Ready)
+            .await?;
+    }
+    Ok(())
+}
+
+/// The rollout comes to its end, within the budget from its beginning on.
+async fn ends_within_budget(rig: &Rig, name: &str, watch: &BudgetWatch) -> Result<()> {
+    eventually(DEADLINE, "the end of the rollout", async || {
+        let_pods_be_ready(rig, name).await?;
+        expect_ready(rig, name, 2, NODES).await
+    })
+    .await?;
+    watch.seen().await?.expect_rollout(BUDGET, 2 * NODES)
+}
+
+/// The executor looks at a DaemonSet again, and knows what was so before: since a look may have been under way, one is not enough.
+async fn looks_again(rig: &Rig, name: &str) -> Result<()> {
+    let looks = "nodewise_reconcile_duration_seconds_count{outcome=\"settled\"}";
+    let (before, mut nudges) = (rig.executor_metric(looks).await?, 0);
+    eventually(DEADLINE, "the executor to look again", async || {
+        nudges += 1;
+        let label = json!({ "example.com/nudge": nudges.to_string() });
+        rig.patch(name, json!({ "metadata": { "labels": label } }))
+            .await?;
+        let looked = rig.executor_metric(looks).await? - before;
+        ensure!(looked >= 3, "{looked} looks after {nudges} nudges");
+        Ok(())
+    })
+    .await
+}
+
+/// How many pods were deleted so far. Fails unless that stays so, though the executor looks again.
+async fn stands_still(rig: &Rig, name: &str, watch: &BudgetWatch) -> Result<usize> {
+    looks_again(rig, name).await?;
+    let before = watch.seen().await?.deleted.len();
+    looks_again(rig, name).await?;
+    let after = watch.seen().await?.deleted.len();
+    ensure!(before == after, "{before} pods were deleted, and then {after}");
+    Ok(after)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_built_in_controller_no_more_pods_go_than_the_budget_allows() -> Result<()> {
+    let rig = Rig::start(RigOptions::nodes(NODES).companion()).await?;
+    let built_in = rig.cluster().start_upstream().await?;
+    let watch = half_way(&rig, "agent").await?;
+    built_in.stop().await?;
+
+    // It is the next nodes' turn, and nobody makes new pods for them.
+    let_pods_be_ready(&rig, "agent").await?;
+    eventually(DEADLINE, "a node without a pod", async || {
+        let pods = rig.pods("agent").await?;
+        let ready = pods.iter().filter(|pod| is_ready(pod)).count();
+        ensure!(
+            ready == pods.len() && ready < NODES,
+            "{} pods, {ready} ready",
+            pods.len()
+        );
+        Ok(())
+    })
+    .await?;
+    let without_pod = stands_still(&rig, "agent", &watch).await? - BUDGET;
+    ensure!(
+        (1..=BUDGET).contains(&without_pod),
+        "{without_pod} nodes are without a pod"
+    );
+
+    let _built_in = rig.cluster().start_upstream().await?;
+    ends_within_budget(&rig, "agent", &watch).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rollout_rests_while_nobody_asks_for_it() -> Result<()> {
+    let rig = Rig::start(RigOptions::nodes(NODES).companion()).await?;
+    let _built_in = rig.cluster().start_upstream().await?;
+    let watch = half_way(&rig, "agent").await?;
+    let asked = |value| json!({ "metadata": { "annotations": { "nodewise.dev/rollout": value } } });
+    rig.patch("agent", asked(None)).await?;
+    looks_again(&rig, "agent").await?;
+
+    // Nothing but the annotation keeps the next pods from going.
+    let_pods_be_ready(&rig, "agent").await?;
+    eventually(DEADLINE, "ready pods of both versions", async || {
+        expect_ready(&rig, "agent", 2, BUDGET).await
+    })
+    .await?;
+    let deleted = stands_still(&rig, "agent", &watch).await?;
+    ensure!(deleted == BUDGET, "{deleted} pods were deleted");
+
+    rig.patch("agent", asked(Some("managed"))).await?;
+    ends_within_budget(&rig, "agent", &watch).await
 }
