@@ -321,6 +321,7 @@ async fn the_binary_speaks_tls() {
     let mut process = Process::start(
         &["--listen", "127.0.0.1:0"],
         &[
+            ("NODEWISE_PLAINTEXT", "false"),
             ("NODEWISE_TLS_CERT", &certificate),
             ("NODEWISE_TLS_KEY", &key),
             ("NODEWISE_TLS_CLIENT_CA", &ca),

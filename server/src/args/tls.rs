@@ -41,7 +41,7 @@ pub struct TlsArgs {
     pub tls_allow_client: Vec<AllowedClient>,
 
     /// Serve without TLS on an address that others can reach
-    #[arg(long, env = "NODEWISE_PLAINTEXT", conflicts_with = "tls_cert")]
+    #[arg(long, env = "NODEWISE_PLAINTEXT")]
     pub plaintext: bool,
 }
 
@@ -54,6 +54,9 @@ pub enum TlsError {
          protects it"
     )]
     Unprotected(SocketAddr),
+    /// `--plaintext`, and a certificate.
+    #[error("--plaintext means no TLS, and --tls-cert means TLS: leave one of them out")]
+    Contradiction,
     /// A file is of no use.
     #[error(transparent)]
     File(#[from] FileError),
@@ -68,6 +71,9 @@ impl TlsArgs {
             }
             return Err(TlsError::Unprotected(address));
         };
+        if self.plaintext {
+            return Err(TlsError::Contradiction);
+        }
         let clients = self.tls_client_ca.clone().map(|authorities| Clients {
             authorities,
             allowed: self.tls_allow_client.clone(),
