@@ -93,7 +93,7 @@ async fn one_trace_leads_from_a_reconcile_to_the_servers_plan() {
         service: "nodewise-executor",
         log_format: LogFormat::Human,
         log_filter: "error".to_owned(),
-        traces: Traces::to(&collector.url),
+        traces: Traces::to(&collector.url, |_| None),
     })
     .expect("a good filter");
     let mut process = Process::start(&LISTEN, &[("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url)]);
@@ -204,6 +204,22 @@ async fn traces_are_off_by_default_and_where_the_variables_say_so() {
     }
     let log = asked_once(&[named, ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")]).await;
     assert_eq!(collector.spans(), [], "another protocol: {log}");
+}
+
+// As in our images, which have none.
+#[test]
+fn without_authorities_the_log_says_what_to_set() {
+    let environment = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317"),
+        ("SSL_CERT_FILE", "/dev/null"),
+        ("SSL_CERT_DIR", ""),
+    ];
+    let mut process = Process::start(&LISTEN, &environment);
+    let said = process.line(|line| Some(line.split("traces are not exported: ").nth(1)?.to_owned()));
+    for part in ["https://collector:4317", "OTEL_EXPORTER_OTLP_CERTIFICATE"] {
+        assert!(said.contains(part), "{part} is not in {said}");
+    }
+    process.line(|line| line.contains("listening on").then_some(()));
 }
 
 #[tokio::test]

@@ -107,17 +107,27 @@ fn load(files: &Files) -> Result<Arc<ClientConfig>, FileError> {
     Ok(Arc::new(config))
 }
 
+/// Whether this system has authorities, as our images do not.
+#[must_use]
+pub fn system_has_authorities() -> bool {
+    !found().0.is_empty()
+}
+
 /// Without any, nobody is believed.
 fn of_the_system() -> RootCertStore {
-    let mut roots = RootCertStore::empty();
-    let found = rustls_native_certs::load_native_certs();
-    roots.add_parsable_certificates(found.certs);
+    let (roots, errors) = found();
     if roots.is_empty() {
-        let errors = found.errors;
         tracing::warn!(
             ?errors,
             "this system has no authorities: servers need --tls-ca to be believed"
         );
     }
     roots
+}
+
+fn found() -> (RootCertStore, Vec<rustls_native_certs::Error>) {
+    let mut roots = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    roots.add_parsable_certificates(found.certs);
+    (roots, found.errors)
 }

@@ -22,9 +22,10 @@ impl Tracing {
     /// Traces as far as that is asked for, and begins to log.
     pub(super) fn start(args: &DemoArgs) -> anyhow::Result<Self> {
         let slowest = Slowest::default();
+        let read = |name: &str| std::env::var(name).ok();
         let asked = match &args.otlp {
-            Some(url) => Traces::to(url),
-            None => Traces::from_env(|name| std::env::var(name).ok()),
+            Some(url) => Traces::to(url, read),
+            None => Traces::from_env(read),
         };
         let exporting = match traces::provider(SERVICE, asked) {
             Ok(exporting) => exporting,

@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use nodewise_tls::client::{Connector, Files, Identity};
+use nodewise_tls::client::{Connector, Files, Identity, system_has_authorities};
 use opentelemetry::{KeyValue, trace::TracerProvider as _};
 use opentelemetry_otlp::{
     SpanExporter as OtlpExporter, WithExportConfig as _, WithTonicConfig as _,
@@ -21,7 +21,7 @@ use tracing_subscriber::{
 };
 
 use super::{
-    Traces,
+    Traces, scheme,
     tally::{Bounded, Counted, TALLY},
 };
 
@@ -59,8 +59,8 @@ pub fn provider(program: &'static str, traces: Traces) -> Result<Option<TracerPr
         } => (endpoint, tls, service),
     };
     let mut exporter = OtlpExporter::builder().with_tonic();
-    if endpoint.starts_with("https://") {
-        exporter = exporter.with_tls_config(certificates(tls)?);
+    if scheme(&endpoint).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https")) {
+        exporter = exporter.with_tls_config(certificates(&endpoint, tls)?);
     }
     let exporter = exporter
         .with_endpoint(endpoint)
@@ -87,7 +87,13 @@ pub fn provider(program: &'static str, traces: Traces) -> Result<Option<TracerPr
 }
 
 /// What is in the files, as it is now.
-fn certificates(tls: Files) -> Result<ClientTlsConfig, String> {
+fn certificates(endpoint: &str, tls: Files) -> Result<ClientTlsConfig, String> {
+    if tls.authorities.is_none() && !system_has_authorities() {
+        return Err(format!(
+            "this system has no authorities, so nobody at {endpoint} can be believed: OTEL_EXPORTER_OTLP_CERTIFICATE must name \
+             a file with the collector's"
+        ));
+    }
     let read =
         |path: &Path| std::fs::read(path).map_err(|error| format!("reading {}: {error}", path.display()));
     let mut config = ClientTlsConfig::new();
@@ -172,12 +178,14 @@ mod tests {
         assert!(said.contains("not a url"), "{said}");
         let dir = tempfile::tempdir().expect("a folder");
         let empty = write(dir.path(), "empty.crt", "");
-        let tls = Files {
-            authorities: Some(empty.clone()),
-            identity: None,
-        };
-        let said = reason("https://collector:4317", tls);
-        assert_said(&said, &[&empty.display().to_string(), "PEM"]);
+        for endpoint in ["https://collector:4317", "HTTPS://collector:4317"] {
+            let tls = Files {
+                authorities: Some(empty.clone()),
+                identity: None,
+            };
+            let said = reason(endpoint, tls);
+            assert_said(&said, &[&empty.display().to_string(), "PEM"]);
+        }
         assert!(provider("test", Traces::Off).expect("fine").is_none());
     }
 

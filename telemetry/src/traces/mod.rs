@@ -33,7 +33,7 @@ pub enum Traces {
     Off,
     /// To a collector, over OTLP/gRPC.
     Otlp {
-        /// Its URL, such as `http://localhost:4317`.
+        /// Its URL with the scheme, such as `http://localhost:4317`.
         endpoint: String,
         /// Whom to believe, and who this is, where the URL is `https://`.
         tls: Files,
@@ -45,28 +45,12 @@ pub enum Traces {
 }
 
 impl Traces {
-    /// To a collector at this URL, with the authorities of the system where it is `https://`.
-    #[must_use]
-    pub fn to(endpoint: impl Into<String>) -> Self {
-        Self::Otlp {
-            endpoint: endpoint.into(),
-            tls: Files::default(),
-            service: None,
-        }
-    }
-
     /// What the environment says. They go to `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, or else to `OTEL_EXPORTER_OTLP_ENDPOINT`,
-    /// unless `OTEL_SDK_DISABLED` is `true` or `OTEL_TRACES_EXPORTER` names another exporter; with the certificates of
-    /// `OTEL_EXPORTER_OTLP_CERTIFICATE`, `_CLIENT_CERTIFICATE` and `_CLIENT_KEY`, or those of `OTEL_EXPORTER_OTLP_TRACES_`. Headers,
+    /// as [`Traces::to`] has it, unless `OTEL_SDK_DISABLED` is `true` or `OTEL_TRACES_EXPORTER` names another exporter. Headers,
     /// time-outs, the sampler, resource attributes and the queue's size are read by the SDK from the variables of the specification.
     #[must_use]
     pub fn from_env(read: impl Fn(&str) -> Option<String>) -> Self {
-        // The specification has empty values count as unset.
-        let get = |name| {
-            read(name)
-                .map(|value| value.trim().to_owned())
-                .filter(|value| !value.is_empty())
-        };
+        let get = |name| given(&read, name);
         let either = |of_traces, of_all| get(of_traces).or_else(|| get(of_all));
         let disabled = get("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"));
         let elsewhere = get("OTEL_TRACES_EXPORTER").is_some_and(|exporter| exporter != "otlp");
@@ -86,6 +70,20 @@ impl Traces {
                 "OTLP goes out over grpc only, and the environment asks for {protocol}"
             ));
         }
+        Self::to(&endpoint, read)
+    }
+
+    /// To a collector at this endpoint. What else there is to know the environment says: without a scheme the endpoint is
+    /// `https://`, unless `OTEL_EXPORTER_OTLP_INSECURE` is `true`; certificates are those of `OTEL_EXPORTER_OTLP_CERTIFICATE`,
+    /// `_CLIENT_CERTIFICATE` and `_CLIENT_KEY`. Each of them may be for traces only, as `OTEL_EXPORTER_OTLP_TRACES_`.
+    #[must_use]
+    pub fn to(endpoint: &str, read: impl Fn(&str) -> Option<String>) -> Self {
+        let get = |name| given(&read, name);
+        let either = |of_traces, of_all| get(of_traces).or_else(|| get(of_all));
+        let insecure = either(
+            "OTEL_EXPORTER_OTLP_TRACES_INSECURE",
+            "OTEL_EXPORTER_OTLP_INSECURE",
+        );
         let certificate = either(
             "OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE",
             "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE",
@@ -106,7 +104,13 @@ impl Traces {
             "OTEL_EXPORTER_OTLP_CERTIFICATE",
         );
         Self::Otlp {
-            endpoint,
+            endpoint: match scheme(endpoint) {
+                Some(_) => endpoint.to_owned(),
+                None if insecure.is_some_and(|value| value.eq_ignore_ascii_case("true")) => {
+                    format!("http://{endpoint}")
+                }
+                None => format!("https://{endpoint}"),
+            },
             tls: Files {
                 authorities: authorities.map(PathBuf::from),
                 identity: certificate.zip(key).map(|(certificate, key)| Identity {
@@ -117,6 +121,18 @@ impl Traces {
             service: get("OTEL_SERVICE_NAME"),
         }
     }
+}
+
+/// The value of a variable. The specification has empty ones count as unset.
+fn given(read: impl Fn(&str) -> Option<String>, name: &str) -> Option<String> {
+    let value = read(name)?.trim().to_owned();
+    (!value.is_empty()).then_some(value)
+}
+
+/// The scheme of an endpoint: `collector:4317` has none, although to a parser of URLs `collector` might be one.
+fn scheme(endpoint: &str) -> Option<&str> {
+    let (scheme, _) = endpoint.split_once("://")?;
+    (!scheme.contains(['/', '?', '#'])).then_some(scheme)
 }
 
 #[cfg(test)]
@@ -163,6 +179,32 @@ mod tests {
         }
         let http = read(&[ALL, ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/protobuf")]);
         assert!(matches!(http, Traces::Unusable(reason) if reason.contains("http/protobuf")));
+    }
+
+    /// The exporter would make one up as well, but after we have looked at it for TLS.
+    #[test]
+    fn an_endpoint_without_a_scheme_gets_the_one_of_the_specification() {
+        const ALL: &str = "OTEL_EXPORTER_OTLP_INSECURE";
+        const OF_TRACES: &str = "OTEL_EXPORTER_OTLP_TRACES_INSECURE";
+        for (endpoint, variables, expected) in [
+            ("all:4317", &[][..], "https://all:4317"),
+            ("127.0.0.1:4317", &[], "https://127.0.0.1:4317"),
+            ("all:4317/a://b", &[], "https://all:4317/a://b"),
+            ("all:4317", &[(ALL, "True")], "http://all:4317"),
+            ("all:4317", &[(ALL, "1")], "https://all:4317"),
+            (
+                "all:4317",
+                &[(ALL, "true"), (OF_TRACES, "false")],
+                "https://all:4317",
+            ),
+            ("all:4317", &[(OF_TRACES, "true")], "http://all:4317"),
+            ("http://all:4317", &[], "http://all:4317"),
+            ("https://all:4317", &[(ALL, "true")], "https://all:4317"),
+            ("HTTPS://all:4317", &[(ALL, "true")], "HTTPS://all:4317"),
+        ] {
+            let named = [&[("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)], variables].concat();
+            assert_eq!(read(&named), otlp(expected, None), "{named:?}");
+        }
     }
 
     #[test]

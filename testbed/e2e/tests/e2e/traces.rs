@@ -129,7 +129,10 @@ async fn spans_go_out_over_tls() -> Result<()> {
         .issue(&["sender.example.com"])
         .write(folder.path(), "sender");
     let authority = write(folder.path(), "collectors.crt", &of_collector.pem());
-    let mut options = RigOptions::nodes(2).variable("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.endpoint());
+    let endpoint = collector.endpoint();
+    // It is TLS without a scheme as well.
+    let address = endpoint.strip_prefix("https://").context("an address")?;
+    let mut options = RigOptions::nodes(2).variable("OTEL_EXPORTER_OTLP_ENDPOINT", address);
     for (variable, file) in [
         ("OTEL_EXPORTER_OTLP_CERTIFICATE", authority),
         ("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", certificate),
