@@ -104,18 +104,69 @@ securityContext:
   readOnlyRootFilesystem: true
   capabilities:
     drop: [ALL]
-{{- if include "nodewise.tls" . }}
+{{- if or (include "nodewise.tls" .) (include "nodewise.tracingTls" .) }}
 volumeMounts:
+  {{- if include "nodewise.tls" . }}
   - name: tls
     mountPath: /etc/nodewise/tls
     readOnly: true
+  {{- end }}
+  {{- if include "nodewise.tracingTls" . }}
+  - name: tracing
+    mountPath: /etc/nodewise/tracing
+    readOnly: true
+  {{- end }}
 {{- end }}
+{{- end }}
+
+{{/* What is mounted there: (list . "server"). */}}
+{{- define "nodewise.volumes" -}}
+{{- $root := index . 0 -}}
+{{- if or (include "nodewise.tls" $root) (include "nodewise.tracingTls" $root) }}
+volumes:
+  {{- if include "nodewise.tls" $root }}
+  - name: tls
+    secret:
+      secretName: {{ include (printf "nodewise.%sSecret" (index . 1)) $root }}
+      defaultMode: 288 # 0440
+  {{- end }}
+  {{- if include "nodewise.tracingTls" $root }}
+  - name: tracing
+    secret:
+      secretName: {{ $root.Values.tracing.tls.secretName }}
+      defaultMode: 288 # 0440
+      # Without it there are no traces; pods start all the same.
+      optional: true
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Whether there are files for TLS to the collector. */}}
+{{- define "nodewise.tracingTls" -}}
+{{- $tracing := .Values.tracing -}}
+{{- if and $tracing.tls.clientCertificate (not $tracing.tls.secretName) }}
+{{- fail "tracing.tls: clientCertificate is in the Secret that secretName names" }}
+{{- end }}
+{{- if and $tracing.tls.secretName (hasPrefix "http://" (lower $tracing.endpoint)) }}
+{{- fail "tracing.tls: to an endpoint that is http:// there is no TLS" }}
+{{- end }}
+{{- if and $tracing.endpoint $tracing.tls.secretName }}true{{ end -}}
 {{- end }}
 
 {{- define "nodewise.tracingEnv" -}}
 {{- with .Values.tracing.endpoint }}
 - name: OTEL_EXPORTER_OTLP_ENDPOINT
   value: {{ . }}
+{{- end }}
+{{- if include "nodewise.tracingTls" . }}
+- name: OTEL_EXPORTER_OTLP_CERTIFICATE
+  value: /etc/nodewise/tracing/ca.crt
+{{- if .Values.tracing.tls.clientCertificate }}
+- name: OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE
+  value: /etc/nodewise/tracing/tls.crt
+- name: OTEL_EXPORTER_OTLP_CLIENT_KEY
+  value: /etc/nodewise/tracing/tls.key
+{{- end }}
 {{- end }}
 {{- end }}
 

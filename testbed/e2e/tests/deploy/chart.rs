@@ -30,6 +30,12 @@ fn values_that_mean_nothing_are_refused() -> Result<()> {
         ("server.autoscaling.minReplicas=7", "minReplicas"),
         // Whoever has a certificate of the authority would be let in.
         ("executor.enabled=false", "tls.allowedClients"),
+        ("tracing.tls.clientCertificate=true", "secretName"),
+        // Spans would go out in plain text without a word.
+        (
+            "tracing.tls.secretName=a,tracing.endpoint=http://b:4317",
+            "there is no TLS",
+        ),
     ] {
         let error = render::template(&["--set", wrong]).expect_err(wrong).to_string();
         ensure!(error.contains(complaint), "{wrong}: {error}");
