@@ -21,7 +21,7 @@ use tokio::{
     time::Sleep,
 };
 use tokio_util::{either::Either, sync::CancellationToken, task::AbortOnDropHandle};
-use tonic::transport::server::{Connected, TcpIncoming};
+use tonic::transport::server::Connected;
 
 use crate::{
     client::{Client, Key},
@@ -30,6 +30,8 @@ use crate::{
 
 /// Longest time that a connection may take to begin, TLS and HTTP/2 each: less than clients wait for that.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Pause after an error of the listener, such as too many open files: the next attempt would only meet it again.
+const PAUSE: Duration = Duration::from_millis(100);
 /// What an HTTP/2 client says first, in bytes.
 const PREFACE: usize = 24;
 
@@ -95,27 +97,23 @@ impl Connections {
     }
 
     /// Those that have begun, in the order of that.
-    pub(crate) fn incoming(
+    pub(crate) fn incoming<L>(
         &self,
-        listening: TcpIncoming,
+        listening: L,
         tls: Option<Acceptor>,
-    ) -> impl Stream<Item = io::Result<Connection>> + use<> {
+    ) -> impl Stream<Item = io::Result<Connection>> + use<L>
+    where
+        L: Stream<Item = io::Result<TcpStream>>,
+    {
         let most = self.capacity().max(1);
         let connections = self.clone();
-        let begun = move |stream: io::Result<TcpStream>| {
-            let (connections, tls) = (connections.clone(), tls.clone());
-            async move {
-                match stream {
-                    Ok(stream) => connections.begin(stream, tls).await.map(Ok),
-                    Err(error) => Some(Err(error)),
-                }
-            }
-        };
         // Each has its room before it begins, so that those that are slow hold nobody up.
         listening
-            .map(begun)
+            .filter_map(accepted)
+            .map(move |stream| connections.clone().begin(stream, tls.clone()))
             .buffer_unordered(most)
             .filter_map(std::future::ready)
+            .map(Ok)
     }
 
     async fn begin(self, stream: TcpStream, tls: Option<Acceptor>) -> Option<Connection> {
@@ -152,6 +150,18 @@ impl Connections {
             connections: self,
             _room: room,
         })
+    }
+}
+
+/// What the listener has. It is asked again only when this is done, also after a pause.
+async fn accepted(stream: io::Result<TcpStream>) -> Option<TcpStream> {
+    match stream {
+        Ok(stream) => Some(stream),
+        Err(error) => {
+            tracing::warn!(%error, "no connection can be accepted; trying on");
+            tokio::time::sleep(PAUSE).await;
+            None
+        }
     }
 }
 
@@ -288,5 +298,41 @@ impl AsyncWrite for Connection {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_written(context, AsyncWrite::poll_shutdown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use futures::stream;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_error_of_the_listener_is_a_pause() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("its address");
+        let _client = TcpStream::connect(address).await.expect("a connection");
+        let (stream, _) = listener.accept().await.expect("a connection");
+        let mut errors = 0;
+        let listening = stream::repeat_with(|| {
+            errors += 1;
+            Err(io::Error::other("too many open files"))
+        })
+        .take(3)
+        .chain(stream::iter([Ok(stream)]));
+        let since = Instant::now();
+        let connections = Connections::new(8, Duration::from_secs(20));
+        {
+            let incoming = connections.incoming(listening, None);
+            tokio::pin!(incoming);
+            let begun = tokio::time::timeout(Duration::from_secs(20), incoming.next()).await;
+            let begun = begun.expect("it goes on").expect("a connection");
+            assert!(begun.is_ok(), "errors are not passed on");
+        }
+        assert_eq!(errors, 3);
+        assert!(since.elapsed() >= 3 * PAUSE, "one after the other");
     }
 }

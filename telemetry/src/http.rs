@@ -1,5 +1,7 @@
 //! `/healthz`, `/readyz` and `/metrics` over HTTP.
 
+mod connections;
+
 use std::{
     collections::BTreeMap,
     fmt,
@@ -17,6 +19,8 @@ use axum::{
 };
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
+
+use connections::Limits;
 
 type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
@@ -162,24 +166,13 @@ impl fmt::Debug for Exposition {
     }
 }
 
-/// Serves until `shutdown` is cancelled.
-async fn serve(listener: TcpListener, health: Health, shutdown: CancellationToken) -> io::Result<()> {
-    axum::serve(listener, router(health))
-        .with_graceful_shutdown(shutdown.cancelled_owned())
-        .await
-}
-
 /// Says where it serves, and serves until the answer is dropped. Fails when the listener has no address.
 pub fn spawn(listener: TcpListener, health: Health) -> io::Result<DropGuard> {
     let address = listener.local_addr()?;
     tracing::info!(addr = %address, "health and metrics: listening on {address}");
     let end = CancellationToken::new();
-    let served = serve(listener, health, end.clone());
-    tokio::spawn(async move {
-        if let Err(error) = served.await {
-            tracing::error!(%error, "health and metrics are served no more");
-        }
-    });
+    let (router, limits) = (router(health), Limits::default());
+    tokio::spawn(connections::serve(listener, router, limits, end.clone()));
     Ok(end.drop_guard())
 }
 
@@ -220,10 +213,20 @@ async fn metrics(State(metrics): State<Exposition>) -> impl IntoResponse {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use axum::{body::Body, http::Request};
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpStream,
+        time::timeout,
+    };
     use tower::ServiceExt as _;
 
     use super::*;
+
+    /// Whatever is to happen has happened by then.
+    const SOON: Duration = Duration::from_secs(20);
 
     async fn ask(health: &Health, path: &str) -> (u16, String) {
         let request = Request::get(path).body(Body::empty()).expect("a request");
@@ -298,11 +301,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn serves_until_told_to_stop() {
+    async fn serves_until_dropped() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let shutdown = CancellationToken::new();
-        let served = tokio::spawn(serve(listener, Health::default(), shutdown.clone()));
-        shutdown.cancel();
-        served.await.expect("no panic").expect("a clean end");
+        let address = listener.local_addr().expect("its address");
+        let served = spawn(listener, Health::default()).expect("it has an address");
+        let mut stream = TcpStream::connect(address).await.expect("a connection");
+        stream
+            .write_all(b"GET /metrics HTTP/1.1\r\nhost: here\r\n\r\n")
+            .await
+            .expect("it is open");
+        let mut answer = String::new();
+        let closed = timeout(SOON, stream.read_to_string(&mut answer)).await;
+        closed.expect("it is closed").expect("text");
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer:?}");
+        assert!(
+            answer.contains("\r\ncontent-type: application/openmetrics-text;"),
+            "{answer:?}"
+        );
+        assert!(answer.ends_with("\r\n\r\n# EOF\n"), "{answer:?}");
+        drop(served);
+        let closed = async { while TcpStream::connect(address).await.is_ok() {} };
+        timeout(SOON, closed).await.expect("nobody is let in any more");
     }
 }
