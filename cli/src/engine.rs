@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use nodewise_client::{
-    ClientTls,
+    ClientConfig,
     target::{Address, Target},
 };
 use nodewise_proto::v1::{self, reconcile_service_client::ReconcileServiceClient};
@@ -53,10 +53,14 @@ impl Engine {
             .map(|url| address(url))
             .collect::<Result<_, _>>()?;
         let targets: Vec<_> = addresses.iter().cloned().map(Target::Fixed).collect();
-        let tls = args.tls.client(&targets)?;
+        let config = ClientConfig {
+            tls: args.tls.client(&targets)?,
+            plaintext: args.tls.plaintext,
+            ..ClientConfig::default()
+        };
         let mut failures = Vec::new();
         for (url, address) in args.server.iter().zip(addresses) {
-            match Remote::connect(url, address, tls.as_ref(), args.timeout).await {
+            match Remote::connect(url, address, &config, args.timeout).await {
                 Ok(remote) => return Ok(Self::Remote(remote)),
                 Err(error) => failures.push(error.to_string()),
             }
@@ -149,10 +153,10 @@ impl Remote {
     async fn connect(
         url: &str,
         address: Address,
-        tls: Option<&ClientTls>,
+        config: &ClientConfig,
         timeout: Duration,
     ) -> anyhow::Result<Self> {
-        let channel = nodewise_client::connect(address, tls)
+        let channel = nodewise_client::connect(address, config)
             .await
             .map_err(|error| anyhow!("--server {url}: {}", innermost(&error)))?;
         Ok(Self {

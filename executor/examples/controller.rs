@@ -1,7 +1,7 @@
 //! A complete controller: owns the DaemonSets of a cluster by the plans of a nodewise-server.
 //!
 //! `nodewise-executor` is this with flags, leader election, metrics and traces. Reads `KUBECONFIG`, and `NODEWISE_SERVER`, a list of
-//! URLs with commas between them.
+//! URLs with commas between them: `https://` ones, unless they are on loopback.
 
 use std::{sync::Arc, time::Duration};
 

@@ -211,6 +211,7 @@ impl Args {
         let config = Config {
             servers: self.server.clone(),
             tls: self.tls.client(&self.server)?,
+            plaintext: self.tls.plaintext,
             mode,
             election: elect.then(|| crate::config::Election {
                 namespace: self.lease_namespace.clone(),

@@ -14,6 +14,8 @@ pub struct Config {
     pub servers: Vec<Target>,
     /// TLS to those that are looked up, and what is believed of the others that speak it.
     pub tls: Option<ClientTls>,
+    /// Whether plain text is spoken to servers that are not on loopback.
+    pub plaintext: bool,
     /// Where the cluster is, for traces; `None`: they do not tell.
     pub apiserver: Option<http::Uri>,
     /// Whether to write.

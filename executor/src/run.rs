@@ -65,6 +65,7 @@ pub async fn run(
         timeout: config.plan_timeout,
         hedge_after: config.hedge_after,
         tls: config.tls.clone(),
+        plaintext: config.plaintext,
         ..ClientConfig::default()
     };
     let (servers, cluster) = (config.servers.clone(), Some(client.clone()));

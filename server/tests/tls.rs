@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use nodewise_client::{ClientError, ClientTls, target::Target};
+use nodewise_client::{ClientConfig, ClientError, ClientTls, target::Target};
 use nodewise_proto::v1::{self, reconcile_service_client::ReconcileServiceClient};
 use nodewise_server::{Config, Listeners, run};
 use nodewise_telemetry::with_causes;
@@ -113,11 +113,14 @@ async fn connect(address: SocketAddr, connector: client::Connector) -> Result<Ch
     let Ok(Target::Fixed(target)) = format!("https://{address}").parse() else {
         panic!("{address} is an address");
     };
-    let tls = ClientTls {
-        connector,
-        server_name: Some(NAME.to_owned()),
+    let config = ClientConfig {
+        tls: Some(ClientTls {
+            connector,
+            server_name: Some(NAME.to_owned()),
+        }),
+        ..ClientConfig::default()
     };
-    nodewise_client::connect(target, Some(&tls)).await
+    nodewise_client::connect(target, &config).await
 }
 
 async fn plan(channel: Channel) -> Result<v1::Plan, tonic::Status> {

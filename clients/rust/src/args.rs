@@ -7,7 +7,10 @@ use nodewise_tls::{
     client::{Connector, Files, Identity, ServerName},
 };
 
-use crate::{ClientTls, target::Target};
+use crate::{
+    ClientTls,
+    target::{Mismatch, Target},
+};
 
 /// How the service is spoken to. Plain text only where others cannot read along, or where somebody says so.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -64,6 +67,15 @@ pub enum TlsError {
     File(#[from] FileError),
 }
 
+impl TlsError {
+    fn new(mismatch: Mismatch, server: &Target) -> Self {
+        match mismatch {
+            Mismatch::Unprotected => Self::Unprotected(server.clone()),
+            Mismatch::Encrypted => Self::Encrypted(server.clone()),
+        }
+    }
+}
+
 fn advice(target: &Target) -> &'static str {
     match target {
         Target::Fixed(_) => "write https://, or give --plaintext",
@@ -82,16 +94,13 @@ impl TlsArgs {
             (Some(flag), true) => Err(TlsError::Contradiction(flag)),
             // The client refuses servers at http:// then.
             (Some(_), false) => Ok(Some(self.tls()?)),
-            (None, true) => match servers.iter().find(|server| server.asks_for_tls()) {
-                Some(server) => Err(TlsError::Encrypted(server.clone())),
-                None => Ok(None),
-            },
-            (None, false) => {
-                let is_safe = |server: &&Target| server.asks_for_tls() || server.is_loopback();
-                match servers.iter().find(|server| !is_safe(server)) {
-                    Some(server) => Err(TlsError::Unprotected(server.clone())),
-                    None => Ok(None),
+            (None, plaintext) => {
+                for server in servers {
+                    server
+                        .can_be_asked(plaintext)
+                        .map_err(|mismatch| TlsError::new(mismatch, server))?;
                 }
+                Ok(None)
             }
         }
     }

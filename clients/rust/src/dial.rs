@@ -9,14 +9,16 @@ use nodewise_tls::client::{Connector, ServerName, TlsStream};
 use tonic::transport::{Channel, Endpoint, Uri};
 use tower::{Service as _, service_fn};
 
-use super::{CONNECT_TIMEOUT, ClientError, ClientTls};
-use crate::target::Address;
+use super::{CONNECT_TIMEOUT, ClientConfig, ClientError};
+use crate::target::{Address, Target};
 
-/// Connects to one replica, over TLS if its address is `https://`.
+/// Connects to one replica, over TLS if its address is `https://`. Of the configuration `tls` and `plaintext` count.
 ///
 /// # Errors
-/// Nobody is there, or is not who it should be.
-pub async fn connect(address: Address, tls: Option<&ClientTls>) -> Result<Channel, ClientError> {
+/// Nobody is there, or is not who it should be, or would be spoken to in plain text that nobody asked for.
+pub async fn connect(address: Address, config: &ClientConfig) -> Result<Channel, ClientError> {
+    config.suits(&Target::Fixed(address.clone()))?;
+    let tls = config.tls.as_ref();
     let address = match tls {
         Some(tls) => tls.of_fixed(address)?,
         None => address,

@@ -45,7 +45,7 @@ use discovery::{Discovery, Lookup};
 use fault::{Opinions, note_failure};
 use replica::Replica;
 use replicas::Replicas;
-use target::{Address, Target, TargetError};
+use target::{Address, Mismatch, Target, TargetError};
 use tries::Tries;
 
 /// How the client talks to the service.
@@ -67,6 +67,8 @@ pub struct ClientConfig {
     /// TLS. With it, replicas that are looked up are spoken to over TLS; without it, those at `https://` are, believing the
     /// authorities of the system.
     pub tls: Option<ClientTls>,
+    /// Speak plain text also off loopback. Without TLS other servers are refused: whoever stands in between could answer.
+    pub plaintext: bool,
 }
 
 impl Default for ClientConfig {
@@ -79,6 +81,22 @@ impl Default for ClientConfig {
             base_pause: Duration::from_millis(100),
             max_pause: Duration::from_secs(2),
             tls: None,
+            plaintext: false,
+        }
+    }
+}
+
+impl ClientConfig {
+    /// Whether this target can be asked.
+    fn suits(&self, target: &Target) -> Result<(), ClientError> {
+        match (&self.tls, self.plaintext) {
+            (Some(_), true) => Err(ClientError::Contradiction),
+            // What is written as http is refused where names are made of targets.
+            (Some(_), false) => Ok(()),
+            (None, plaintext) => target.can_be_asked(plaintext).map_err(|mismatch| match mismatch {
+                Mismatch::Unprotected => ClientError::Unprotected(target.clone()),
+                Mismatch::Encrypted => ClientError::Encrypted(target.clone()),
+            }),
         }
     }
 }
@@ -110,12 +128,31 @@ pub enum ClientError {
     /// Somebody meant it to be encrypted.
     #[error("{0} asks for plain text, but TLS is set up: write https:// instead, or leave TLS out")]
     PlainText(Target),
+    /// Others could read along, and answer.
+    #[error(
+        "{0} is not on loopback, and would be asked in plain text: {advice} where something else protects it",
+        advice = advice(.0)
+    )]
+    Unprotected(Target),
+    /// Somebody meant it to be plain text.
+    #[error("{0} asks for TLS, but ClientConfig::plaintext means none: leave that out, or write http://")]
+    Encrypted(Target),
+    /// TLS, and plain text.
+    #[error("ClientConfig::tls means TLS, and ClientConfig::plaintext means none: leave one of them out")]
+    Contradiction,
     /// Services are a cluster's.
     #[error("{0} is a Service of a cluster, and there is no cluster to ask")]
     NoCluster(Target),
     /// No address at all.
     #[error("no planning service is given: at least one is needed")]
     NoServer,
+}
+
+fn advice(target: &Target) -> &'static str {
+    match target {
+        Target::Fixed(_) => "write https://, or set ClientConfig::plaintext",
+        Target::Dns { .. } | Target::Service(_) => "set ClientConfig::tls, or ClientConfig::plaintext",
+    }
 }
 
 /// A client of one or more replicas of the service.
@@ -174,6 +211,7 @@ impl PlanClient {
         if let Some(service) = targets.iter().find(service).filter(|_| cluster.is_none()) {
             return Err(ClientError::NoCluster(service.clone()));
         }
+        targets.iter().try_for_each(|target| config.suits(target))?;
         let connector = config.tls.as_ref().map(|tls| tls.connector.clone());
         let replicas = Replicas::new(config.max_message_bytes, connector, Arc::clone(&observer));
         let discovery = Discovery::new(targets, cluster, config.tls.as_ref(), lookup)?;

@@ -123,6 +123,25 @@ impl Target {
             Err(_) => host.eq_ignore_ascii_case("localhost"),
         }
     }
+
+    /// Whether it can be asked as it is written where no TLS is set up; `plaintext` is whether somebody asked for plain text.
+    pub(crate) fn can_be_asked(&self, plaintext: bool) -> Result<(), Mismatch> {
+        match (self.asks_for_tls(), plaintext) {
+            (true, true) => Err(Mismatch::Encrypted),
+            (true, false) | (false, true) => Ok(()),
+            (false, false) if self.is_loopback() => Ok(()),
+            (false, false) => Err(Mismatch::Unprotected),
+        }
+    }
+}
+
+/// Why a target cannot be asked as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mismatch {
+    /// In plain text others could read along, and answer.
+    Unprotected,
+    /// It asks for TLS, and somebody asked for plain text.
+    Encrypted,
 }
 
 /// Not something that replicas can be found by.

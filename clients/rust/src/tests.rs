@@ -24,6 +24,7 @@ use crate::service::Digest;
 mod blame;
 mod finding;
 mod hedging;
+mod plaintext;
 mod standing;
 
 type Scripted = Box<dyn Fn() -> Result<v1::Plan, Status> + Send>;

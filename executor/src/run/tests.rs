@@ -50,6 +50,7 @@ async fn start(mode: Mode, elect: bool) -> Running {
     let config = Config {
         servers: vec![server.parse().expect("a target")],
         tls: None,
+        plaintext: false,
         apiserver: None,
         mode,
         election: elect.then(|| Election {

@@ -31,8 +31,20 @@ fn set(records: &Records, replicas: &[&Serving]) {
 }
 
 fn by_name(lookup: Lookup, config: ClientConfig) -> Watched {
-    let target = "dns:///planner.example:7443".parse().expect("a target");
-    Watched::new(|observer| PlanClient::looking_up(vec![target], None, lookup, config, observer))
+    by_names(
+        vec!["dns:///planner.example:7443".parse().expect("a target")],
+        lookup,
+        config,
+    )
+}
+
+/// The names lead to this machine, which they do not say.
+fn by_names(targets: Vec<Target>, lookup: Lookup, config: ClientConfig) -> Watched {
+    let config = ClientConfig {
+        plaintext: true,
+        ..config
+    };
+    Watched::new(|observer| PlanClient::looking_up(targets, None, lookup, config, observer))
 }
 
 #[tokio::test]
@@ -129,7 +141,7 @@ async fn targets_add_up() {
         "dns:///planner.example:7443".parse().expect("a target"),
         two.target(),
     ];
-    let client = Watched::new(|observer| PlanClient::looking_up(targets, None, lookup, quick(), observer));
+    let client = by_names(targets, lookup, quick());
     let before = client.replicas.members();
     assert_eq!(before.len(), 2);
     let _tended = tended(&client);
