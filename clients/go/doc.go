@@ -3,7 +3,8 @@
 //
 // # A controller
 //
-//	planner, err := planclient.New(ctx, []string{"dns:///planner.tools.svc:7443"})
+//	secured := planclient.WithTransportCredentials(credentials.NewTLS(tlsConfig))
+//	planner, err := planclient.New(ctx, []string{"dns:///planner.tools.svc:7443"}, secured)
 //	...
 //	reconciler, err := nodewise.New(config, planner)
 //	...

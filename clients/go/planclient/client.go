@@ -43,7 +43,8 @@ type Client struct {
 }
 
 // New makes a client of the replicas that these servers lead to: http://HOST:PORT for one replica, https://HOST:PORT for one over
-// TLS, which needs [WithTransportCredentials], and dns:///HOST:PORT for one at each record of a name, as a headless Service has.
+// TLS, which needs [WithTransportCredentials], and dns:///HOST:PORT for one at each record of a name, as a headless Service has. One that
+// is not on loopback is refused without these, unless plain text is asked for: [WithPlaintext].
 // Until Close or the end of the context it follows where they are and how they stand. It logs to the logger of the context.
 func New(ctx context.Context, servers []string, options ...Option) (*Client, error) {
 	if len(servers) == 0 {
@@ -53,13 +54,16 @@ func New(ctx context.Context, servers []string, options ...Option) (*Client, err
 	for _, option := range options {
 		option(&config)
 	}
+	if err := config.settle(); err != nil {
+		return nil, err
+	}
 	targets := make([]target, 0, len(servers))
 	for _, server := range servers {
 		target, err := parseTarget(server)
 		if err != nil {
 			return nil, err
 		}
-		if err := target.suits(config.credentials); err != nil {
+		if err := target.suits(&config); err != nil {
 			return nil, err
 		}
 		targets = append(targets, target)

@@ -256,7 +256,8 @@ func TestNewReplicasAreDiscovered(t *testing.T) {
 		}
 		return addresses, nil
 	}
-	client, err := New(t.Context(), []string{"dns:///planner.tools.svc:" + port}, WithLookup(lookup), WithLookupPeriod(time.Millisecond))
+	client, err := New(t.Context(), []string{"dns:///planner.tools.svc:" + port}, WithPlaintext(), WithLookup(lookup),
+		WithLookupPeriod(time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}

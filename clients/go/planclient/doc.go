@@ -12,8 +12,9 @@
 //
 // # Security
 //
-// Connections are plain text, unless [WithTransportCredentials] says otherwise. A server that is written https://HOST:PORT is never
-// spoken to without. Whoever is reached has to prove to be HOST, be it at an address that a name was found at.
+// Connections are plain text, unless [WithTransportCredentials] says otherwise. That is for servers on loopback: 127.0.0.0/8, ::1 and
+// localhost. [New] refuses others without credentials, unless [WithPlaintext] says that something else protects the connections. A
+// server that is written https://HOST:PORT is never spoken to without credentials. Whoever is reached has to prove to be HOST, be it at an address that a name was found at.
 //
 // # Failures
 //

@@ -2,6 +2,7 @@ package planclient
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"time"
 
@@ -24,9 +25,12 @@ type config struct {
 	maxPause     time.Duration
 	lookupPeriod time.Duration
 	lookup       lookup
-	credentials  credentials.TransportCredentials
-	dial         []grpc.DialOption
-	tracers      trace.TracerProvider
+	// credentials are none until all options are known, and then those that secure nothing where none are given.
+	credentials credentials.TransportCredentials
+	// plaintext is whether somebody said that plain text may be spoken off loopback.
+	plaintext bool
+	dial      []grpc.DialOption
+	tracers   trace.TracerProvider
 }
 
 // lookup finds the addresses of a host.
@@ -41,7 +45,6 @@ func defaults() config {
 		maxPause:     2 * time.Second,
 		lookupPeriod: 10 * time.Second,
 		lookup:       systemLookup,
-		credentials:  insecure.NewCredentials(),
 		tracers:      otel.GetTracerProvider(),
 	}
 }
@@ -84,11 +87,17 @@ func WithLookup(find func(ctx context.Context, host string) ([]netip.Addr, error
 	return func(c *config) { c.lookup = find }
 }
 
-// WithTransportCredentials sets how connections are secured, with credentials.NewTLS for example: not at all if not set. Servers are
-// then written https://HOST:PORT or dns:///HOST:PORT, and have to prove that they are HOST, at whatever address the name is found,
-// unless the credentials name another server.
+// WithTransportCredentials sets how connections are secured, with credentials.NewTLS for example: not at all if not set, and then only
+// servers on loopback are taken. Servers are written https://HOST:PORT or dns:///HOST:PORT with them, and have to prove that they are
+// HOST, at whatever address the name is found, unless the credentials name another server.
 func WithTransportCredentials(credentials credentials.TransportCredentials) Option {
 	return func(c *config) { c.credentials = credentials }
+}
+
+// WithPlaintext speaks plain text also to servers that are not on loopback: where something else, such as a service mesh, protects the
+// connections. Whoever stands in between could answer with a plan of his own otherwise.
+func WithPlaintext() Option {
+	return func(c *config) { c.plaintext = true }
 }
 
 // WithDialOptions adds options of gRPC to every connection. Credentials of the transport are not among them, but given with
@@ -100,4 +109,23 @@ func WithDialOptions(options ...grpc.DialOption) Option {
 // WithTracerProvider makes the spans of calls with this provider: with the global one if not set.
 func WithTracerProvider(provider trace.TracerProvider) Option {
 	return func(c *config) { c.tracers = provider }
+}
+
+// settle decides how connections are secured when all options are known.
+func (c *config) settle() error {
+	switch {
+	case c.credentials == nil:
+		c.credentials = insecure.NewCredentials()
+	case !c.isSecure():
+		// Who gives credentials that secure nothing means plain text.
+		c.plaintext = true
+	case c.plaintext:
+		return errors.New("WithPlaintext means no TLS, and there are transport credentials: leave one of them out")
+	}
+	return nil
+}
+
+// isSecure tells whether the credentials secure anything.
+func (c *config) isSecure() bool {
+	return c.credentials.Info().SecurityProtocol != insecure.NewCredentials().Info().SecurityProtocol
 }

@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
-
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 )
 
 // target is where replicas are: one at a fixed address, or one at each record of a name.
@@ -36,19 +34,39 @@ func (t target) String() string {
 	return t.scheme + "://" + t.address()
 }
 
+// isLoopback tells whether its replicas are on this machine, as it is written: no name but localhost is looked up for that.
+func (t target) isLoopback() bool {
+	address, err := netip.ParseAddr(t.host)
+	if err != nil {
+		return strings.EqualFold(t.host, "localhost")
+	}
+	return address.Is4() && address.IsLoopback() || address == netip.IPv6Loopback()
+}
+
 // suits tells whether connections that are secured so are what the target asks for. What is written as https is never spoken to in
-// plain text, nor is what is written as http taken for secured.
-func (t target) suits(transport credentials.TransportCredentials) error {
-	isSecure := transport.Info().SecurityProtocol != insecure.NewCredentials().Info().SecurityProtocol
+// plain text, nor is what is written as http taken for secured; and plain text leaves this machine only where somebody says so.
+func (t target) suits(config *config) error {
+	isSecure := config.isSecure()
 	switch {
 	case t.scheme == "https" && !isSecure:
 		return fmt.Errorf("%s asks for TLS, for which there are no credentials: give some with WithTransportCredentials, or write "+
 			"http://%s for plain text", t, t.address())
 	case t.scheme == "http" && isSecure:
 		return fmt.Errorf("%s asks for plain text, and there are transport credentials: write https://%s for TLS", t, t.address())
+	case !isSecure && !config.plaintext && !t.isLoopback():
+		return fmt.Errorf("%s is not on loopback, and would be asked in plain text: %s, or WithPlaintext where something else protects it",
+			t, t.secured())
 	default:
 		return nil
 	}
+}
+
+// secured is what to write for TLS.
+func (t target) secured() string {
+	if t.isName() {
+		return "give credentials with WithTransportCredentials"
+	}
+	return fmt.Sprintf("write https://%s and give credentials with WithTransportCredentials", t.address())
 }
 
 // endpoints are the target at these addresses.

@@ -62,6 +62,76 @@ func TestServersOverTLSProveWhoTheyAre(t *testing.T) {
 	}
 }
 
+// Each kind of server without credentials, and with plain text asked for; and with credentials that say the one or the other.
+func TestPlainTextIsSpokenOnLoopbackOrWhenAskedFor(t *testing.T) {
+	_, ofClient := trusting(t, "")
+	for _, test := range []struct {
+		server     string
+		isLoopback bool
+	}{
+		{"http://127.0.0.1:7443", true},
+		{"http://127.8.9.1:7443", true},
+		{"http://[::1]:7443", true},
+		{"http://localhost:7443", true},
+		{"http://LocalHost", true},
+		{"dns:///127.0.0.1:7443", true},
+		{"dns:///[::1]:7443", true},
+		{"dns:localhost:7443", true},
+		{"http://10.0.0.1:7443", false},
+		{"http://0.0.0.0:7443", false},
+		{"http://[fd00::1]:7443", false},
+		{"http://[::ffff:127.0.0.1]:7443", false},
+		{"http://planner:7443", false},
+		{"http://localhost.example:7443", false},
+		{"http://127.0.0.1.example:7443", false},
+		{"dns:///10.0.0.1:7443", false},
+		{"dns:///planner.tools.svc:7443", false},
+	} {
+		plain := insecure.NewCredentials()
+		for _, options := range [][]Option{{WithPlaintext()}, {WithTransportCredentials(plain)}, {WithPlaintext(), WithTransportCredentials(plain)}} {
+			if err := made(t, options, test.server); err != nil {
+				t.Errorf("%s: got %v", test.server, err)
+			}
+		}
+		err := made(t, nil, "http://127.0.0.1:1", test.server)
+		if (err == nil) != test.isLoopback {
+			t.Errorf("%s: got %v", test.server, err)
+		}
+		err = made(t, []Option{WithTransportCredentials(ofClient), WithPlaintext()}, test.server)
+		if err == nil || !strings.Contains(err.Error(), "WithPlaintext means no TLS") {
+			t.Errorf("%s with both: got %v", test.server, err)
+		}
+	}
+	if err := made(t, []Option{WithTransportCredentials(ofClient)}, "dns:///planner.tools.svc:7443"); err != nil {
+		t.Error(err)
+	}
+}
+
+// It names the server, what is wrong with it, and what to write.
+func TestWhatIsRefusedIsSaidInFull(t *testing.T) {
+	for server, want := range map[string]string{
+		"http://planner:7443": "http://planner:7443 is not on loopback, and would be asked in plain text: write https://planner:7443 and " +
+			"give credentials with WithTransportCredentials, or WithPlaintext where something else protects it",
+		"dns:///planner.tools.svc:7443": "dns:///planner.tools.svc:7443 is not on loopback, and would be asked in plain text: " +
+			"give credentials with WithTransportCredentials, or WithPlaintext where something else protects it",
+	} {
+		if err := made(t, nil, server); err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
+
+// made is why no client can be made of these, if so.
+func made(t *testing.T, options []Option, servers ...string) error {
+	t.Helper()
+	nobody := func(context.Context, string) ([]netip.Addr, error) { return nil, nil }
+	client, err := New(t.Context(), servers, append(options, WithLookup(nobody))...)
+	if err != nil {
+		return err
+	}
+	return client.Close()
+}
+
 // What is written as https is never spoken to in plain text, whatever else is asked for.
 func TestHTTPSIsNeverPlainText(t *testing.T) {
 	_, ofClient := trusting(t, "")

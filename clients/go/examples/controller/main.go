@@ -7,6 +7,7 @@
 //	NODEWISE_TLS_CA        the authorities of https://HOST:PORT, and of dns:/// then; with the certificate and key to show to them, if
 //	NODEWISE_TLS_CERT      they want to see one: files in PEM form
 //	NODEWISE_TLS_KEY
+//	NODEWISE_PLAINTEXT     true: speak plain text to a planning service that is not on loopback
 //	NODEWISE_LEADER_ELECT  false: work at once, without a Lease
 //	POD_NAMESPACE          the namespace of the Lease; kube-system if not set
 //	OTEL_...               the standard ones of OpenTelemetry: where OTEL_EXPORTER_OTLP_ENDPOINT is set, traces go there over gRPC
