@@ -4,7 +4,8 @@
 
 `NODEWISE_SERVER` names one or several replicas, by `http://HOST:PORT` or `dns:///HOST:PORT`, with commas in between; by
 `https://HOST:PORT` where `NODEWISE_TLS_CA` is a file with the authorities that their certificates must come from, or
-`NODEWISE_TLS_CERT` and `NODEWISE_TLS_KEY` are files with this controller's own certificate and key.
+`NODEWISE_TLS_CERT` and `NODEWISE_TLS_KEY` are files with this controller's own certificate and key. Without any of them
+replicas have to be on loopback, unless `NODEWISE_PLAINTEXT` is `true`.
 SIGTERM ends it in an orderly way. Where `OTEL_EXPORTER_OTLP_ENDPOINT` names an OpenTelemetry collector, traces go there
 over OTLP/gRPC, which needs `opentelemetry-exporter-otlp-proto-grpc`.
 """
@@ -31,7 +32,7 @@ async def main() -> None:
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
-    config = ClientConfig(credentials=credentials())
+    config = ClientConfig(credentials=credentials(), plaintext=os.environ.get("NODEWISE_PLAINTEXT") == "true")
     async with KubeClient.from_environment() as kube, PlanClient(*servers, config=config) as service:
         await Reconciler(kube, service).run(stop)
 

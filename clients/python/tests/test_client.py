@@ -22,7 +22,9 @@ from .servers import Server, details, fails, hangs, retry_info
 
 CODE = grpc.StatusCode
 QUICK = ClientConfig(timeout=6, base_pause=0.01, max_pause=0.02)
-PATIENT = dataclasses.replace(QUICK, timeout=90)
+BY_NAME = dataclasses.replace(QUICK, plaintext=True)
+"""The names lead to this machine, which they do not say."""
+PATIENT = dataclasses.replace(BY_NAME, timeout=90)
 """For a call that a test holds up until something has happened."""
 
 
@@ -260,7 +262,7 @@ async def test_names_are_looked_up_again_when_a_replica_fails(servers: list[Serv
         assert (host, port) == ("planner.example", 7443)
         return found
 
-    async with PlanClient("dns:///planner.example:7443", config=QUICK, lookup=lookup) as client:
+    async with PlanClient("dns:///planner.example:7443", config=BY_NAME, lookup=lookup) as client:
         assert (await client.plan_request(request("a"))).plan_id == servers[0].address
         found = [servers[1].address, servers[2].address]
         await servers[0].stop()
@@ -390,7 +392,7 @@ async def test_each_name_is_looked_up_again_when_a_replica_fails(
             await answers.wait()
         return [servers[host == "slow"].address]
 
-    async with PlanClient("dns:///quick:1", "dns:///slow:1", config=QUICK, lookup=lookup) as client:
+    async with PlanClient("dns:///quick:1", "dns:///slow:1", config=BY_NAME, lookup=lookup) as client:
         await eventually(lambda: counts == {"quick": 1, "slow": 1} and bool(client._replicas.members), "both")
         client._replicas.failed(at(client, servers[0]), "a call failed")
         await eventually(lambda: counts["quick"] >= 2, "one is looked up again")
@@ -503,16 +505,70 @@ def test_who_is_at_fault(failed: Failed, fault: Fault) -> None:
     ],
 )
 def test_targets(text: str, read: str) -> None:
-    assert str(target.parse(text, secure=text.startswith("https"))) == read
+    assert str(target.parse(text, secure=text.startswith("https"), plaintext=True)) == read
 
 
 # Whoever asks for TLS gets no plain text, and the other way round.
 def test_targets_go_with_credentials() -> None:
     with pytest.raises(target.TargetError, match=r"'https://h:1' asks for TLS.*credentials=.*http://HOST:PORT"):
-        PlanClient("dns:///h:1", "https://h:1")
+        PlanClient("dns:///localhost:1", "https://h:1")
     credentials = grpc.ssl_channel_credentials()
     with pytest.raises(target.TargetError, match=r"'http://h:1' is plain text.*https://HOST:PORT"):
         PlanClient("dns:///h:1", "http://h:1", config=ClientConfig(credentials=credentials))
+
+
+@pytest.mark.parametrize(
+    ("text", "local"),
+    [
+        ("http://127.0.0.1:7443", True),
+        ("http://127.8.9.1:7443", True),
+        ("http://[::1]:7443", True),
+        ("http://localhost:7443", True),
+        ("http://LocalHost", True),
+        ("dns:///127.0.0.1:7443", True),
+        ("dns:///[::1]:7443", True),
+        ("dns:LocalHost:7443", True),
+        ("http://10.0.0.1:7443", False),
+        ("http://0.0.0.0:7443", False),
+        ("http://[fd00::1]:7443", False),
+        ("http://[::ffff:127.0.0.1]:7443", False),
+        ("http://planner:7443", False),
+        ("http://localhost.example:7443", False),
+        ("http://127.0.0.1.example:7443", False),
+        ("dns:///10.0.0.1:7443", False),
+        ("dns:///planner.tools.svc:7443", False),
+    ],
+)
+def test_plain_text_is_spoken_on_loopback_or_when_asked_for(text: str, local: bool) -> None:
+    PlanClient(text, config=ClientConfig(plaintext=True))
+    if local:
+        PlanClient(text)
+    else:
+        with pytest.raises(target.TargetError, match=r"is not on loopback.*plaintext=True") as refused:
+            PlanClient("http://127.0.0.1:1", text)
+        assert str(refused.value).startswith(repr(text))
+
+
+# It names the server, what is wrong with it, and what to write.
+def test_what_is_refused_is_said_in_full() -> None:
+    advice = (
+        "give credentials with ClientConfig(credentials=grpc.ssl_channel_credentials()), or "
+        "ClientConfig(plaintext=True) where something else protects it"
+    )
+    for text, wrong in (
+        ("http://h:1", "'http://h:1' is not on loopback, and would be asked in plain text: write https://h:1 and "),
+        ("dns:///h:1", "'dns:///h:1' is not on loopback, and would be asked in plain text: "),
+    ):
+        with pytest.raises(target.TargetError) as refused:
+            PlanClient(text)
+        assert str(refused.value) == wrong + advice
+
+
+def test_plain_text_and_tls_at_the_same_time_are_refused() -> None:
+    credentials = grpc.ssl_channel_credentials()
+    PlanClient("dns:///planner.tools.svc:7443", config=ClientConfig(credentials=credentials))
+    with pytest.raises(ValueError, match="plaintext=True means no TLS"):
+        ClientConfig(credentials=credentials, plaintext=True)
 
 
 async def test_tls() -> None:
@@ -565,7 +621,7 @@ async def test_tls() -> None:
 )
 def test_targets_that_mean_nothing(text: str) -> None:
     with pytest.raises(target.TargetError):
-        target.parse(text)
+        target.parse(text, plaintext=True)
 
 
 async def test_the_same_without_asyncio(servers: list[Server]) -> None:

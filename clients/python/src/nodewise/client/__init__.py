@@ -58,9 +58,9 @@ class PlanClient:
     """A client of one or more replicas of the service, on asyncio. Use it as an async context manager.
 
     Targets are `http://HOST:PORT`, one replica, or `dns:///HOST:PORT`, one at each address of the name, which is looked
-    up again and again. They are plain text; with `ClientConfig.credentials` targets are `https://HOST:PORT` or
-    `dns:///HOST:PORT`. Interceptors are gRPC's, for example those of opentelemetry-instrumentation-grpc; trace context
-    is sent without them.
+    up again and again. They are plain text, and off loopback only with `ClientConfig.plaintext`; with
+    `ClientConfig.credentials` targets are `https://HOST:PORT` or `dns:///HOST:PORT`. Interceptors are gRPC's, for
+    example those of opentelemetry-instrumentation-grpc; trace context is sent without them.
     """
 
     def __init__(
@@ -73,7 +73,8 @@ class PlanClient:
         if not targets:
             raise ValueError("no planning service is given: at least one is needed")
         self._config = config or ClientConfig()
-        self._targets = [target.parse(text, secure=self._config.credentials is not None) for text in targets]
+        secure, plaintext = self._config.credentials is not None, self._config.plaintext
+        self._targets = [target.parse(text, secure=secure, plaintext=plaintext) for text in targets]
         self._interceptors = list(interceptors)
         self._lookup = lookup
         self._replicas = Replicas(self._connect)

@@ -1,5 +1,6 @@
 """What may be given as a server: one replica, or a name of which every record is one."""
 
+import ipaddress
 import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -9,8 +10,14 @@ from urllib.parse import urlsplit
 class Fixed:
     """`http://host:port`, or `https://host:port` with credentials: one replica."""
 
-    address: str
+    host: str
+    port: int
     scheme: str = "http"
+
+    @property
+    def address(self) -> str:
+        """Where it is, and what it is known by."""
+        return address(self.host, self.port)
 
     def __str__(self) -> str:
         return f"{self.scheme}://{self.address}"
@@ -32,6 +39,10 @@ class Dns:
         return f"dns:///{self.authority}"
 
 
+_LOOPBACK_V4 = ipaddress.IPv4Network("127.0.0.0/8")
+_LOOPBACK_V6 = ipaddress.IPv6Address("::1")
+
+
 class TargetError(ValueError):
     """Not something that replicas can be found by."""
 
@@ -41,10 +52,31 @@ def address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def parse(text: str, *, secure: bool = False) -> Fixed | Dns:
+def is_loopback(host: str) -> bool:
+    """Whether this is on this machine, as it is written: no name but `localhost` is looked up for that."""
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        return host.lower() == "localhost"
+    return ip in _LOOPBACK_V4 or ip == _LOOPBACK_V6
+
+
+def parse(text: str, *, secure: bool = False, plaintext: bool = False) -> Fixed | Dns:
     """Reads a target, for a client that has credentials, which then are for all of its targets, or for one that has
-    none. Whoever asks for TLS never gets plain text.
+    none. Whoever asks for TLS never gets plain text, and `plaintext` alone lets it leave this machine.
     """
+    read = _read(text, secure=secure)
+    if not (secure or plaintext or is_loopback(read.host)):
+        with_tls = "" if isinstance(read, Dns) else f"write https://{read.address} and "
+        raise TargetError(
+            f"{text!r} is not on loopback, and would be asked in plain text: {with_tls}give credentials with "
+            "ClientConfig(credentials=grpc.ssl_channel_credentials()), or ClientConfig(plaintext=True) where something "
+            "else protects it"
+        )
+    return read
+
+
+def _read(text: str, *, secure: bool) -> Fixed | Dns:
     scheme, _, rest = text.partition(":")
     match scheme:
         case "https" if not secure:
@@ -76,7 +108,7 @@ def _fixed(text: str, scheme: str) -> Fixed:
     if not host or not bare or "@" in url.netloc or url.netloc.endswith(":"):
         raise TargetError(f"{text!r} must be {scheme}://HOST:PORT and nothing more")
     default = 443 if scheme == "https" else 80
-    return Fixed(address(host, default if port is None else port), scheme)
+    return Fixed(host, default if port is None else port, scheme)
 
 
 def _dns(text: str, rest: str) -> Dns:

@@ -26,7 +26,11 @@ class ClientConfig:
     credentials: grpc.ChannelCredentials | None = None
     """What every replica is talked to with, such as `grpc.ssl_channel_credentials()` for TLS: those at
     `https://HOST:PORT`, and those of `dns:///HOST:PORT`, whose certificates must be for that name. Without, all is
-    plain text.
+    plain text, and replicas have to be on loopback.
+    """
+    plaintext: bool = False
+    """Whether plain text is spoken also to replicas that are not on loopback: where something else, such as a service
+    mesh, protects the connections. Whoever stands in between could answer with a plan of his own otherwise.
     """
     max_message_bytes: int = 64 << 20
     """Largest answer that is taken."""
@@ -36,6 +40,10 @@ class ClientConfig:
     """Pause after every replica was tried once; doubles with each further round, with jitter."""
     max_pause: float = 2.0
     """Longest pause between two attempts, also when a replica asks for a longer one."""
+
+    def __post_init__(self) -> None:
+        if self.plaintext and self.credentials is not None:
+            raise ValueError("plaintext=True means no TLS, and there are credentials: leave one of them out")
 
 
 class Turn(NamedTuple):
