@@ -4,22 +4,13 @@
 //! and weighed, as much is held as it takes until it is answered. What there is no memory for is refused, or waits where its
 //! sender waits for it (on a stream). What takes long, decompressing and decoding, is the pool's work like plans.
 
-use std::{
-    future::poll_fn,
-    io::Read as _,
-    marker::PhantomData,
-    mem,
-    pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::{io::Read as _, marker::PhantomData, mem, sync::Arc, time::Duration};
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use flate2::read::GzDecoder;
 use futures::{Stream, stream};
 use http::request::Parts;
-use http_body::Body as _;
+use http_body_util::BodyExt as _;
 use tonic::{Status, body::Body};
 
 use crate::{
@@ -57,6 +48,44 @@ impl Terms {
             .await
             .unwrap_or_else(|_| Err(refusal::not_received(self.within)))
     }
+
+    /// The message decompressed, and what it takes on the whole: itself, and what it is decoded to.
+    async fn unpack<Q: weigh::Request>(
+        &self,
+        begun: Begun,
+        bytes: Bytes,
+        memory: &Arc<Share>,
+    ) -> Result<(Bytes, usize), Status> {
+        let most = self.most;
+        let unpack = move || {
+            let bytes = if begun.is_compressed() {
+                inflated(&bytes, most)?
+            } else {
+                bytes
+            };
+            let taken = bytes.len() + weigh::weigh::<Q>(&bytes)?;
+            Ok((bytes, taken))
+        };
+        self.work(begun.bytes(most), memory, unpack).await
+    }
+
+    async fn decode<Q: weigh::Request>(&self, bytes: Bytes, memory: &Arc<Share>) -> Result<Q, Status> {
+        let usual = bytes.len().saturating_mul(USUAL_WEIGHT);
+        self.work(usual, memory, || weigh::decode_weighed(bytes)).await
+    }
+
+    /// Does with a message of so much memory what takes longer the longer it is.
+    async fn work<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        memory: &Arc<Share>,
+        work: impl FnOnce() -> Result<T, Status> + Send + 'static,
+    ) -> Result<T, Status> {
+        if bytes < LONG {
+            return work();
+        }
+        self.pool.prepare(Arc::clone(memory), work).await
+    }
 }
 
 /// Where the memory for messages of a stream is.
@@ -80,8 +109,6 @@ impl Room {
 /// The messages of a call.
 pub(crate) struct Intake<Q> {
     wire: Wire,
-    /// Whether messages may be compressed, and are so with gzip.
-    is_gzip: bool,
     terms: Terms,
     message: PhantomData<fn() -> Q>,
 }
@@ -132,8 +159,11 @@ impl<Q: weigh::Request> Intake<Q> {
             .get("grpc-encoding")
             .is_some_and(|encoding| encoding == "gzip");
         Self {
-            wire: Wire::new(body),
-            is_gzip,
+            wire: Wire {
+                body,
+                is_gzip,
+                next: Bytes::new(),
+            },
             terms,
             message: PhantomData,
         }
@@ -141,131 +171,51 @@ impl<Q: weigh::Request> Intake<Q> {
 
     /// The message of a call that has one.
     pub(crate) async fn only(self, memory: Arc<Share>) -> Result<Q, Status> {
+        let Self { mut wire, terms, .. } = self;
         let arriving = async {
-            let begun = self
+            let begun = wire
                 .begun()
                 .await?
                 .ok_or_else(|| Status::internal("Missing request message."))?;
-            if !memory.resize(begun.bytes(self.terms.most)) {
+            if !memory.resize(begun.bytes(terms.most)) {
                 return Err(refusal::out_of_memory());
             }
-            let bytes = self.read(begun).await?;
-            if self.begun().await?.is_some() {
+            let bytes = wire.read(begun, terms.most).await?;
+            if wire.begun().await?.is_some() {
                 return Err(Status::internal(
                     "this method takes one message, and more have come",
                 ));
             }
             Ok((begun, bytes))
         };
-        let (begun, bytes) = self.terms.in_time(arriving).await?;
-        let (bytes, taken) = self.unpack(begun, bytes, &memory).await?;
+        let (begun, bytes) = terms.in_time(arriving).await?;
+        let (bytes, taken) = terms.unpack::<Q>(begun, bytes, &memory).await?;
         if !memory.resize(taken) {
             return Err(refusal::out_of_memory());
         }
-        self.decode(bytes, &memory).await
+        terms.decode(bytes, &memory).await
     }
 
     /// The messages of a stream. The first error is the end.
     pub(crate) fn all(self, room: Room) -> impl Stream<Item = Result<Held<Q>, Status>> + Send + 'static {
-        stream::try_unfold((self, room), |(intake, room)| async move {
+        stream::try_unfold((self, room), |(mut intake, room)| async move {
             let held = intake.next(&room).await?;
             Ok(held.map(|held| (held, (intake, room))))
         })
     }
 
-    async fn next(&self, room: &Room) -> Result<Option<Held<Q>>, Status> {
-        let Some(begun) = self.begun().await? else {
+    async fn next(&mut self, room: &Room) -> Result<Option<Held<Q>>, Status> {
+        let Self { wire, terms, .. } = self;
+        let Some(begun) = wire.begun().await? else {
             return Ok(None);
         };
         let memory = Arc::new(room.memory.nothing(&room.client));
-        room.hold(&memory, begun.bytes(self.terms.most)).await?;
-        let bytes = self.terms.in_time(self.read(begun)).await?;
-        let (bytes, taken) = self.unpack(begun, bytes, &memory).await?;
+        room.hold(&memory, begun.bytes(terms.most)).await?;
+        let bytes = terms.in_time(wire.read(begun, terms.most)).await?;
+        let (bytes, taken) = terms.unpack::<Q>(begun, bytes, &memory).await?;
         room.hold(&memory, taken).await?;
-        let message = self.decode(bytes, &memory).await?;
+        let message = terms.decode(bytes, &memory).await?;
         Ok(Some(Held { message, memory }))
-    }
-
-    /// The next message, once its length is known; none at the end.
-    async fn begun(&self) -> Result<Option<Begun>, Status> {
-        let mut prefix = [0; PREFIX];
-        let mut filled = 0;
-        while filled < PREFIX {
-            let Some(mut data) = self.wire.data().await? else {
-                return match filled {
-                    0 => Ok(None),
-                    _ => Err(cut_short()),
-                };
-            };
-            let length = data.len().min(PREFIX - filled);
-            data.copy_to_slice(&mut prefix[filled..filled + length]);
-            filled += length;
-            self.wire.put_back(data);
-        }
-        Ok(Some(Begun(prefix)))
-    }
-
-    /// The message as it comes.
-    async fn read(&self, begun: Begun) -> Result<Bytes, Status> {
-        let (length, most) = (begun.length(), self.terms.most);
-        if length > most {
-            return Err(refusal::too_long(length, most));
-        }
-        if begun.is_compressed() && !self.is_gzip {
-            return Err(Status::internal(
-                "a message says that it is compressed, and grpc-encoding does not say how",
-            ));
-        }
-        let mut message = BytesMut::with_capacity(length);
-        while message.len() < length {
-            let mut data = self.wire.data().await?.ok_or_else(cut_short)?;
-            self.wire
-                .put_back(data.split_off(data.len().min(length - message.len())));
-            if data.len() == length {
-                // All of it at once, which needs no copy.
-                return Ok(data);
-            }
-            message.extend_from_slice(&data);
-        }
-        Ok(message.freeze())
-    }
-
-    /// The message decompressed, and what it takes on the whole: itself, and what it is decoded to.
-    async fn unpack(
-        &self,
-        begun: Begun,
-        bytes: Bytes,
-        memory: &Arc<Share>,
-    ) -> Result<(Bytes, usize), Status> {
-        let most = self.terms.most;
-        let unpack = move || {
-            let bytes = if begun.is_compressed() {
-                inflated(&bytes, most)?
-            } else {
-                bytes
-            };
-            let taken = bytes.len() + weigh::weigh::<Q>(&bytes)?;
-            Ok((bytes, taken))
-        };
-        self.work(begun.bytes(most), memory, unpack).await
-    }
-
-    async fn decode(&self, bytes: Bytes, memory: &Arc<Share>) -> Result<Q, Status> {
-        let usual = bytes.len().saturating_mul(USUAL_WEIGHT);
-        self.work(usual, memory, || weigh::decode_weighed(bytes)).await
-    }
-
-    /// Does with a message of so much memory what takes longer the longer it is.
-    async fn work<T: Send + 'static>(
-        &self,
-        bytes: usize,
-        memory: &Arc<Share>,
-        work: impl FnOnce() -> Result<T, Status> + Send + 'static,
-    ) -> Result<T, Status> {
-        if bytes < LONG {
-            return work();
-        }
-        self.terms.pool.prepare(Arc::clone(memory), work).await
     }
 }
 
@@ -285,53 +235,71 @@ fn inflated(bytes: &[u8], most: usize) -> Result<Bytes, Status> {
     Ok(inflated.into())
 }
 
-/// The bytes of a call, for one reader at a time.
-#[derive(Clone)]
-struct Wire(Arc<Mutex<Bytewise>>);
-
-impl Wire {
-    fn new(body: Body) -> Self {
-        let next = Bytes::new();
-        Self(Arc::new(Mutex::new(Bytewise { body, next })))
-    }
-
-    /// Some bytes; none at the end.
-    async fn data(&self) -> Result<Option<Bytes>, Status> {
-        poll_fn(|context| self.lock().poll_data(context)).await
-    }
-
-    /// What belongs to what comes next.
-    fn put_back(&self, data: Bytes) {
-        self.lock().next = data;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Bytewise> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-struct Bytewise {
+/// The bytes of a call.
+struct Wire {
     body: Body,
+    /// Whether messages may be compressed, and are so with gzip.
+    is_gzip: bool,
     /// What came with the last message, and belongs to the next.
     next: Bytes,
 }
 
-impl Bytewise {
-    /// Some bytes; none at the end.
-    fn poll_data(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Status>> {
-        if !self.next.is_empty() {
-            return Poll::Ready(Ok(Some(mem::take(&mut self.next))));
-        }
-        loop {
-            let frame = match ready!(Pin::new(&mut self.body).poll_frame(context)) {
-                None => return Poll::Ready(Ok(None)),
-                Some(frame) => frame?,
+impl Wire {
+    /// The next message, once its length is known; none at the end.
+    async fn begun(&mut self) -> Result<Option<Begun>, Status> {
+        let mut prefix = [0; PREFIX];
+        let mut filled = 0;
+        while filled < PREFIX {
+            let Some(mut data) = self.data().await? else {
+                return match filled {
+                    0 => Ok(None),
+                    _ => Err(cut_short()),
+                };
             };
+            let length = data.len().min(PREFIX - filled);
+            data.copy_to_slice(&mut prefix[filled..filled + length]);
+            filled += length;
+            self.next = data;
+        }
+        Ok(Some(Begun(prefix)))
+    }
+
+    /// The message as it comes.
+    async fn read(&mut self, begun: Begun, most: usize) -> Result<Bytes, Status> {
+        let length = begun.length();
+        if length > most {
+            return Err(refusal::too_long(length, most));
+        }
+        if begun.is_compressed() && !self.is_gzip {
+            return Err(Status::internal(
+                "a message says that it is compressed, and grpc-encoding does not say how",
+            ));
+        }
+        let mut message = BytesMut::with_capacity(length);
+        while message.len() < length {
+            let mut data = self.data().await?.ok_or_else(cut_short)?;
+            self.next = data.split_off(data.len().min(length - message.len()));
+            if data.len() == length {
+                // All of it at once, which needs no copy.
+                return Ok(data);
+            }
+            message.extend_from_slice(&data);
+        }
+        Ok(message.freeze())
+    }
+
+    /// Some bytes; none at the end.
+    async fn data(&mut self) -> Result<Option<Bytes>, Status> {
+        if !self.next.is_empty() {
+            return Ok(Some(mem::take(&mut self.next)));
+        }
+        while let Some(frame) = self.body.frame().await.transpose()? {
             // Trailers of a request mean nothing.
             if let Some(data) = frame.into_data().ok().filter(|data| !data.is_empty()) {
-                return Poll::Ready(Ok(Some(data)));
+                return Ok(Some(data));
             }
         }
+        Ok(None)
     }
 }
 
