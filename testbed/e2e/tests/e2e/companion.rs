@@ -58,7 +58,7 @@ async fn old_pods_go_within_the_budget_and_the_built_in_controller_does_the_rest
         "{},kubernetes:///nodewise-server.nodewise-system:grpc",
         rig.server_url()
     );
-    rig.start_executor_for(&servers, &[]).await?;
+    rig.start_executor_for(&servers, &["--plaintext"]).await?;
     let _built_in = rig.cluster().start_upstream().await?;
     let (managed_name, own_rollout, manual) = ("managed", "own-rollout", "manual");
     rig.create(managed(managed_name, "25%").build()).await?;

@@ -20,7 +20,7 @@ async fn observe_mode_writes_nothing() -> Result<()> {
         "{},kubernetes:///nodewise-server.nodewise-system:grpc",
         rig.server_url()
     );
-    rig.start_executor_for(&servers, &[]).await?;
+    rig.start_executor_for(&servers, &["--plaintext"]).await?;
     let orphan = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "orphan", "labels": { "app": "agent" } },
         "spec": { "nodeName": "node-0000", "containers": [{ "name": "c", "image": "i" }] } });
     rig.pod_api()
