@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
+use kube::ResourceExt as _;
 use serde_json::json;
 
 use crate::{
@@ -60,6 +61,7 @@ async fn roll(scene: &Scene, agent: DaemonSetBuilder, budget: usize) -> Result<S
     scene.start_as(NODES, agent).await?;
     scene.settled("agent").await?;
     watch.arm().await?;
+    newer_pods_are_younger(scene).await?;
     scene.patch("agent", scene.never_ready_patch(2)).await?;
     scene
         .eventually("the budget to be used", async || {
@@ -75,6 +77,20 @@ async fn roll(scene: &Scene, agent: DaemonSetBuilder, budget: usize) -> Result<S
     let revisions = scene.revisions("agent").await?;
     ensure!(revisions == [1, 2, 3], "its revisions are {revisions:?}");
     watch.seen().await
+}
+
+/// Waits until the second is over in which the last pod was created: of two old pods on a node the older one stays, and by name if
+/// both are of the same second (D-38), ready or not.
+async fn newer_pods_are_younger(scene: &Scene) -> Result<()> {
+    let pods = scene.live_pods("agent").await?;
+    let created = pods.iter().filter_map(|pod| pod.creation_timestamp());
+    let last = created.map(|time| time.0.as_second()).max();
+    scene
+        .eventually("the next second", async || {
+            ensure!(last < Some(Timestamp::now().as_second()), "it is still the same");
+            Ok(())
+        })
+        .await
 }
 
 /// How many pods [`roll`] needs: those of version 2 are in vain.
