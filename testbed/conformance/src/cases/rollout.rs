@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use jiff::{SignedDuration, Timestamp};
-use kube::ResourceExt as _;
+use kube::ResourceExt;
 use serde_json::json;
 
 use crate::{
@@ -83,7 +83,7 @@ async fn roll(scene: &Scene, agent: DaemonSetBuilder, budget: usize) -> Result<S
 /// both are of the same second (D-38), ready or not.
 async fn newer_pods_are_younger(scene: &Scene) -> Result<()> {
     let pods = scene.live_pods("agent").await?;
-    let created = pods.iter().filter_map(|pod| pod.creation_timestamp());
+    let created = pods.iter().filter_map(ResourceExt::creation_timestamp);
     let last = created.map(|time| time.0.as_second()).max();
     scene
         .eventually("the next second", async || {
