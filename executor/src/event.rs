@@ -151,7 +151,7 @@ pub struct DaemonSet {
     pub selector: Selector,
     /// spec.minReadySeconds.
     pub min_ready_seconds: u32,
-    /// spec.updateStrategy.type is OnDelete.
+    /// spec.updateStrategy.type is OnDelete, and nobody is asked to delete: a rollout may last forever.
     pub updates_on_delete: bool,
     /// metadata.generation.
     pub generation: i64,
@@ -221,6 +221,7 @@ impl DaemonSet {
         });
         let spec = spec.unwrap_or_default();
         let traceparent = metadata.traceparent();
+        let updates_on_delete = spec.update_strategy["type"] == "OnDelete" && !metadata.asks_for_rollouts();
         Ok(Self {
             key: Key::new(&metadata.namespace, &metadata.name),
             uid: metadata.uid.into(),
@@ -230,7 +231,7 @@ impl DaemonSet {
                 .min_ready_seconds
                 .and_then(|s| s.try_into().ok())
                 .unwrap_or(0),
-            updates_on_delete: spec.update_strategy["type"] == "OnDelete",
+            updates_on_delete,
             generation: metadata.generation.unwrap_or_default(),
             status: status
                 .and_then(|status| project::parse_text(status.get()).ok())

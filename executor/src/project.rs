@@ -113,9 +113,18 @@ struct Annotations {
     // As in `trace::ANNOTATION`.
     #[serde(rename = "nodewise.dev/traceparent")]
     traceparent: Option<String>,
+    /// Who deletes old pods where they are replaced on deletion, as the planner of companions reads it.
+    #[serde(rename = "nodewise.dev/rollout")]
+    rollout: Option<String>,
 }
 
 impl Meta {
+    /// Whether its rollouts are asked of a companion.
+    pub(crate) fn asks_for_rollouts(&self) -> bool {
+        let annotations = self.annotations.as_ref();
+        annotations.is_some_and(|annotations| annotations.rollout.as_deref() == Some("managed"))
+    }
+
     /// The trace that the object names.
     pub(crate) fn traceparent(&self) -> Option<String> {
         self.annotations.as_ref()?.traceparent.clone()

@@ -48,7 +48,7 @@ impl Progress {
             updated_number_scheduled: updated,
             number_available: available,
         } = workload.status;
-        // Who replaces pods by deleting them need not do so.
+        // Who replaces pods by deleting them need not do so, unless a companion was asked to.
         let updated = if workload.updates_on_delete {
             desired
         } else {
@@ -228,10 +228,26 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_who_updates_by_deleting() {
-        let now = Instant::now();
-        let mut workload = workload(2, 2, [3, 0, 3]);
-        workload.updates_on_delete = true;
-        assert!(Progress::of(&workload, now).done);
+    fn nobody_waits_for_who_updates_by_deleting_unless_a_companion_does() {
+        for (annotations, done) in [
+            (serde_json::json!({}), true),
+            (serde_json::json!({"nodewise.dev/rollout": "manual"}), true),
+            (serde_json::json!({"nodewise.dev/rollout": "managed"}), false),
+        ] {
+            let object = serde_json::json!({
+                "metadata": {"namespace": "a", "name": "agent", "uid": "u1", "generation": 2, "annotations": annotations},
+                "spec": {"selector": {"matchLabels": {"app": "agent"}}, "updateStrategy": {"type": "OnDelete"}},
+                "status": {
+                    "observedGeneration": 2, "desiredNumberScheduled": 3, "currentNumberScheduled": 3,
+                    "updatedNumberScheduled": 0, "numberAvailable": 3,
+                },
+            });
+            let workload = DaemonSet::from_json(&object).expect("a DaemonSet");
+            assert_eq!(
+                Progress::of(&workload, Instant::now()).done,
+                done,
+                "{annotations}"
+            );
+        }
     }
 }
