@@ -54,12 +54,9 @@ fn json_is_one_element_per_daemon_set_in_the_protocols_form() {
     assert_eq!(element["plan"]["verdict"], "VERDICT_APPLY");
     // It reads back as the protocol's message.
     let plan: nodewise_proto::v1::Plan = serde_json::from_value(element["plan"].clone()).expect("a plan");
-    assert_eq!(plan.workload.expect("a workload").name, "agent");
+    assert_eq!(plan.workload.as_ref().expect("a workload").name, "agent");
     let creates = plan
-        .phases
-        .iter()
-        .flat_map(|phase| &phase.batches)
-        .flat_map(|batch| &batch.actions)
+        .actions()
         .filter(|action| matches!(action.kind, Some(nodewise_proto::v1::action::Kind::CreatePod(_))))
         .count();
     assert_eq!(creates, 3);

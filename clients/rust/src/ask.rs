@@ -207,11 +207,7 @@ fn digests(request: &v1::PlanRequest) -> [Vec<Digest>; 2] {
 
 /// What a trace shows of a plan.
 fn describe(call: &ClientCall, plan: &v1::Plan) {
-    let batches = plan.phases.iter().flat_map(|phase| &phase.batches);
-    call.count(
-        "nodewise.plan.actions",
-        batches.map(|batch| batch.actions.len()).sum(),
-    );
+    call.count("nodewise.plan.actions", plan.actions().count());
     let verdict = plan.verdict().as_str_name();
     call.tell("nodewise.plan.verdict", verdict.trim_start_matches("VERDICT_"));
 }

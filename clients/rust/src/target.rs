@@ -171,9 +171,11 @@ impl FromStr for Target {
 
     fn from_str(text: &str) -> Result<Self, TargetError> {
         match text.split_once(':') {
-            Some(("http", _)) => fixed(text, 80).map(|(address, _)| Target::Fixed(address)),
+            Some(("http", _)) => fixed(text, 80).map(Target::Fixed),
             Some(("https", _)) => {
-                fixed(text, 443).map(|(address, host)| Target::Fixed(address.with_server_name(&host)))
+                let address = fixed(text, 443)?;
+                let host = address.host().to_owned();
+                Ok(Target::Fixed(address.with_server_name(&host)))
             }
             Some(("dns", rest)) => dns(rest),
             Some(("kubernetes", rest)) => service(rest),
@@ -208,8 +210,8 @@ impl fmt::Display for Target {
     }
 }
 
-/// The address of a URL, in plain text, and its host.
-fn fixed(text: &str, default_port: u16) -> Result<(Address, String), TargetError> {
+/// The address of a URL, in plain text.
+fn fixed(text: &str, default_port: u16) -> Result<Address, TargetError> {
     let url: Uri = text.parse().map_err(|_| TargetError::Url)?;
     let host = url
         .host()
@@ -222,11 +224,10 @@ fn fixed(text: &str, default_port: u16) -> Result<(Address, String), TargetError
         return Err(TargetError::Url);
     }
     let port = url.port_u16().unwrap_or(default_port);
-    let address = Address {
+    Ok(Address {
         text: format!("{host}:{port}"),
         server_name: None,
-    };
-    Ok((address, host.trim_matches(['[', ']']).to_owned()))
+    })
 }
 
 fn dns(rest: &str) -> Result<Target, TargetError> {

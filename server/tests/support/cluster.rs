@@ -142,11 +142,7 @@ fn split<T: Clone>(items: &[T], buckets: u32, place: impl Fn(&T) -> u32) -> impl
 }
 
 pub fn actions(plan: &v1::Plan) -> impl Iterator<Item = v1::Action> {
-    plan.phases
-        .clone()
-        .into_iter()
-        .flat_map(|phase| phase.batches)
-        .flat_map(|batch| batch.actions)
+    plan.actions().cloned()
 }
 
 pub fn created_nodes(plan: &v1::Plan) -> Vec<String> {

@@ -286,12 +286,7 @@ pub fn engine() -> Engine {
 
 /// The revision that a plan creates, as it is served then.
 fn revision(plan: &v1::Plan, index: usize) -> Result<BTreeMap<String, Box<RawValue>>> {
-    let actions = plan
-        .phases
-        .iter()
-        .flat_map(|phase| &phase.batches)
-        .flat_map(|batch| &batch.actions);
-    let mut created = actions.filter_map(|action| match &action.kind {
+    let mut created = plan.actions().filter_map(|action| match &action.kind {
         Some(v1::action::Kind::CreateRevision(create)) => Some(&create.manifest),
         _ => None,
     });

@@ -95,9 +95,8 @@ impl PlanService for Wrong {
 }
 
 fn creates(plan: &v1::Plan) -> bool {
-    let batches = plan.phases.iter().flat_map(|phase| &phase.batches);
-    let mut actions = batches.flat_map(|batch| &batch.actions);
-    actions.any(|action| matches!(action.kind, Some(Kind::CreatePod(_))))
+    plan.actions()
+        .any(|action| matches!(action.kind, Some(Kind::CreatePod(_))))
 }
 
 fn spoil(defect: Defect, mut request: v1::PlanRequest) -> v1::PlanRequest {
