@@ -204,6 +204,7 @@ impl Holdings {
                 failed_pod_backoffs: held.failed_pod_backoffs.clone(),
                 pod_name_collisions: held.pod_name_collisions.clone(),
                 slow_start: held.slow_start.clone(),
+                used_pod_names: Vec::new(),
             })
     }
 

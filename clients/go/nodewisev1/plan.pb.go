@@ -350,7 +350,12 @@ type Plan struct {
 	Deviations []Deviation `protobuf:"varint,13,rep,packed,name=deviations,proto3,enum=nodewise.v1.Deviation" json:"deviations,omitempty"`
 	// What of the workload was decided: SCOPE_ROLLOUTS where that was asked for, else not set. A server that does not know of scopes
 	// decides about all of it, and does not set this: who asked for rollouts alone must not apply that.
-	Scope         Scope `protobuf:"varint,14,opt,name=scope,proto3,enum=nodewise.v1.Scope" json:"scope,omitempty"`
+	Scope Scope `protobuf:"varint,14,opt,name=scope,proto3,enum=nodewise.v1.Scope" json:"scope,omitempty"`
+	// Odd objects that the server planned around, ascending by kind and name; at most 32. One odd node or pod never makes a
+	// request fail. Empty when there is none.
+	Warnings []*Warning `protobuf:"bytes,15,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// How many further warnings there are.
+	MoreWarnings  uint32 `protobuf:"varint,16,opt,name=more_warnings,json=moreWarnings,proto3" json:"more_warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -483,6 +488,84 @@ func (x *Plan) GetScope() Scope {
 	return Scope_SCOPE_UNSPECIFIED
 }
 
+func (x *Plan) GetWarnings() []*Warning {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+func (x *Plan) GetMoreWarnings() uint32 {
+	if x != nil {
+		return x.MoreWarnings
+	}
+	return 0
+}
+
+// Warning names an object of the snapshot that is odd, and says what the server did about it.
+type Warning struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The object's kind: `Node`, `Pod`, `ControllerRevision` or `DaemonSet`.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// metadata.name.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// For people: one sentence. It names the field, what was found, and what was used instead.
+	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Warning) Reset() {
+	*x = Warning{}
+	mi := &file_nodewise_v1_plan_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Warning) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Warning) ProtoMessage() {}
+
+func (x *Warning) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_plan_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Warning.ProtoReflect.Descriptor instead.
+func (*Warning) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Warning) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Warning) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Warning) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 // WorkloadReference identifies the object that a plan or report is about.
 type WorkloadReference struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -502,7 +585,7 @@ type WorkloadReference struct {
 
 func (x *WorkloadReference) Reset() {
 	*x = WorkloadReference{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[1]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -514,7 +597,7 @@ func (x *WorkloadReference) String() string {
 func (*WorkloadReference) ProtoMessage() {}
 
 func (x *WorkloadReference) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[1]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -527,7 +610,7 @@ func (x *WorkloadReference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkloadReference.ProtoReflect.Descriptor instead.
 func (*WorkloadReference) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{1}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *WorkloadReference) GetKind() string {
@@ -582,7 +665,7 @@ type Phase struct {
 
 func (x *Phase) Reset() {
 	*x = Phase{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[2]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -594,7 +677,7 @@ func (x *Phase) String() string {
 func (*Phase) ProtoMessage() {}
 
 func (x *Phase) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[2]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -607,7 +690,7 @@ func (x *Phase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Phase.ProtoReflect.Descriptor instead.
 func (*Phase) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{2}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Phase) GetKind() PhaseKind {
@@ -652,7 +735,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[3]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -664,7 +747,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[3]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -677,7 +760,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{3}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Batch) GetActions() []*Action {
@@ -726,7 +809,7 @@ type Action struct {
 
 func (x *Action) Reset() {
 	*x = Action{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[4]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -738,7 +821,7 @@ func (x *Action) String() string {
 func (*Action) ProtoMessage() {}
 
 func (x *Action) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[4]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -751,7 +834,7 @@ func (x *Action) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Action.ProtoReflect.Descriptor instead.
 func (*Action) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{4}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Action) GetId() uint32 {
@@ -991,7 +1074,7 @@ type ObjectReference struct {
 
 func (x *ObjectReference) Reset() {
 	*x = ObjectReference{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[5]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1003,7 +1086,7 @@ func (x *ObjectReference) String() string {
 func (*ObjectReference) ProtoMessage() {}
 
 func (x *ObjectReference) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[5]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1016,7 +1099,7 @@ func (x *ObjectReference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectReference.ProtoReflect.Descriptor instead.
 func (*ObjectReference) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{5}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ObjectReference) GetName() string {
@@ -1047,7 +1130,7 @@ type CreateRevision struct {
 
 func (x *CreateRevision) Reset() {
 	*x = CreateRevision{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[6]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1059,7 +1142,7 @@ func (x *CreateRevision) String() string {
 func (*CreateRevision) ProtoMessage() {}
 
 func (x *CreateRevision) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[6]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1072,7 +1155,7 @@ func (x *CreateRevision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRevision.ProtoReflect.Descriptor instead.
 func (*CreateRevision) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{6}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CreateRevision) GetName() string {
@@ -1104,7 +1187,7 @@ type UpdateRevision struct {
 
 func (x *UpdateRevision) Reset() {
 	*x = UpdateRevision{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[7]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1116,7 +1199,7 @@ func (x *UpdateRevision) String() string {
 func (*UpdateRevision) ProtoMessage() {}
 
 func (x *UpdateRevision) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[7]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1129,7 +1212,7 @@ func (x *UpdateRevision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRevision.ProtoReflect.Descriptor instead.
 func (*UpdateRevision) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{7}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *UpdateRevision) GetRevision() *ObjectReference {
@@ -1167,7 +1250,7 @@ type DeleteRevision struct {
 
 func (x *DeleteRevision) Reset() {
 	*x = DeleteRevision{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[8]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1179,7 +1262,7 @@ func (x *DeleteRevision) String() string {
 func (*DeleteRevision) ProtoMessage() {}
 
 func (x *DeleteRevision) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[8]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1192,7 +1275,7 @@ func (x *DeleteRevision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRevision.ProtoReflect.Descriptor instead.
 func (*DeleteRevision) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{8}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DeleteRevision) GetRevision() *ObjectReference {
@@ -1222,7 +1305,7 @@ type AdoptRevision struct {
 
 func (x *AdoptRevision) Reset() {
 	*x = AdoptRevision{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[9]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1234,7 +1317,7 @@ func (x *AdoptRevision) String() string {
 func (*AdoptRevision) ProtoMessage() {}
 
 func (x *AdoptRevision) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[9]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1247,7 +1330,7 @@ func (x *AdoptRevision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdoptRevision.ProtoReflect.Descriptor instead.
 func (*AdoptRevision) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{9}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *AdoptRevision) GetRevision() *ObjectReference {
@@ -1277,7 +1360,7 @@ type ReleaseRevision struct {
 
 func (x *ReleaseRevision) Reset() {
 	*x = ReleaseRevision{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[10]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1289,7 +1372,7 @@ func (x *ReleaseRevision) String() string {
 func (*ReleaseRevision) ProtoMessage() {}
 
 func (x *ReleaseRevision) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[10]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1302,7 +1385,7 @@ func (x *ReleaseRevision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRevision.ProtoReflect.Descriptor instead.
 func (*ReleaseRevision) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{10}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReleaseRevision) GetRevision() *ObjectReference {
@@ -1332,7 +1415,7 @@ type AdoptPod struct {
 
 func (x *AdoptPod) Reset() {
 	*x = AdoptPod{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[11]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1344,7 +1427,7 @@ func (x *AdoptPod) String() string {
 func (*AdoptPod) ProtoMessage() {}
 
 func (x *AdoptPod) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[11]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1357,7 +1440,7 @@ func (x *AdoptPod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdoptPod.ProtoReflect.Descriptor instead.
 func (*AdoptPod) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{11}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *AdoptPod) GetPod() *ObjectReference {
@@ -1387,7 +1470,7 @@ type ReleasePod struct {
 
 func (x *ReleasePod) Reset() {
 	*x = ReleasePod{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[12]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1399,7 +1482,7 @@ func (x *ReleasePod) String() string {
 func (*ReleasePod) ProtoMessage() {}
 
 func (x *ReleasePod) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[12]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1412,7 +1495,7 @@ func (x *ReleasePod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasePod.ProtoReflect.Descriptor instead.
 func (*ReleasePod) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{12}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ReleasePod) GetPod() *ObjectReference {
@@ -1442,7 +1525,7 @@ type RelabelPod struct {
 
 func (x *RelabelPod) Reset() {
 	*x = RelabelPod{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[13]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1454,7 +1537,7 @@ func (x *RelabelPod) String() string {
 func (*RelabelPod) ProtoMessage() {}
 
 func (x *RelabelPod) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[13]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1467,7 +1550,7 @@ func (x *RelabelPod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RelabelPod.ProtoReflect.Descriptor instead.
 func (*RelabelPod) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{13}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RelabelPod) GetPod() *ObjectReference {
@@ -1488,7 +1571,8 @@ func (x *RelabelPod) GetPatch() []byte {
 // ("Created pod: NAME"), after failure the Warning FailedCreate ("Error creating: ERROR"), on the workload.
 type CreatePod struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// metadata.name. Empty: the manifest has a generateName and the apiserver chooses.
+	// metadata.name. Empty: the manifest has a generateName and the apiserver chooses. When a pod of that name exists that is not
+	// the workload's, the outcome is RESULT_NAME_TAKEN: no event, no failure, and the executor reports and plans again at once.
 	PodName string `protobuf:"bytes,1,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
 	// The node, to be written at `Plan.node_name_pointers`.
 	NodeName      string `protobuf:"bytes,2,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
@@ -1498,7 +1582,7 @@ type CreatePod struct {
 
 func (x *CreatePod) Reset() {
 	*x = CreatePod{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[14]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1510,7 +1594,7 @@ func (x *CreatePod) String() string {
 func (*CreatePod) ProtoMessage() {}
 
 func (x *CreatePod) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[14]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1523,7 +1607,7 @@ func (x *CreatePod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatePod.ProtoReflect.Descriptor instead.
 func (*CreatePod) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{14}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CreatePod) GetPodName() string {
@@ -1557,7 +1641,7 @@ type DeletePod struct {
 
 func (x *DeletePod) Reset() {
 	*x = DeletePod{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[15]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1569,7 +1653,7 @@ func (x *DeletePod) String() string {
 func (*DeletePod) ProtoMessage() {}
 
 func (x *DeletePod) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[15]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1582,7 +1666,7 @@ func (x *DeletePod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletePod.ProtoReflect.Descriptor instead.
 func (*DeletePod) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{15}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DeletePod) GetPod() *ObjectReference {
@@ -1625,7 +1709,7 @@ type UpdateStatus struct {
 
 func (x *UpdateStatus) Reset() {
 	*x = UpdateStatus{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[16]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1637,7 +1721,7 @@ func (x *UpdateStatus) String() string {
 func (*UpdateStatus) ProtoMessage() {}
 
 func (x *UpdateStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[16]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1650,7 +1734,7 @@ func (x *UpdateStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateStatus.ProtoReflect.Descriptor instead.
 func (*UpdateStatus) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{16}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *UpdateStatus) GetStatus() *DaemonSetStatus {
@@ -1706,7 +1790,7 @@ type DaemonSetStatus struct {
 
 func (x *DaemonSetStatus) Reset() {
 	*x = DaemonSetStatus{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[17]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1718,7 +1802,7 @@ func (x *DaemonSetStatus) String() string {
 func (*DaemonSetStatus) ProtoMessage() {}
 
 func (x *DaemonSetStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[17]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1731,7 +1815,7 @@ func (x *DaemonSetStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DaemonSetStatus.ProtoReflect.Descriptor instead.
 func (*DaemonSetStatus) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{17}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DaemonSetStatus) GetCurrentNumberScheduled() int32 {
@@ -1805,7 +1889,7 @@ type EmitEvent struct {
 
 func (x *EmitEvent) Reset() {
 	*x = EmitEvent{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[18]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1817,7 +1901,7 @@ func (x *EmitEvent) String() string {
 func (*EmitEvent) ProtoMessage() {}
 
 func (x *EmitEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[18]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1830,7 +1914,7 @@ func (x *EmitEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EmitEvent.ProtoReflect.Descriptor instead.
 func (*EmitEvent) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{18}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *EmitEvent) GetType() string {
@@ -1879,7 +1963,7 @@ type Rollout struct {
 
 func (x *Rollout) Reset() {
 	*x = Rollout{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[19]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1891,7 +1975,7 @@ func (x *Rollout) String() string {
 func (*Rollout) ProtoMessage() {}
 
 func (x *Rollout) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[19]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1904,7 +1988,7 @@ func (x *Rollout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rollout.ProtoReflect.Descriptor instead.
 func (*Rollout) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{19}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Rollout) GetCurrentHash() string {
@@ -1967,7 +2051,7 @@ var File_nodewise_v1_plan_proto protoreflect.FileDescriptor
 
 const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x16nodewise/v1/plan.proto\x12\vnodewise.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1anodewise/v1/snapshot.proto\"\x94\x05\n" +
+	"\x16nodewise/v1/plan.proto\x12\vnodewise.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1anodewise/v1/snapshot.proto\"\xeb\x05\n" +
 	"\x04Plan\x12.\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x14.nodewise.v1.VerdictR\averdict\x12\x17\n" +
 	"\aplan_id\x18\x02 \x01(\tR\x06planId\x12:\n" +
@@ -1985,7 +2069,13 @@ const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"\n" +
 	"deviations\x18\r \x03(\x0e2\x16.nodewise.v1.DeviationR\n" +
 	"deviations\x12(\n" +
-	"\x05scope\x18\x0e \x01(\x0e2\x12.nodewise.v1.ScopeR\x05scope\"\x96\x01\n" +
+	"\x05scope\x18\x0e \x01(\x0e2\x12.nodewise.v1.ScopeR\x05scope\x120\n" +
+	"\bwarnings\x18\x0f \x03(\v2\x14.nodewise.v1.WarningR\bwarnings\x12#\n" +
+	"\rmore_warnings\x18\x10 \x01(\rR\fmoreWarnings\"K\n" +
+	"\aWarning\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"\x96\x01\n" +
 	"\x11WorkloadReference\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
@@ -2150,76 +2240,78 @@ func file_nodewise_v1_plan_proto_rawDescGZIP() []byte {
 }
 
 var file_nodewise_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_nodewise_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_nodewise_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_nodewise_v1_plan_proto_goTypes = []any{
 	(Verdict)(0),                // 0: nodewise.v1.Verdict
 	(PhaseKind)(0),              // 1: nodewise.v1.PhaseKind
 	(Reason)(0),                 // 2: nodewise.v1.Reason
 	(*Plan)(nil),                // 3: nodewise.v1.Plan
-	(*WorkloadReference)(nil),   // 4: nodewise.v1.WorkloadReference
-	(*Phase)(nil),               // 5: nodewise.v1.Phase
-	(*Batch)(nil),               // 6: nodewise.v1.Batch
-	(*Action)(nil),              // 7: nodewise.v1.Action
-	(*ObjectReference)(nil),     // 8: nodewise.v1.ObjectReference
-	(*CreateRevision)(nil),      // 9: nodewise.v1.CreateRevision
-	(*UpdateRevision)(nil),      // 10: nodewise.v1.UpdateRevision
-	(*DeleteRevision)(nil),      // 11: nodewise.v1.DeleteRevision
-	(*AdoptRevision)(nil),       // 12: nodewise.v1.AdoptRevision
-	(*ReleaseRevision)(nil),     // 13: nodewise.v1.ReleaseRevision
-	(*AdoptPod)(nil),            // 14: nodewise.v1.AdoptPod
-	(*ReleasePod)(nil),          // 15: nodewise.v1.ReleasePod
-	(*RelabelPod)(nil),          // 16: nodewise.v1.RelabelPod
-	(*CreatePod)(nil),           // 17: nodewise.v1.CreatePod
-	(*DeletePod)(nil),           // 18: nodewise.v1.DeletePod
-	(*UpdateStatus)(nil),        // 19: nodewise.v1.UpdateStatus
-	(*DaemonSetStatus)(nil),     // 20: nodewise.v1.DaemonSetStatus
-	(*EmitEvent)(nil),           // 21: nodewise.v1.EmitEvent
-	(*Rollout)(nil),             // 22: nodewise.v1.Rollout
-	(*ReconcileState)(nil),      // 23: nodewise.v1.ReconcileState
-	(*durationpb.Duration)(nil), // 24: google.protobuf.Duration
-	(Deviation)(0),              // 25: nodewise.v1.Deviation
-	(Scope)(0),                  // 26: nodewise.v1.Scope
+	(*Warning)(nil),             // 4: nodewise.v1.Warning
+	(*WorkloadReference)(nil),   // 5: nodewise.v1.WorkloadReference
+	(*Phase)(nil),               // 6: nodewise.v1.Phase
+	(*Batch)(nil),               // 7: nodewise.v1.Batch
+	(*Action)(nil),              // 8: nodewise.v1.Action
+	(*ObjectReference)(nil),     // 9: nodewise.v1.ObjectReference
+	(*CreateRevision)(nil),      // 10: nodewise.v1.CreateRevision
+	(*UpdateRevision)(nil),      // 11: nodewise.v1.UpdateRevision
+	(*DeleteRevision)(nil),      // 12: nodewise.v1.DeleteRevision
+	(*AdoptRevision)(nil),       // 13: nodewise.v1.AdoptRevision
+	(*ReleaseRevision)(nil),     // 14: nodewise.v1.ReleaseRevision
+	(*AdoptPod)(nil),            // 15: nodewise.v1.AdoptPod
+	(*ReleasePod)(nil),          // 16: nodewise.v1.ReleasePod
+	(*RelabelPod)(nil),          // 17: nodewise.v1.RelabelPod
+	(*CreatePod)(nil),           // 18: nodewise.v1.CreatePod
+	(*DeletePod)(nil),           // 19: nodewise.v1.DeletePod
+	(*UpdateStatus)(nil),        // 20: nodewise.v1.UpdateStatus
+	(*DaemonSetStatus)(nil),     // 21: nodewise.v1.DaemonSetStatus
+	(*EmitEvent)(nil),           // 22: nodewise.v1.EmitEvent
+	(*Rollout)(nil),             // 23: nodewise.v1.Rollout
+	(*ReconcileState)(nil),      // 24: nodewise.v1.ReconcileState
+	(*durationpb.Duration)(nil), // 25: google.protobuf.Duration
+	(Deviation)(0),              // 26: nodewise.v1.Deviation
+	(Scope)(0),                  // 27: nodewise.v1.Scope
 }
 var file_nodewise_v1_plan_proto_depIdxs = []int32{
 	0,  // 0: nodewise.v1.Plan.verdict:type_name -> nodewise.v1.Verdict
-	4,  // 1: nodewise.v1.Plan.workload:type_name -> nodewise.v1.WorkloadReference
-	5,  // 2: nodewise.v1.Plan.phases:type_name -> nodewise.v1.Phase
-	23, // 3: nodewise.v1.Plan.state:type_name -> nodewise.v1.ReconcileState
-	24, // 4: nodewise.v1.Plan.requeue_after:type_name -> google.protobuf.Duration
-	20, // 5: nodewise.v1.Plan.daemon_set_status:type_name -> nodewise.v1.DaemonSetStatus
-	22, // 6: nodewise.v1.Plan.rollout:type_name -> nodewise.v1.Rollout
-	25, // 7: nodewise.v1.Plan.deviations:type_name -> nodewise.v1.Deviation
-	26, // 8: nodewise.v1.Plan.scope:type_name -> nodewise.v1.Scope
-	1,  // 9: nodewise.v1.Phase.kind:type_name -> nodewise.v1.PhaseKind
-	6,  // 10: nodewise.v1.Phase.batches:type_name -> nodewise.v1.Batch
-	7,  // 11: nodewise.v1.Batch.actions:type_name -> nodewise.v1.Action
-	2,  // 12: nodewise.v1.Action.reason:type_name -> nodewise.v1.Reason
-	9,  // 13: nodewise.v1.Action.create_revision:type_name -> nodewise.v1.CreateRevision
-	10, // 14: nodewise.v1.Action.update_revision:type_name -> nodewise.v1.UpdateRevision
-	11, // 15: nodewise.v1.Action.delete_revision:type_name -> nodewise.v1.DeleteRevision
-	12, // 16: nodewise.v1.Action.adopt_revision:type_name -> nodewise.v1.AdoptRevision
-	13, // 17: nodewise.v1.Action.release_revision:type_name -> nodewise.v1.ReleaseRevision
-	14, // 18: nodewise.v1.Action.adopt_pod:type_name -> nodewise.v1.AdoptPod
-	15, // 19: nodewise.v1.Action.release_pod:type_name -> nodewise.v1.ReleasePod
-	16, // 20: nodewise.v1.Action.relabel_pod:type_name -> nodewise.v1.RelabelPod
-	17, // 21: nodewise.v1.Action.create_pod:type_name -> nodewise.v1.CreatePod
-	18, // 22: nodewise.v1.Action.delete_pod:type_name -> nodewise.v1.DeletePod
-	19, // 23: nodewise.v1.Action.update_status:type_name -> nodewise.v1.UpdateStatus
-	21, // 24: nodewise.v1.Action.emit_event:type_name -> nodewise.v1.EmitEvent
-	8,  // 25: nodewise.v1.UpdateRevision.revision:type_name -> nodewise.v1.ObjectReference
-	8,  // 26: nodewise.v1.DeleteRevision.revision:type_name -> nodewise.v1.ObjectReference
-	8,  // 27: nodewise.v1.AdoptRevision.revision:type_name -> nodewise.v1.ObjectReference
-	8,  // 28: nodewise.v1.ReleaseRevision.revision:type_name -> nodewise.v1.ObjectReference
-	8,  // 29: nodewise.v1.AdoptPod.pod:type_name -> nodewise.v1.ObjectReference
-	8,  // 30: nodewise.v1.ReleasePod.pod:type_name -> nodewise.v1.ObjectReference
-	8,  // 31: nodewise.v1.RelabelPod.pod:type_name -> nodewise.v1.ObjectReference
-	8,  // 32: nodewise.v1.DeletePod.pod:type_name -> nodewise.v1.ObjectReference
-	20, // 33: nodewise.v1.UpdateStatus.status:type_name -> nodewise.v1.DaemonSetStatus
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	5,  // 1: nodewise.v1.Plan.workload:type_name -> nodewise.v1.WorkloadReference
+	6,  // 2: nodewise.v1.Plan.phases:type_name -> nodewise.v1.Phase
+	24, // 3: nodewise.v1.Plan.state:type_name -> nodewise.v1.ReconcileState
+	25, // 4: nodewise.v1.Plan.requeue_after:type_name -> google.protobuf.Duration
+	21, // 5: nodewise.v1.Plan.daemon_set_status:type_name -> nodewise.v1.DaemonSetStatus
+	23, // 6: nodewise.v1.Plan.rollout:type_name -> nodewise.v1.Rollout
+	26, // 7: nodewise.v1.Plan.deviations:type_name -> nodewise.v1.Deviation
+	27, // 8: nodewise.v1.Plan.scope:type_name -> nodewise.v1.Scope
+	4,  // 9: nodewise.v1.Plan.warnings:type_name -> nodewise.v1.Warning
+	1,  // 10: nodewise.v1.Phase.kind:type_name -> nodewise.v1.PhaseKind
+	7,  // 11: nodewise.v1.Phase.batches:type_name -> nodewise.v1.Batch
+	8,  // 12: nodewise.v1.Batch.actions:type_name -> nodewise.v1.Action
+	2,  // 13: nodewise.v1.Action.reason:type_name -> nodewise.v1.Reason
+	10, // 14: nodewise.v1.Action.create_revision:type_name -> nodewise.v1.CreateRevision
+	11, // 15: nodewise.v1.Action.update_revision:type_name -> nodewise.v1.UpdateRevision
+	12, // 16: nodewise.v1.Action.delete_revision:type_name -> nodewise.v1.DeleteRevision
+	13, // 17: nodewise.v1.Action.adopt_revision:type_name -> nodewise.v1.AdoptRevision
+	14, // 18: nodewise.v1.Action.release_revision:type_name -> nodewise.v1.ReleaseRevision
+	15, // 19: nodewise.v1.Action.adopt_pod:type_name -> nodewise.v1.AdoptPod
+	16, // 20: nodewise.v1.Action.release_pod:type_name -> nodewise.v1.ReleasePod
+	17, // 21: nodewise.v1.Action.relabel_pod:type_name -> nodewise.v1.RelabelPod
+	18, // 22: nodewise.v1.Action.create_pod:type_name -> nodewise.v1.CreatePod
+	19, // 23: nodewise.v1.Action.delete_pod:type_name -> nodewise.v1.DeletePod
+	20, // 24: nodewise.v1.Action.update_status:type_name -> nodewise.v1.UpdateStatus
+	22, // 25: nodewise.v1.Action.emit_event:type_name -> nodewise.v1.EmitEvent
+	9,  // 26: nodewise.v1.UpdateRevision.revision:type_name -> nodewise.v1.ObjectReference
+	9,  // 27: nodewise.v1.DeleteRevision.revision:type_name -> nodewise.v1.ObjectReference
+	9,  // 28: nodewise.v1.AdoptRevision.revision:type_name -> nodewise.v1.ObjectReference
+	9,  // 29: nodewise.v1.ReleaseRevision.revision:type_name -> nodewise.v1.ObjectReference
+	9,  // 30: nodewise.v1.AdoptPod.pod:type_name -> nodewise.v1.ObjectReference
+	9,  // 31: nodewise.v1.ReleasePod.pod:type_name -> nodewise.v1.ObjectReference
+	9,  // 32: nodewise.v1.RelabelPod.pod:type_name -> nodewise.v1.ObjectReference
+	9,  // 33: nodewise.v1.DeletePod.pod:type_name -> nodewise.v1.ObjectReference
+	21, // 34: nodewise.v1.UpdateStatus.status:type_name -> nodewise.v1.DaemonSetStatus
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_nodewise_v1_plan_proto_init() }
@@ -2228,7 +2320,7 @@ func file_nodewise_v1_plan_proto_init() {
 		return
 	}
 	file_nodewise_v1_snapshot_proto_init()
-	file_nodewise_v1_plan_proto_msgTypes[4].OneofWrappers = []any{
+	file_nodewise_v1_plan_proto_msgTypes[5].OneofWrappers = []any{
 		(*Action_CreateRevision)(nil),
 		(*Action_UpdateRevision)(nil),
 		(*Action_DeleteRevision)(nil),
@@ -2242,15 +2334,15 @@ func file_nodewise_v1_plan_proto_init() {
 		(*Action_UpdateStatus)(nil),
 		(*Action_EmitEvent)(nil),
 	}
-	file_nodewise_v1_plan_proto_msgTypes[7].OneofWrappers = []any{}
-	file_nodewise_v1_plan_proto_msgTypes[16].OneofWrappers = []any{}
+	file_nodewise_v1_plan_proto_msgTypes[8].OneofWrappers = []any{}
+	file_nodewise_v1_plan_proto_msgTypes[17].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_nodewise_v1_plan_proto_rawDesc), len(file_nodewise_v1_plan_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   20,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -475,7 +475,8 @@ type Snapshot struct {
 	Now *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=now,proto3" json:"now,omitempty"`
 	// The workload to plan for. Required.
 	Workload *Workload `protobuf:"bytes,2,opt,name=workload,proto3" json:"workload,omitempty"`
-	// Every ControllerRevision of the workload's namespace that the workload controls or that has no controller.
+	// Every ControllerRevision of the workload's namespace that the workload controls, and those without a controller whose labels
+	// match its selector. Others without a controller may be there as well; no rule reads them.
 	Revisions []*ControllerRevision `protobuf:"bytes,3,rep,name=revisions,proto3" json:"revisions,omitempty"`
 	// True when all caches behind this snapshot have completed their first list. Without it an empty set of nodes or of
 	// pods is an error, since it could be a cache that has not filled.
@@ -486,8 +487,9 @@ type Snapshot struct {
 	BucketCount uint32 `protobuf:"varint,5,opt,name=bucket_count,json=bucketCount,proto3" json:"bucket_count,omitempty"`
 	// Every node of the cluster: exactly bucket_count buckets, in order of their index.
 	NodeBuckets []*Bucket `protobuf:"bytes,6,rep,name=node_buckets,json=nodeBuckets,proto3" json:"node_buckets,omitempty"`
-	// Every pod of the workload's namespace that the workload controls or that has no controller: exactly bucket_count
-	// buckets, in order of their index.
+	// Every pod of the workload's namespace that the workload controls, and those without a controller whose labels match its
+	// selector: exactly bucket_count buckets, in order of their index. Others without a controller may be there as well; no rule
+	// reads them.
 	PodBuckets []*Bucket `protobuf:"bytes,7,rep,name=pod_buckets,json=podBuckets,proto3" json:"pod_buckets,omitempty"`
 	// The function behind every `Bucket.digest`. Required as soon as one is set.
 	DigestFunction DigestFunction `protobuf:"varint,8,opt,name=digest_function,json=digestFunction,proto3,enum=nodewise.v1.DigestFunction" json:"digest_function,omitempty"`
@@ -1053,9 +1055,9 @@ type Node struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// metadata.uid.
 	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	// metadata.labels; at most 1,024.
+	// metadata.labels. Only those that a node selector or node affinity of a DaemonSet names are needed.
 	Labels []*Label `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty"`
-	// spec.taints, in the object's order; at most 1,024.
+	// spec.taints, in the object's order.
 	Taints []*Taint `protobuf:"bytes,4,rep,name=taints,proto3" json:"taints,omitempty"`
 	// spec.unschedulable. No rule reads it (a cordon acts through its taint); explanations show it.
 	Unschedulable bool `protobuf:"varint,5,opt,name=unschedulable,proto3" json:"unschedulable,omitempty"`
@@ -1208,7 +1210,8 @@ type Pod struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// metadata.uid. Required, unique in the snapshot.
 	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	// metadata.labels; at most 1,024.
+	// metadata.labels. Only those that a selector of a DaemonSet of the namespace names are needed, and the labels
+	// `controller-revision-hash` and `pod-template-generation`.
 	Labels []*Label `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty"`
 	// The one entry of metadata.ownerReferences with `controller: true`. Absent for an orphan.
 	Controller *ControllerReference `protobuf:"bytes,4,opt,name=controller,proto3" json:"controller,omitempty"`
@@ -1434,7 +1437,10 @@ type ReconcileState struct {
 	// Nodes for which derived pod names were found taken, in the snapshot or by a pod that is not the workload's.
 	PodNameCollisions []*PodNameCollision `protobuf:"bytes,3,rep,name=pod_name_collisions,json=podNameCollisions,proto3" json:"pod_name_collisions,omitempty"`
 	// How far the slow start of pod creates has come. Not set: at its beginning.
-	SlowStart     *SlowStart `protobuf:"bytes,4,opt,name=slow_start,json=slowStart,proto3" json:"slow_start,omitempty"`
+	SlowStart *SlowStart `protobuf:"bytes,4,opt,name=slow_start,json=slowStart,proto3" json:"slow_start,omitempty"`
+	// Names that no new pod gets for now: those of pods that were seen to finish, to be deleted or to vanish. The executor adds
+	// them; a plan leaves out those that it does not need any more.
+	UsedPodNames  []*UsedPodName `protobuf:"bytes,5,rep,name=used_pod_names,json=usedPodNames,proto3" json:"used_pod_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1493,6 +1499,13 @@ func (x *ReconcileState) GetPodNameCollisions() []*PodNameCollision {
 func (x *ReconcileState) GetSlowStart() *SlowStart {
 	if x != nil {
 		return x.SlowStart
+	}
+	return nil
+}
+
+func (x *ReconcileState) GetUsedPodNames() []*UsedPodName {
+	if x != nil {
+		return x.UsedPodNames
 	}
 	return nil
 }
@@ -1766,7 +1779,10 @@ type PodNameCollision struct {
 	// The node.
 	NodeName string `protobuf:"bytes,1,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
 	// How many names were found taken.
-	Count         uint32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	Count uint32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	// How many of them the apiserver refused, because a pod that is not the workload's has the name (RESULT_NAME_TAKEN). From 3 on
+	// the apiserver chooses the name of the node's next pod.
+	RefusedCount  uint32 `protobuf:"varint,3,opt,name=refused_count,json=refusedCount,proto3" json:"refused_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1815,6 +1831,72 @@ func (x *PodNameCollision) GetCount() uint32 {
 	return 0
 }
 
+func (x *PodNameCollision) GetRefusedCount() uint32 {
+	if x != nil {
+		return x.RefusedCount
+	}
+	return 0
+}
+
+// UsedPodName keeps a pod from being called like the one that it replaces: people and programs wait for a name to go away.
+//
+// The executor adds one when a pod of the workload is seen to finish or to be deleted, or vanishes from its cache while no other
+// pod of the workload is on the node. It removes those of a node when another pod of the workload is seen there. A name whose pod
+// was never seen is not among them: a create that is repeated must collide with itself.
+type UsedPodName struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node that the pod was on or meant for.
+	NodeName string `protobuf:"bytes,1,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
+	// metadata.name of the pod.
+	PodName       string `protobuf:"bytes,2,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsedPodName) Reset() {
+	*x = UsedPodName{}
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsedPodName) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsedPodName) ProtoMessage() {}
+
+func (x *UsedPodName) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsedPodName.ProtoReflect.Descriptor instead.
+func (*UsedPodName) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *UsedPodName) GetNodeName() string {
+	if x != nil {
+		return x.NodeName
+	}
+	return ""
+}
+
+func (x *UsedPodName) GetPodName() string {
+	if x != nil {
+		return x.PodName
+	}
+	return ""
+}
+
 // OwnWrite compares an executor's own writes with one of its caches.
 type OwnWrite struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1830,7 +1912,7 @@ type OwnWrite struct {
 
 func (x *OwnWrite) Reset() {
 	*x = OwnWrite{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[19]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1842,7 +1924,7 @@ func (x *OwnWrite) String() string {
 func (*OwnWrite) ProtoMessage() {}
 
 func (x *OwnWrite) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[19]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1855,7 +1937,7 @@ func (x *OwnWrite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnWrite.ProtoReflect.Descriptor instead.
 func (*OwnWrite) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *OwnWrite) GetResource() string {
@@ -1900,7 +1982,7 @@ type PlanOptions struct {
 
 func (x *PlanOptions) Reset() {
 	*x = PlanOptions{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[20]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1912,7 +1994,7 @@ func (x *PlanOptions) String() string {
 func (*PlanOptions) ProtoMessage() {}
 
 func (x *PlanOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[20]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1925,7 +2007,7 @@ func (x *PlanOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanOptions.ProtoReflect.Descriptor instead.
 func (*PlanOptions) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PlanOptions) GetProfile() Profile {
@@ -2047,13 +2129,14 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	"\x13ControllerReference\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
-	"\x03uid\x18\x03 \x01(\tR\x03uid\"\xa4\x02\n" +
+	"\x03uid\x18\x03 \x01(\tR\x03uid\"\xe4\x02\n" +
 	"\x0eReconcileState\x12=\n" +
 	"\fexpectations\x18\x01 \x01(\v2\x19.nodewise.v1.ExpectationsR\fexpectations\x12M\n" +
 	"\x13failed_pod_backoffs\x18\x02 \x03(\v2\x1d.nodewise.v1.FailedPodBackoffR\x11failedPodBackoffs\x12M\n" +
 	"\x13pod_name_collisions\x18\x03 \x03(\v2\x1d.nodewise.v1.PodNameCollisionR\x11podNameCollisions\x125\n" +
 	"\n" +
-	"slow_start\x18\x04 \x01(\v2\x16.nodewise.v1.SlowStartR\tslowStart\"\x99\x01\n" +
+	"slow_start\x18\x04 \x01(\v2\x16.nodewise.v1.SlowStartR\tslowStart\x12>\n" +
+	"\x0eused_pod_names\x18\x05 \x03(\v2\x18.nodewise.v1.UsedPodNameR\fusedPodNames\"\x99\x01\n" +
 	"\fExpectations\x121\n" +
 	"\x06set_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05setAt\x125\n" +
 	"\acreates\x18\x02 \x03(\v2\x1b.nodewise.v1.ExpectedCreateR\acreates\x12\x1f\n" +
@@ -2070,10 +2153,14 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	"\x13observed_generation\x18\x01 \x01(\x03R\x12observedGeneration\x12\x1b\n" +
 	"\tnode_name\x18\x02 \x01(\tR\bnodeName\x12/\n" +
 	"\x05delay\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x05delay\x12.\n" +
-	"\x04last\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04last\"E\n" +
+	"\x04last\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04last\"j\n" +
 	"\x10PodNameCollision\x12\x1b\n" +
 	"\tnode_name\x18\x01 \x01(\tR\bnodeName\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\rR\x05count\"\x9c\x01\n" +
+	"\x05count\x18\x02 \x01(\rR\x05count\x12#\n" +
+	"\rrefused_count\x18\x03 \x01(\rR\frefusedCount\"E\n" +
+	"\vUsedPodName\x12\x1b\n" +
+	"\tnode_name\x18\x01 \x01(\tR\bnodeName\x12\x19\n" +
+	"\bpod_name\x18\x02 \x01(\tR\apodName\"\x9c\x01\n" +
 	"\bOwnWrite\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x128\n" +
 	"\x18written_resource_version\x18\x02 \x01(\tR\x16writtenResourceVersion\x12:\n" +
@@ -2147,7 +2234,7 @@ func file_nodewise_v1_snapshot_proto_rawDescGZIP() []byte {
 }
 
 var file_nodewise_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_nodewise_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_nodewise_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_nodewise_v1_snapshot_proto_goTypes = []any{
 	(DigestFunction)(0),           // 0: nodewise.v1.DigestFunction
 	(ConditionStatus)(0),          // 1: nodewise.v1.ConditionStatus
@@ -2175,20 +2262,21 @@ var file_nodewise_v1_snapshot_proto_goTypes = []any{
 	(*SlowStart)(nil),             // 23: nodewise.v1.SlowStart
 	(*FailedPodBackoff)(nil),      // 24: nodewise.v1.FailedPodBackoff
 	(*PodNameCollision)(nil),      // 25: nodewise.v1.PodNameCollision
-	(*OwnWrite)(nil),              // 26: nodewise.v1.OwnWrite
-	(*PlanOptions)(nil),           // 27: nodewise.v1.PlanOptions
-	(*timestamppb.Timestamp)(nil), // 28: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 29: google.protobuf.Duration
+	(*UsedPodName)(nil),           // 26: nodewise.v1.UsedPodName
+	(*OwnWrite)(nil),              // 27: nodewise.v1.OwnWrite
+	(*PlanOptions)(nil),           // 28: nodewise.v1.PlanOptions
+	(*timestamppb.Timestamp)(nil), // 29: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 30: google.protobuf.Duration
 }
 var file_nodewise_v1_snapshot_proto_depIdxs = []int32{
-	28, // 0: nodewise.v1.Snapshot.now:type_name -> google.protobuf.Timestamp
+	29, // 0: nodewise.v1.Snapshot.now:type_name -> google.protobuf.Timestamp
 	8,  // 1: nodewise.v1.Snapshot.workload:type_name -> nodewise.v1.Workload
 	10, // 2: nodewise.v1.Snapshot.revisions:type_name -> nodewise.v1.ControllerRevision
 	11, // 3: nodewise.v1.Snapshot.node_buckets:type_name -> nodewise.v1.Bucket
 	11, // 4: nodewise.v1.Snapshot.pod_buckets:type_name -> nodewise.v1.Bucket
 	0,  // 5: nodewise.v1.Snapshot.digest_function:type_name -> nodewise.v1.DigestFunction
 	20, // 6: nodewise.v1.Snapshot.state:type_name -> nodewise.v1.ReconcileState
-	26, // 7: nodewise.v1.Snapshot.own_writes:type_name -> nodewise.v1.OwnWrite
+	27, // 7: nodewise.v1.Snapshot.own_writes:type_name -> nodewise.v1.OwnWrite
 	9,  // 8: nodewise.v1.Workload.daemon_set:type_name -> nodewise.v1.DaemonSet
 	16, // 9: nodewise.v1.NodeBucket.nodes:type_name -> nodewise.v1.Node
 	18, // 10: nodewise.v1.PodBucket.pods:type_name -> nodewise.v1.Pod
@@ -2202,28 +2290,29 @@ var file_nodewise_v1_snapshot_proto_depIdxs = []int32{
 	19, // 18: nodewise.v1.Pod.controller:type_name -> nodewise.v1.ControllerReference
 	2,  // 19: nodewise.v1.Pod.phase:type_name -> nodewise.v1.PodPhase
 	1,  // 20: nodewise.v1.Pod.ready:type_name -> nodewise.v1.ConditionStatus
-	28, // 21: nodewise.v1.Pod.ready_transition_time:type_name -> google.protobuf.Timestamp
-	28, // 22: nodewise.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
-	28, // 23: nodewise.v1.Pod.deletion_time:type_name -> google.protobuf.Timestamp
+	29, // 21: nodewise.v1.Pod.ready_transition_time:type_name -> google.protobuf.Timestamp
+	29, // 22: nodewise.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
+	29, // 23: nodewise.v1.Pod.deletion_time:type_name -> google.protobuf.Timestamp
 	21, // 24: nodewise.v1.ReconcileState.expectations:type_name -> nodewise.v1.Expectations
 	24, // 25: nodewise.v1.ReconcileState.failed_pod_backoffs:type_name -> nodewise.v1.FailedPodBackoff
 	25, // 26: nodewise.v1.ReconcileState.pod_name_collisions:type_name -> nodewise.v1.PodNameCollision
 	23, // 27: nodewise.v1.ReconcileState.slow_start:type_name -> nodewise.v1.SlowStart
-	28, // 28: nodewise.v1.Expectations.set_at:type_name -> google.protobuf.Timestamp
-	22, // 29: nodewise.v1.Expectations.creates:type_name -> nodewise.v1.ExpectedCreate
-	28, // 30: nodewise.v1.SlowStart.last:type_name -> google.protobuf.Timestamp
-	29, // 31: nodewise.v1.FailedPodBackoff.delay:type_name -> google.protobuf.Duration
-	28, // 32: nodewise.v1.FailedPodBackoff.last:type_name -> google.protobuf.Timestamp
-	4,  // 33: nodewise.v1.PlanOptions.profile:type_name -> nodewise.v1.Profile
-	6,  // 34: nodewise.v1.PlanOptions.enabled_deviations:type_name -> nodewise.v1.Deviation
-	6,  // 35: nodewise.v1.PlanOptions.disabled_deviations:type_name -> nodewise.v1.Deviation
-	5,  // 36: nodewise.v1.PlanOptions.feature_gates:type_name -> nodewise.v1.FeatureGate
-	3,  // 37: nodewise.v1.PlanOptions.scope:type_name -> nodewise.v1.Scope
-	38, // [38:38] is the sub-list for method output_type
-	38, // [38:38] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	26, // 28: nodewise.v1.ReconcileState.used_pod_names:type_name -> nodewise.v1.UsedPodName
+	29, // 29: nodewise.v1.Expectations.set_at:type_name -> google.protobuf.Timestamp
+	22, // 30: nodewise.v1.Expectations.creates:type_name -> nodewise.v1.ExpectedCreate
+	29, // 31: nodewise.v1.SlowStart.last:type_name -> google.protobuf.Timestamp
+	30, // 32: nodewise.v1.FailedPodBackoff.delay:type_name -> google.protobuf.Duration
+	29, // 33: nodewise.v1.FailedPodBackoff.last:type_name -> google.protobuf.Timestamp
+	4,  // 34: nodewise.v1.PlanOptions.profile:type_name -> nodewise.v1.Profile
+	6,  // 35: nodewise.v1.PlanOptions.enabled_deviations:type_name -> nodewise.v1.Deviation
+	6,  // 36: nodewise.v1.PlanOptions.disabled_deviations:type_name -> nodewise.v1.Deviation
+	5,  // 37: nodewise.v1.PlanOptions.feature_gates:type_name -> nodewise.v1.FeatureGate
+	3,  // 38: nodewise.v1.PlanOptions.scope:type_name -> nodewise.v1.Scope
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_nodewise_v1_snapshot_proto_init() }
@@ -2235,14 +2324,14 @@ func file_nodewise_v1_snapshot_proto_init() {
 		(*Workload_DaemonSet)(nil),
 	}
 	file_nodewise_v1_snapshot_proto_msgTypes[4].OneofWrappers = []any{}
-	file_nodewise_v1_snapshot_proto_msgTypes[20].OneofWrappers = []any{}
+	file_nodewise_v1_snapshot_proto_msgTypes[21].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_nodewise_v1_snapshot_proto_rawDesc), len(file_nodewise_v1_snapshot_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -11,7 +11,8 @@ pub struct Snapshot {
     /// The workload to plan for. Required.
     #[prost(message, optional, tag = "2")]
     pub workload: ::core::option::Option<Workload>,
-    /// Every ControllerRevision of the workload's namespace that the workload controls or that has no controller.
+    /// Every ControllerRevision of the workload's namespace that the workload controls, and those without a controller whose labels
+    /// match its selector. Others without a controller may be there as well; no rule reads them.
     #[prost(message, repeated, tag = "3")]
     pub revisions: ::prost::alloc::vec::Vec<ControllerRevision>,
     /// True when all caches behind this snapshot have completed their first list. Without it an empty set of nodes or of
@@ -26,8 +27,9 @@ pub struct Snapshot {
     /// Every node of the cluster: exactly bucket_count buckets, in order of their index.
     #[prost(message, repeated, tag = "6")]
     pub node_buckets: ::prost::alloc::vec::Vec<Bucket>,
-    /// Every pod of the workload's namespace that the workload controls or that has no controller: exactly bucket_count
-    /// buckets, in order of their index.
+    /// Every pod of the workload's namespace that the workload controls, and those without a controller whose labels match its
+    /// selector: exactly bucket_count buckets, in order of their index. Others without a controller may be there as well; no rule
+    /// reads them.
     #[prost(message, repeated, tag = "7")]
     pub pod_buckets: ::prost::alloc::vec::Vec<Bucket>,
     /// The function behind every `Bucket.digest`. Required as soon as one is set.
@@ -140,10 +142,10 @@ pub struct Node {
     /// metadata.uid.
     #[prost(string, tag = "2")]
     pub uid: ::prost::alloc::string::String,
-    /// metadata.labels; at most 1,024.
+    /// metadata.labels. Only those that a node selector or node affinity of a DaemonSet names are needed.
     #[prost(message, repeated, tag = "3")]
     pub labels: ::prost::alloc::vec::Vec<Label>,
-    /// spec.taints, in the object's order; at most 1,024.
+    /// spec.taints, in the object's order.
     #[prost(message, repeated, tag = "4")]
     pub taints: ::prost::alloc::vec::Vec<Taint>,
     /// spec.unschedulable. No rule reads it (a cordon acts through its taint); explanations show it.
@@ -175,7 +177,8 @@ pub struct Pod {
     /// metadata.uid. Required, unique in the snapshot.
     #[prost(string, tag = "2")]
     pub uid: ::prost::alloc::string::String,
-    /// metadata.labels; at most 1,024.
+    /// metadata.labels. Only those that a selector of a DaemonSet of the namespace names are needed, and the labels
+    /// `controller-revision-hash` and `pod-template-generation`.
     #[prost(message, repeated, tag = "3")]
     pub labels: ::prost::alloc::vec::Vec<Label>,
     /// The one entry of metadata.ownerReferences with `controller: true`. Absent for an orphan.
@@ -242,6 +245,10 @@ pub struct ReconcileState {
     /// How far the slow start of pod creates has come. Not set: at its beginning.
     #[prost(message, optional, tag = "4")]
     pub slow_start: ::core::option::Option<SlowStart>,
+    /// Names that no new pod gets for now: those of pods that were seen to finish, to be deleted or to vanish. The executor adds
+    /// them; a plan leaves out those that it does not need any more.
+    #[prost(message, repeated, tag = "5")]
+    pub used_pod_names: ::prost::alloc::vec::Vec<UsedPodName>,
 }
 /// Expectations are the creates and deletes of one plan that the executor has not yet observed.
 ///
@@ -311,6 +318,24 @@ pub struct PodNameCollision {
     /// How many names were found taken.
     #[prost(uint32, tag = "2")]
     pub count: u32,
+    /// How many of them the apiserver refused, because a pod that is not the workload's has the name (RESULT_NAME_TAKEN). From 3 on
+    /// the apiserver chooses the name of the node's next pod.
+    #[prost(uint32, tag = "3")]
+    pub refused_count: u32,
+}
+/// UsedPodName keeps a pod from being called like the one that it replaces: people and programs wait for a name to go away.
+///
+/// The executor adds one when a pod of the workload is seen to finish or to be deleted, or vanishes from its cache while no other
+/// pod of the workload is on the node. It removes those of a node when another pod of the workload is seen there. A name whose pod
+/// was never seen is not among them: a create that is repeated must collide with itself.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UsedPodName {
+    /// The node that the pod was on or meant for.
+    #[prost(string, tag = "1")]
+    pub node_name: ::prost::alloc::string::String,
+    /// metadata.name of the pod.
+    #[prost(string, tag = "2")]
+    pub pod_name: ::prost::alloc::string::String,
 }
 /// OwnWrite compares an executor's own writes with one of its caches.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1002,6 +1027,26 @@ pub struct Plan {
     /// decides about all of it, and does not set this: who asked for rollouts alone must not apply that.
     #[prost(enumeration = "Scope", tag = "14")]
     pub scope: i32,
+    /// Odd objects that the server planned around, ascending by kind and name; at most 32. One odd node or pod never makes a
+    /// request fail. Empty when there is none.
+    #[prost(message, repeated, tag = "15")]
+    pub warnings: ::prost::alloc::vec::Vec<Warning>,
+    /// How many further warnings there are.
+    #[prost(uint32, tag = "16")]
+    pub more_warnings: u32,
+}
+/// Warning names an object of the snapshot that is odd, and says what the server did about it.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Warning {
+    /// The object's kind: `Node`, `Pod`, `ControllerRevision` or `DaemonSet`.
+    #[prost(string, tag = "1")]
+    pub kind: ::prost::alloc::string::String,
+    /// metadata.name.
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    /// For people: one sentence. It names the field, what was found, and what was used instead.
+    #[prost(string, tag = "3")]
+    pub message: ::prost::alloc::string::String,
 }
 /// WorkloadReference identifies the object that a plan or report is about.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1207,7 +1252,8 @@ pub struct RelabelPod {
 /// ("Created pod: NAME"), after failure the Warning FailedCreate ("Error creating: ERROR"), on the workload.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CreatePod {
-    /// metadata.name. Empty: the manifest has a generateName and the apiserver chooses.
+    /// metadata.name. Empty: the manifest has a generateName and the apiserver chooses. When a pod of that name exists that is not
+    /// the workload's, the outcome is RESULT_NAME_TAKEN: no event, no failure, and the executor reports and plans again at once.
     #[prost(string, tag = "1")]
     pub pod_name: ::prost::alloc::string::String,
     /// The node, to be written at `Plan.node_name_pointers`.
@@ -1631,7 +1677,8 @@ pub enum Result {
     Succeeded = 1,
     /// Create pod: a pod of that name exists and is ours for the same node and revision: as good as done.
     AlreadyExists = 2,
-    /// Create pod: the name is taken by something else. A failure; the next plan derives another name.
+    /// Create pod: the name is taken by a pod that is not the workload's. Not a failure, and no batch stops for it; the next plan,
+    /// which follows at once, derives another name.
     NameTaken = 3,
     /// Delete, adopt or release: the object is gone. Not a failure.
     NotFound = 4,

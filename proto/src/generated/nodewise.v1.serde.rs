@@ -5078,6 +5078,12 @@ impl serde::Serialize for Plan {
         if self.scope != 0 {
             len += 1;
         }
+        if !self.warnings.is_empty() {
+            len += 1;
+        }
+        if self.more_warnings != 0 {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.Plan", len)?;
         if self.verdict != 0 {
             let v = Verdict::try_from(self.verdict)
@@ -5131,6 +5137,12 @@ impl serde::Serialize for Plan {
                 .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.scope)))?;
             struct_ser.serialize_field("scope", &v)?;
         }
+        if !self.warnings.is_empty() {
+            struct_ser.serialize_field("warnings", &self.warnings)?;
+        }
+        if self.more_warnings != 0 {
+            struct_ser.serialize_field("moreWarnings", &self.more_warnings)?;
+        }
         struct_ser.end()
     }
 }
@@ -5161,6 +5173,9 @@ impl<'de> serde::Deserialize<'de> for Plan {
             "rollout",
             "deviations",
             "scope",
+            "warnings",
+            "more_warnings",
+            "moreWarnings",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -5179,6 +5194,8 @@ impl<'de> serde::Deserialize<'de> for Plan {
             Rollout,
             Deviations,
             Scope,
+            Warnings,
+            MoreWarnings,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -5214,6 +5231,8 @@ impl<'de> serde::Deserialize<'de> for Plan {
                             "rollout" => Ok(GeneratedField::Rollout),
                             "deviations" => Ok(GeneratedField::Deviations),
                             "scope" => Ok(GeneratedField::Scope),
+                            "warnings" => Ok(GeneratedField::Warnings),
+                            "moreWarnings" | "more_warnings" => Ok(GeneratedField::MoreWarnings),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -5247,6 +5266,8 @@ impl<'de> serde::Deserialize<'de> for Plan {
                 let mut rollout__ = None;
                 let mut deviations__ = None;
                 let mut scope__ = None;
+                let mut warnings__ = None;
+                let mut more_warnings__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Verdict => {
@@ -5335,6 +5356,20 @@ impl<'de> serde::Deserialize<'de> for Plan {
                             }
                             scope__ = Some(map_.next_value::<Scope>()? as i32);
                         }
+                        GeneratedField::Warnings => {
+                            if warnings__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("warnings"));
+                            }
+                            warnings__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::MoreWarnings => {
+                            if more_warnings__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("moreWarnings"));
+                            }
+                            more_warnings__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
                     }
                 }
                 Ok(Plan {
@@ -5352,6 +5387,8 @@ impl<'de> serde::Deserialize<'de> for Plan {
                     rollout: rollout__,
                     deviations: deviations__.unwrap_or_default(),
                     scope: scope__.unwrap_or_default(),
+                    warnings: warnings__.unwrap_or_default(),
+                    more_warnings: more_warnings__.unwrap_or_default(),
                 })
             }
         }
@@ -6616,12 +6653,18 @@ impl serde::Serialize for PodNameCollision {
         if self.count != 0 {
             len += 1;
         }
+        if self.refused_count != 0 {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.PodNameCollision", len)?;
         if !self.node_name.is_empty() {
             struct_ser.serialize_field("nodeName", &self.node_name)?;
         }
         if self.count != 0 {
             struct_ser.serialize_field("count", &self.count)?;
+        }
+        if self.refused_count != 0 {
+            struct_ser.serialize_field("refusedCount", &self.refused_count)?;
         }
         struct_ser.end()
     }
@@ -6636,12 +6679,15 @@ impl<'de> serde::Deserialize<'de> for PodNameCollision {
             "node_name",
             "nodeName",
             "count",
+            "refused_count",
+            "refusedCount",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             NodeName,
             Count,
+            RefusedCount,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -6665,6 +6711,7 @@ impl<'de> serde::Deserialize<'de> for PodNameCollision {
                         match value {
                             "nodeName" | "node_name" => Ok(GeneratedField::NodeName),
                             "count" => Ok(GeneratedField::Count),
+                            "refusedCount" | "refused_count" => Ok(GeneratedField::RefusedCount),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -6686,6 +6733,7 @@ impl<'de> serde::Deserialize<'de> for PodNameCollision {
             {
                 let mut node_name__ = None;
                 let mut count__ = None;
+                let mut refused_count__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::NodeName => {
@@ -6702,11 +6750,20 @@ impl<'de> serde::Deserialize<'de> for PodNameCollision {
                                 Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
                         }
+                        GeneratedField::RefusedCount => {
+                            if refused_count__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("refusedCount"));
+                            }
+                            refused_count__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
                     }
                 }
                 Ok(PodNameCollision {
                     node_name: node_name__.unwrap_or_default(),
                     count: count__.unwrap_or_default(),
+                    refused_count: refused_count__.unwrap_or_default(),
                 })
             }
         }
@@ -7039,6 +7096,9 @@ impl serde::Serialize for ReconcileState {
         if self.slow_start.is_some() {
             len += 1;
         }
+        if !self.used_pod_names.is_empty() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.ReconcileState", len)?;
         if let Some(v) = self.expectations.as_ref() {
             struct_ser.serialize_field("expectations", v)?;
@@ -7051,6 +7111,9 @@ impl serde::Serialize for ReconcileState {
         }
         if let Some(v) = self.slow_start.as_ref() {
             struct_ser.serialize_field("slowStart", v)?;
+        }
+        if !self.used_pod_names.is_empty() {
+            struct_ser.serialize_field("usedPodNames", &self.used_pod_names)?;
         }
         struct_ser.end()
     }
@@ -7069,6 +7132,8 @@ impl<'de> serde::Deserialize<'de> for ReconcileState {
             "podNameCollisions",
             "slow_start",
             "slowStart",
+            "used_pod_names",
+            "usedPodNames",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -7077,6 +7142,7 @@ impl<'de> serde::Deserialize<'de> for ReconcileState {
             FailedPodBackoffs,
             PodNameCollisions,
             SlowStart,
+            UsedPodNames,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -7102,6 +7168,7 @@ impl<'de> serde::Deserialize<'de> for ReconcileState {
                             "failedPodBackoffs" | "failed_pod_backoffs" => Ok(GeneratedField::FailedPodBackoffs),
                             "podNameCollisions" | "pod_name_collisions" => Ok(GeneratedField::PodNameCollisions),
                             "slowStart" | "slow_start" => Ok(GeneratedField::SlowStart),
+                            "usedPodNames" | "used_pod_names" => Ok(GeneratedField::UsedPodNames),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -7125,6 +7192,7 @@ impl<'de> serde::Deserialize<'de> for ReconcileState {
                 let mut failed_pod_backoffs__ = None;
                 let mut pod_name_collisions__ = None;
                 let mut slow_start__ = None;
+                let mut used_pod_names__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Expectations => {
@@ -7151,6 +7219,12 @@ impl<'de> serde::Deserialize<'de> for ReconcileState {
                             }
                             slow_start__ = map_.next_value()?;
                         }
+                        GeneratedField::UsedPodNames => {
+                            if used_pod_names__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("usedPodNames"));
+                            }
+                            used_pod_names__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(ReconcileState {
@@ -7158,6 +7232,7 @@ impl<'de> serde::Deserialize<'de> for ReconcileState {
                     failed_pod_backoffs: failed_pod_backoffs__.unwrap_or_default(),
                     pod_name_collisions: pod_name_collisions__.unwrap_or_default(),
                     slow_start: slow_start__,
+                    used_pod_names: used_pod_names__.unwrap_or_default(),
                 })
             }
         }
@@ -9337,6 +9412,116 @@ impl<'de> serde::Deserialize<'de> for UpdateStatus {
         deserializer.deserialize_struct("nodewise.v1.UpdateStatus", FIELDS, GeneratedVisitor)
     }
 }
+impl serde::Serialize for UsedPodName {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.node_name.is_empty() {
+            len += 1;
+        }
+        if !self.pod_name.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.UsedPodName", len)?;
+        if !self.node_name.is_empty() {
+            struct_ser.serialize_field("nodeName", &self.node_name)?;
+        }
+        if !self.pod_name.is_empty() {
+            struct_ser.serialize_field("podName", &self.pod_name)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for UsedPodName {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "node_name",
+            "nodeName",
+            "pod_name",
+            "podName",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            NodeName,
+            PodName,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "nodeName" | "node_name" => Ok(GeneratedField::NodeName),
+                            "podName" | "pod_name" => Ok(GeneratedField::PodName),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = UsedPodName;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.UsedPodName")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<UsedPodName, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut node_name__ = None;
+                let mut pod_name__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::NodeName => {
+                            if node_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodeName"));
+                            }
+                            node_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::PodName => {
+                            if pod_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("podName"));
+                            }
+                            pod_name__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(UsedPodName {
+                    node_name: node_name__.unwrap_or_default(),
+                    pod_name: pod_name__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.UsedPodName", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for Verdict {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -9415,6 +9600,131 @@ impl<'de> serde::Deserialize<'de> for Verdict {
             }
         }
         deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Warning {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.kind.is_empty() {
+            len += 1;
+        }
+        if !self.name.is_empty() {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.Warning", len)?;
+        if !self.kind.is_empty() {
+            struct_ser.serialize_field("kind", &self.kind)?;
+        }
+        if !self.name.is_empty() {
+            struct_ser.serialize_field("name", &self.name)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Warning {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "kind",
+            "name",
+            "message",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Kind,
+            Name,
+            Message,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "kind" => Ok(GeneratedField::Kind),
+                            "name" => Ok(GeneratedField::Name),
+                            "message" => Ok(GeneratedField::Message),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Warning;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.Warning")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Warning, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut kind__ = None;
+                let mut name__ = None;
+                let mut message__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Kind => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("kind"));
+                            }
+                            kind__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Name => {
+                            if name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("name"));
+                            }
+                            name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Warning {
+                    kind: kind__.unwrap_or_default(),
+                    name: name__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.Warning", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for Workload {

@@ -51,6 +51,7 @@ pub(crate) fn plan(plan: Plan, workload: &DaemonSet, scope: Scope) -> v1::Plan {
             Scope::Workload => v1::Scope::Unspecified.into(),
             Scope::Rollouts => v1::Scope::Rollouts.into(),
         },
+        ..v1::Plan::default()
     };
     message.deviations.sort_unstable();
     message.plan_id = hex(&Sha256::digest(message.encode_to_vec()));

@@ -14,9 +14,14 @@ pub(super) fn state(state: State) -> v1::ReconcileState {
         pod_name_collisions: state
             .pod_name_collisions
             .into_iter()
-            .map(|(node_name, count)| v1::PodNameCollision { node_name, count })
+            .map(|(node_name, count)| v1::PodNameCollision {
+                node_name,
+                count,
+                refused_count: 0,
+            })
             .collect(),
         slow_start: state.slow_start.map(slow_start),
+        used_pod_names: Vec::new(),
     }
 }
 

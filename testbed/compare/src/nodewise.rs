@@ -318,6 +318,7 @@ fn held(case: &Case, now: Timestamp) -> Result<v1::ReconcileState> {
         failed_pod_backoffs: backoffs.collect::<Result<_>>()?,
         pod_name_collisions: Vec::new(),
         slow_start: None,
+        used_pod_names: Vec::new(),
     })
 }
 

@@ -251,6 +251,8 @@ class Plan(google.protobuf.message.Message):
     ROLLOUT_FIELD_NUMBER: builtins.int
     DEVIATIONS_FIELD_NUMBER: builtins.int
     SCOPE_FIELD_NUMBER: builtins.int
+    WARNINGS_FIELD_NUMBER: builtins.int
+    MORE_WARNINGS_FIELD_NUMBER: builtins.int
     verdict: global___Verdict.ValueType
     """What to do with this plan."""
     plan_id: builtins.str
@@ -269,6 +271,8 @@ class Plan(google.protobuf.message.Message):
     """What of the workload was decided: SCOPE_ROLLOUTS where that was asked for, else not set. A server that does not know of scopes
     decides about all of it, and does not set this: who asked for rollouts alone must not apply that.
     """
+    more_warnings: builtins.int
+    """How many further warnings there are."""
     @property
     def workload(self) -> global___WorkloadReference:
         """The workload that was planned for."""
@@ -305,6 +309,12 @@ class Plan(google.protobuf.message.Message):
     def deviations(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[nodewise.v1.snapshot_pb2.Deviation.ValueType]:
         """Deviations from upstream that changed this plan, ascending."""
 
+    @property
+    def warnings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Warning]:
+        """Odd objects that the server planned around, ascending by kind and name; at most 32. One odd node or pod never makes a
+        request fail. Empty when there is none.
+        """
+
     def __init__(
         self,
         *,
@@ -322,11 +332,39 @@ class Plan(google.protobuf.message.Message):
         rollout: global___Rollout | None = ...,
         deviations: collections.abc.Iterable[nodewise.v1.snapshot_pb2.Deviation.ValueType] | None = ...,
         scope: nodewise.v1.snapshot_pb2.Scope.ValueType = ...,
+        warnings: collections.abc.Iterable[global___Warning] | None = ...,
+        more_warnings: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["daemon_set_status", b"daemon_set_status", "requeue_after", b"requeue_after", "rollout", b"rollout", "state", b"state", "workload", b"workload"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["daemon_set_status", b"daemon_set_status", "deviations", b"deviations", "error", b"error", "node_name_pointers", b"node_name_pointers", "phases", b"phases", "plan_id", b"plan_id", "pod_manifest", b"pod_manifest", "requeue_after", b"requeue_after", "requeue_reason", b"requeue_reason", "rollout", b"rollout", "scope", b"scope", "state", b"state", "verdict", b"verdict", "workload", b"workload"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["daemon_set_status", b"daemon_set_status", "deviations", b"deviations", "error", b"error", "more_warnings", b"more_warnings", "node_name_pointers", b"node_name_pointers", "phases", b"phases", "plan_id", b"plan_id", "pod_manifest", b"pod_manifest", "requeue_after", b"requeue_after", "requeue_reason", b"requeue_reason", "rollout", b"rollout", "scope", b"scope", "state", b"state", "verdict", b"verdict", "warnings", b"warnings", "workload", b"workload"]) -> None: ...
 
 global___Plan = Plan
+
+@typing.final
+class Warning(google.protobuf.message.Message):
+    """Warning names an object of the snapshot that is odd, and says what the server did about it."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    MESSAGE_FIELD_NUMBER: builtins.int
+    kind: builtins.str
+    """The object's kind: `Node`, `Pod`, `ControllerRevision` or `DaemonSet`."""
+    name: builtins.str
+    """metadata.name."""
+    message: builtins.str
+    """For people: one sentence. It names the field, what was found, and what was used instead."""
+    def __init__(
+        self,
+        *,
+        kind: builtins.str = ...,
+        name: builtins.str = ...,
+        message: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["kind", b"kind", "message", b"message", "name", b"name"]) -> None: ...
+
+global___Warning = Warning
 
 @typing.final
 class WorkloadReference(google.protobuf.message.Message):
@@ -759,7 +797,9 @@ class CreatePod(google.protobuf.message.Message):
     POD_NAME_FIELD_NUMBER: builtins.int
     NODE_NAME_FIELD_NUMBER: builtins.int
     pod_name: builtins.str
-    """metadata.name. Empty: the manifest has a generateName and the apiserver chooses."""
+    """metadata.name. Empty: the manifest has a generateName and the apiserver chooses. When a pod of that name exists that is not
+    the workload's, the outcome is RESULT_NAME_TAKEN: no event, no failure, and the executor reports and plans again at once.
+    """
     node_name: builtins.str
     """The node, to be written at `Plan.node_name_pointers`."""
     def __init__(

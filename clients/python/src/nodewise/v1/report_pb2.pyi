@@ -35,7 +35,9 @@ class _ResultEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     RESULT_ALREADY_EXISTS: _Result.ValueType  # 2
     """Create pod: a pod of that name exists and is ours for the same node and revision: as good as done."""
     RESULT_NAME_TAKEN: _Result.ValueType  # 3
-    """Create pod: the name is taken by something else. A failure; the next plan derives another name."""
+    """Create pod: the name is taken by a pod that is not the workload's. Not a failure, and no batch stops for it; the next plan,
+    which follows at once, derives another name.
+    """
     RESULT_NOT_FOUND: _Result.ValueType  # 4
     """Delete, adopt or release: the object is gone. Not a failure."""
     RESULT_NAMESPACE_TERMINATING: _Result.ValueType  # 5
@@ -55,7 +57,9 @@ RESULT_SUCCEEDED: Result.ValueType  # 1
 RESULT_ALREADY_EXISTS: Result.ValueType  # 2
 """Create pod: a pod of that name exists and is ours for the same node and revision: as good as done."""
 RESULT_NAME_TAKEN: Result.ValueType  # 3
-"""Create pod: the name is taken by something else. A failure; the next plan derives another name."""
+"""Create pod: the name is taken by a pod that is not the workload's. Not a failure, and no batch stops for it; the next plan,
+which follows at once, derives another name.
+"""
 RESULT_NOT_FOUND: Result.ValueType  # 4
 """Delete, adopt or release: the object is gone. Not a failure."""
 RESULT_NAMESPACE_TERMINATING: Result.ValueType  # 5

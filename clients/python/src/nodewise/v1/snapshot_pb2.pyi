@@ -307,7 +307,9 @@ class Snapshot(google.protobuf.message.Message):
 
     @property
     def revisions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ControllerRevision]:
-        """Every ControllerRevision of the workload's namespace that the workload controls or that has no controller."""
+        """Every ControllerRevision of the workload's namespace that the workload controls, and those without a controller whose labels
+        match its selector. Others without a controller may be there as well; no rule reads them.
+        """
 
     @property
     def node_buckets(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Bucket]:
@@ -315,8 +317,9 @@ class Snapshot(google.protobuf.message.Message):
 
     @property
     def pod_buckets(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Bucket]:
-        """Every pod of the workload's namespace that the workload controls or that has no controller: exactly bucket_count
-        buckets, in order of their index.
+        """Every pod of the workload's namespace that the workload controls, and those without a controller whose labels match its
+        selector: exactly bucket_count buckets, in order of their index. Others without a controller may be there as well; no rule
+        reads them.
         """
 
     @property
@@ -567,11 +570,11 @@ class Node(google.protobuf.message.Message):
     """The status of the Ready condition. No rule reads it; explanations show it."""
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Label]:
-        """metadata.labels; at most 1,024."""
+        """metadata.labels. Only those that a node selector or node affinity of a DaemonSet names are needed."""
 
     @property
     def taints(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Taint]:
-        """spec.taints, in the object's order; at most 1,024."""
+        """spec.taints, in the object's order."""
 
     def __init__(
         self,
@@ -654,7 +657,9 @@ class Pod(google.protobuf.message.Message):
     """
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Label]:
-        """metadata.labels; at most 1,024."""
+        """metadata.labels. Only those that a selector of a DaemonSet of the namespace names are needed, and the labels
+        `controller-revision-hash` and `pod-template-generation`.
+        """
 
     @property
     def controller(self) -> global___ControllerReference:
@@ -734,6 +739,7 @@ class ReconcileState(google.protobuf.message.Message):
     FAILED_POD_BACKOFFS_FIELD_NUMBER: builtins.int
     POD_NAME_COLLISIONS_FIELD_NUMBER: builtins.int
     SLOW_START_FIELD_NUMBER: builtins.int
+    USED_POD_NAMES_FIELD_NUMBER: builtins.int
     @property
     def expectations(self) -> global___Expectations:
         """Creates and deletes that were started and not yet seen in a watch."""
@@ -750,6 +756,12 @@ class ReconcileState(google.protobuf.message.Message):
     def slow_start(self) -> global___SlowStart:
         """How far the slow start of pod creates has come. Not set: at its beginning."""
 
+    @property
+    def used_pod_names(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___UsedPodName]:
+        """Names that no new pod gets for now: those of pods that were seen to finish, to be deleted or to vanish. The executor adds
+        them; a plan leaves out those that it does not need any more.
+        """
+
     def __init__(
         self,
         *,
@@ -757,9 +769,10 @@ class ReconcileState(google.protobuf.message.Message):
         failed_pod_backoffs: collections.abc.Iterable[global___FailedPodBackoff] | None = ...,
         pod_name_collisions: collections.abc.Iterable[global___PodNameCollision] | None = ...,
         slow_start: global___SlowStart | None = ...,
+        used_pod_names: collections.abc.Iterable[global___UsedPodName] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["expectations", b"expectations", "slow_start", b"slow_start"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["expectations", b"expectations", "failed_pod_backoffs", b"failed_pod_backoffs", "pod_name_collisions", b"pod_name_collisions", "slow_start", b"slow_start"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["expectations", b"expectations", "failed_pod_backoffs", b"failed_pod_backoffs", "pod_name_collisions", b"pod_name_collisions", "slow_start", b"slow_start", "used_pod_names", b"used_pod_names"]) -> None: ...
 
 global___ReconcileState = ReconcileState
 
@@ -900,19 +913,52 @@ class PodNameCollision(google.protobuf.message.Message):
 
     NODE_NAME_FIELD_NUMBER: builtins.int
     COUNT_FIELD_NUMBER: builtins.int
+    REFUSED_COUNT_FIELD_NUMBER: builtins.int
     node_name: builtins.str
     """The node."""
     count: builtins.int
     """How many names were found taken."""
+    refused_count: builtins.int
+    """How many of them the apiserver refused, because a pod that is not the workload's has the name (RESULT_NAME_TAKEN). From 3 on
+    the apiserver chooses the name of the node's next pod.
+    """
     def __init__(
         self,
         *,
         node_name: builtins.str = ...,
         count: builtins.int = ...,
+        refused_count: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["count", b"count", "node_name", b"node_name"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["count", b"count", "node_name", b"node_name", "refused_count", b"refused_count"]) -> None: ...
 
 global___PodNameCollision = PodNameCollision
+
+@typing.final
+class UsedPodName(google.protobuf.message.Message):
+    """UsedPodName keeps a pod from being called like the one that it replaces: people and programs wait for a name to go away.
+
+    The executor adds one when a pod of the workload is seen to finish or to be deleted, or vanishes from its cache while no other
+    pod of the workload is on the node. It removes those of a node when another pod of the workload is seen there. A name whose pod
+    was never seen is not among them: a create that is repeated must collide with itself.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NODE_NAME_FIELD_NUMBER: builtins.int
+    POD_NAME_FIELD_NUMBER: builtins.int
+    node_name: builtins.str
+    """The node that the pod was on or meant for."""
+    pod_name: builtins.str
+    """metadata.name of the pod."""
+    def __init__(
+        self,
+        *,
+        node_name: builtins.str = ...,
+        pod_name: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["node_name", b"node_name", "pod_name", b"pod_name"]) -> None: ...
+
+global___UsedPodName = UsedPodName
 
 @typing.final
 class OwnWrite(google.protobuf.message.Message):
