@@ -361,6 +361,7 @@ mod tests {
         planned.pod_name_collisions = vec![v1::PodNameCollision {
             node_name: "n8".into(),
             count: 2,
+            refused_count: 0,
         }];
         planned.slow_start = Some(v1::SlowStart {
             size: 8,
@@ -474,6 +475,7 @@ mod tests {
         settled.pod_name_collisions = vec![v1::PodNameCollision {
             node_name: "n2".into(),
             count: 1,
+            refused_count: 0,
         }];
         settled.slow_start = Some(v1::SlowStart {
             size: 16,

@@ -309,6 +309,7 @@ impl Parts {
             2 => state.pod_name_collisions.push(v1::PodNameCollision {
                 node_name,
                 count: random.random(),
+                refused_count: random.random(),
             }),
             3 => {
                 let expectations = state.expectations.get_or_insert_default();

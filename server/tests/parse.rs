@@ -654,6 +654,7 @@ fn the_state_names_its_fields() {
         let collision = |node: &&str| v1::PodNameCollision {
             node_name: (*node).to_owned(),
             count: 1,
+            refused_count: 0,
         };
         with_state(v1::ReconcileState {
             pod_name_collisions: nodes.iter().map(collision).collect(),

@@ -464,6 +464,7 @@ fn what_is_held_between_plans() {
         let collision = v1::PodNameCollision {
             node_name: node(1).name,
             count: 1,
+            refused_count: 0,
         };
         snapshot.state = Some(v1::ReconcileState {
             pod_name_collisions: vec![collision.clone()],

@@ -20,7 +20,11 @@ pub(super) fn backoff(node_name: String) -> v1::ReconcileState {
 }
 
 pub(super) fn collision(node_name: String) -> v1::ReconcileState {
-    let pod_name_collisions = vec![v1::PodNameCollision { node_name, count: 1 }];
+    let pod_name_collisions = vec![v1::PodNameCollision {
+        node_name,
+        count: 1,
+        refused_count: 1,
+    }];
     v1::ReconcileState {
         pod_name_collisions,
         ..Default::default()

@@ -104,7 +104,11 @@ pub fn with_state(mut request: v1::PlanRequest) -> v1::PlanRequest {
             delay: Some(Duration { seconds: 4, nanos: 0 }),
             last: moment(NOW - 2),
         }],
-        pod_name_collisions: vec![v1::PodNameCollision { node_name, count: 2 }],
+        pod_name_collisions: vec![v1::PodNameCollision {
+            node_name,
+            count: 2,
+            refused_count: 1,
+        }],
         ..Default::default()
     });
     request
