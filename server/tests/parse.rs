@@ -661,6 +661,15 @@ fn the_state_names_its_fields() {
             ..Default::default()
         })
     };
+    let used = |node_name: &str, pod_name: &str| {
+        with_state(v1::ReconcileState {
+            used_pod_names: vec![v1::UsedPodName {
+                node_name: node_name.to_owned(),
+                pod_name: pod_name.to_owned(),
+            }],
+            ..Default::default()
+        })
+    };
     check(vec![
         (
             expecting(|e| e.set_at = None),
@@ -715,6 +724,14 @@ fn the_state_names_its_fields() {
         (
             colliding(&["n", "n"]),
             "snapshot.state.pod_name_collisions[1].node_name: `n` is there twice",
+        ),
+        (
+            used("", "p"),
+            "snapshot.state.used_pod_names[0].node_name: is required",
+        ),
+        (
+            used("n", ""),
+            "snapshot.state.used_pod_names[0].pod_name: is required",
         ),
     ]);
 }
@@ -1095,6 +1112,13 @@ fn reports_and_states_are_bounded_in_every_list() {
             "state.pod_name_collisions",
             v1::ReconcileState {
                 pod_name_collisions: vec![v1::PodNameCollision::default(); 7],
+                ..Default::default()
+            },
+        ),
+        (
+            "state.used_pod_names",
+            v1::ReconcileState {
+                used_pod_names: vec![v1::UsedPodName::default(); 7],
                 ..Default::default()
             },
         ),

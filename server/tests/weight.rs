@@ -105,6 +105,13 @@ fn many_small_parts_are_refused() {
             }),
         ),
         (
+            "snapshot.state.used_pod_names",
+            state(v1::ReconcileState {
+                used_pod_names: vec![v1::UsedPodName::default(); MANY],
+                ..Default::default()
+            }),
+        ),
+        (
             "snapshot.state.expectations.creates",
             expecting(v1::Expectations {
                 creates: vec![v1::ExpectedCreate::default(); MANY],

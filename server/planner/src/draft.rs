@@ -194,7 +194,8 @@ impl<'d, 'a> Draft<'d, 'a> {
             .map(|delete| delete.pod.uid.clone())
             .collect();
         self.state.expectations = expectations::set(snapshot.now, moves::expected_creates(&creates), uids);
-        self.keep_name_collisions(naming.into_collisions());
+        self.state.pod_name_collisions = naming.into_collisions();
+        self.keep_names_of_missing_pods();
         if !creates.is_empty() {
             self.pod_manifest = Some(manifest::pod_manifest(&snapshot.daemon_set, hash, options));
         }
@@ -247,19 +248,28 @@ impl<'d, 'a> Draft<'d, 'a> {
         self.phase(PhaseKind::Events, batches::at_once(events));
     }
 
-    /// Holds collisions of names, but for nodes that have what they should have: no create is under way there. Quiet places are
-    /// such nodes.
-    fn keep_name_collisions(&mut self, mut collisions: Vec<(String, u32)>) {
+    /// Holds what is known of pod names for nodes that lack a pod of the current revision, and drops the rest: no create is under
+    /// way on the other nodes. Quiet places have what they should have.
+    fn keep_names_of_missing_pods(&mut self) {
         let picture = &self.survey.picture;
-        collisions.retain(|(node, _)| {
+        let lacks_pod = |node: &str| {
             let is_new = |pod: &OwnPod<'_>| pod.updated() && pod.is_live();
             let place = picture.places.binary_search_by(|place| place.name.cmp(node));
             place.is_ok_and(|index| {
                 let place = &picture.places[index];
                 place.fit.run && !picture.pods(place).iter().any(is_new)
             })
-        });
-        self.state.pod_name_collisions = collisions;
+        };
+        self.state
+            .pod_name_collisions
+            .retain(|collision| lacks_pod(&collision.node_name));
+        if self.snapshot.options.deviates(Deviation::IdempotentCreates) {
+            self.state
+                .used_pod_names
+                .retain(|used| lacks_pod(&used.node_name));
+        } else {
+            self.state.used_pod_names.clear();
+        }
     }
 
     /// Deletes revisions beyond the history limit, except those that pods still carry (D-63).

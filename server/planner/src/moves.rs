@@ -1,6 +1,9 @@
 //! Pods to create and to delete: what the deciding chapters ask for, and how that becomes actions.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use crate::{
     identities::Identities,
@@ -8,7 +11,7 @@ use crate::{
     picture::{Picture, Place},
     plan::{Action, ActionKind, EventType, Reason},
     pods::{self, OwnPod},
-    snapshot::{DaemonSet, Deviation, ExpectedCreate, Pod, Snapshot},
+    snapshot::{DaemonSet, Deviation, ExpectedCreate, Pod, PodNameCollision, Snapshot},
 };
 
 /// A pod to create.
@@ -160,15 +163,22 @@ pub(crate) fn lack_labels(ds: &DaemonSet, hash: &str) -> bool {
     hash.is_empty() && !manifest::has_template_labels(ds) && manifest::template_generation(ds).is_none()
 }
 
-/// Names pods so that the same decision twice gives the same name, whatever else of the node the caches show meanwhile.
+/// Most derived names that are tried on a node where the apiserver refuses them, because pods of other owners have them. After
+/// that the apiserver chooses the name, which cannot be computed and taken beforehand.
+const MOST_REFUSED_NAMES: u32 = 3;
+
+/// Names pods so that the same decision twice gives the same name, whatever else of the node the caches show meanwhile, and so
+/// that no pod is called like the one that it replaces.
 pub(crate) struct Naming<'a> {
     snapshot: &'a Snapshot,
     hash: &'a str,
     derived: bool,
     /// The names of all pods of the snapshot, found out when first needed.
     identities: Option<Cow<'a, Identities>>,
-    /// How many names were found taken, by node.
-    collisions: BTreeMap<&'a str, u32>,
+    /// By node, how many names were found taken, and how many of these the apiserver refused.
+    collisions: BTreeMap<&'a str, (u32, u32)>,
+    /// Names of pods that are gone.
+    used: BTreeSet<&'a str>,
 }
 
 impl<'a> Naming<'a> {
@@ -176,42 +186,54 @@ impl<'a> Naming<'a> {
     pub(crate) fn new(snapshot: &'a Snapshot, hash: &'a str, identities: Option<&'a Identities>) -> Self {
         let derived = snapshot.options.deviates(Deviation::IdempotentCreates);
         let collisions = snapshot.state.pod_name_collisions.iter();
-        let collisions = collisions.map(|(node, count)| (node.as_str(), *count)).collect();
+        let used = snapshot.state.used_pod_names.iter();
         Self {
             snapshot,
             hash,
             derived,
             identities: identities.map(Cow::Borrowed),
-            collisions,
+            collisions: collisions
+                .map(|known| (known.node_name.as_str(), (known.count, known.refused)))
+                .collect(),
+            used: used.map(|used| used.pod_name.as_str()).collect(),
         }
     }
 
     /// The name of the next pod on a node; empty when the apiserver chooses.
     fn name(&mut self, node: &'a str) -> String {
-        if !self.derived {
+        let (mut salt, refused) = self.collisions.get(node).copied().unwrap_or_default();
+        if !self.derived || refused >= MOST_REFUSED_NAMES {
             return String::new();
         }
         let snapshot = self.snapshot;
         let identities = self
             .identities
             .get_or_insert_with(|| Cow::Owned(Identities::of(&snapshot.buckets)));
-        let mut salt = self.collisions.get(node).copied().unwrap_or(0);
         loop {
             let name = names::pod_name(&snapshot.daemon_set, node, self.hash, salt);
-            if !identities.is_taken(&name, &snapshot.buckets) {
+            let is_taken = identities.is_taken(&name, &snapshot.buckets);
+            if !is_taken && !self.used.contains(name.as_str()) {
                 break name;
             }
-            // Remembered: when the pod that has the name is gone, the next plan must not go back to it while the pod that
-            // this one names may be there unseen.
             salt = salt.wrapping_add(1);
-            self.collisions.insert(node, salt);
+            if is_taken {
+                // Remembered: when the pod that has the name is gone, the next plan must not go back to it while the pod that
+                // this one names may be there unseen. Used names need no such memory: the executor holds them so long.
+                self.collisions.insert(node, (salt, refused));
+            }
         }
     }
 
-    /// How many names were found taken, by node, in this plan and before.
-    pub(crate) fn into_collisions(self) -> Vec<(String, u32)> {
+    /// The names that were found taken, by node, in this plan and before.
+    pub(crate) fn into_collisions(self) -> Vec<PodNameCollision> {
         let collisions = self.collisions.into_iter();
-        collisions.map(|(node, count)| (node.to_owned(), count)).collect()
+        collisions
+            .map(|(node, (count, refused))| PodNameCollision {
+                node_name: node.to_owned(),
+                count,
+                refused,
+            })
+            .collect()
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use crate::snapshot::{Deviation, Expectations, ExpectedCreate, Options, State};
+use crate::snapshot::{Deviation, Expectations, ExpectedCreate, Options, PodNameCollision, State};
 use crate::{patience::Patience, ramp};
 
 /// What became of one action.
@@ -30,7 +30,7 @@ pub enum OutcomeResult {
     Succeeded,
     /// Create: a pod of that name is ours, on the same node and of the same revision.
     AlreadyExists,
-    /// Create: the name belongs to something else.
+    /// Create: a pod of another owner has the name.
     NameTaken,
     /// Delete, adopt, release: the object is gone.
     NotFound,
@@ -103,7 +103,7 @@ pub fn fold_until(
         }
     }
     patience.check()?;
-    count_collisions(&mut state.pod_name_collisions, taken);
+    count_refused(&mut state.pod_name_collisions, taken);
     state.slow_start = state
         .slow_start
         .and_then(|known| ramp::grown(known, outcomes, options));
@@ -114,25 +114,20 @@ pub fn fold_until(
 }
 
 /// When to come back: with back-off when anything failed or was left undone, besides the time that the plan itself asked
-/// for (D-71.12, D-79). What succeeded plays no part: such outcomes without a subject need not be told.
+/// for (D-71.12, D-79). What succeeded plays no part: such outcomes without a subject need not be told. Where nothing went wrong
+/// but that names were taken, the next plan follows at once and derives others.
 #[must_use]
 pub fn come_back(outcomes: &[Outcome], after: Option<Duration>, plan_error: Option<&str>) -> ComeBack {
-    let (failed, skipped) = outcomes
-        .iter()
-        .fold((0_usize, 0_usize), |(failed, skipped), outcome| {
-            match outcome.result {
-                OutcomeResult::Failed | OutcomeResult::NameTaken => (failed + 1, skipped),
-                OutcomeResult::Skipped => (failed, skipped + 1),
-                _ => (failed, skipped),
-            }
-        });
+    let count = |result| outcomes.iter().filter(|outcome| outcome.result == result).count();
+    let (failed, skipped) = (count(OutcomeResult::Failed), count(OutcomeResult::Skipped));
+    let taken = count(OutcomeResult::NameTaken);
     let mut reasons = Vec::new();
     if failed > 0 || skipped > 0 {
         let mut reason = format!("{failed} actions failed and {skipped} were skipped");
         // The first by id, since outcomes come in any order.
         let first = outcomes
             .iter()
-            .filter(|outcome| matches!(outcome.result, OutcomeResult::Failed | OutcomeResult::NameTaken))
+            .filter(|outcome| outcome.result == OutcomeResult::Failed)
             .min_by_key(|outcome| outcome.action_id);
         if let Some(first) = first.filter(|first| !first.message.is_empty()) {
             reason = format!("{reason}; action {}: {}", first.action_id, first.message);
@@ -145,6 +140,13 @@ pub fn come_back(outcomes: &[Outcome], after: Option<Duration>, plan_error: Opti
             .map(|error| format!("the plan is not complete: {error}")),
     );
     let backoff = !reasons.is_empty();
+    if !backoff && taken > 0 {
+        return ComeBack {
+            backoff,
+            after: Some(Duration::ZERO),
+            message: format!("{taken} names are taken by pods of other owners; the next plan derives others"),
+        };
+    }
     if !backoff && after.is_some() {
         reasons.push("the plan asked for it".to_owned());
     }
@@ -168,13 +170,19 @@ fn settles_create(result: OutcomeResult, options: &Options) -> bool {
     }
 }
 
-/// Adds how many names were found taken for each node.
-fn count_collisions(collisions: &mut Vec<(String, u32)>, mut taken: BTreeMap<&str, u32>) {
-    for (node, count) in collisions.iter_mut() {
-        *count = count.saturating_add(taken.remove(node.as_str()).unwrap_or(0));
+/// Adds how many names the apiserver refused for each node.
+fn count_refused(collisions: &mut Vec<PodNameCollision>, mut refused: BTreeMap<&str, u32>) {
+    for known in collisions.iter_mut() {
+        let more = refused.remove(known.node_name.as_str()).unwrap_or(0);
+        known.count = known.count.saturating_add(more);
+        known.refused = known.refused.saturating_add(more);
     }
-    if !taken.is_empty() {
-        collisions.extend(taken.into_iter().map(|(node, count)| (node.to_owned(), count)));
+    if !refused.is_empty() {
+        collisions.extend(refused.into_iter().map(|(node, count)| PodNameCollision {
+            node_name: node.to_owned(),
+            count,
+            refused: count,
+        }));
         collisions.sort();
     }
 }

@@ -493,10 +493,32 @@ pub struct State {
     pub expectations: Option<Expectations>,
     /// Back-off of failed pods.
     pub failed_pod_backoffs: Vec<FailedPodBackoff>,
-    /// Nodes whose derived pod name was taken, with how often.
-    pub pod_name_collisions: Vec<(String, u32)>,
+    /// Nodes for which derived pod names were found taken, ascending.
+    pub pod_name_collisions: Vec<PodNameCollision>,
     /// How far the slow start of creates has come; `None` at its beginning.
     pub slow_start: Option<SlowStart>,
+    /// Names of pods that are gone, and that no new pod gets for now.
+    pub used_pod_names: Vec<UsedPodName>,
+}
+
+/// Derived pod names of one node that were found taken.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PodNameCollision {
+    /// The node.
+    pub node_name: String,
+    /// How many names were found taken.
+    pub count: u32,
+    /// How many of them the apiserver refused, because a pod of another owner has the name.
+    pub refused: u32,
+}
+
+/// The name of a pod that is gone, while its replacement has not been seen.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UsedPodName {
+    /// The node that the pod was on or meant for.
+    pub node_name: String,
+    /// metadata.name of the pod.
+    pub pod_name: String,
 }
 
 /// How many creates may go out at once.

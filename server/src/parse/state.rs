@@ -3,7 +3,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use nodewise_planner::snapshot::{
-    Expectations, ExpectedCreate, FailedPodBackoff, OwnWrite, SlowStart, State,
+    Expectations, ExpectedCreate, FailedPodBackoff, OwnWrite, PodNameCollision, SlowStart, State, UsedPodName,
 };
 use nodewise_proto::v1;
 
@@ -44,6 +44,7 @@ pub(super) fn state(
         slow_start: message
             .slow_start
             .and_then(|message| slow_start(message, &at.field("slow_start"), &mut context.problems)),
+        used_pod_names: used_pod_names(message.used_pod_names, &at.field("used_pod_names"), context)?,
     })
 }
 
@@ -143,7 +144,7 @@ fn collisions(
     messages: Vec<v1::PodNameCollision>,
     at: &Path<'_>,
     context: &mut Context<'_>,
-) -> Result<Vec<(String, u32)>, Refusal> {
+) -> Result<Vec<PodNameCollision>, Refusal> {
     Context::bound(at, messages.len(), context.limits.actions())?;
     let mut nodes = HashSet::new();
     for (index, message) in messages.iter().enumerate() {
@@ -161,8 +162,34 @@ fn collisions(
     drop(nodes);
     Ok(messages
         .into_iter()
-        .map(|message| (message.node_name, message.count))
+        .map(|message| PodNameCollision {
+            node_name: message.node_name,
+            count: message.count,
+            refused: message.refused_count,
+        })
         .collect())
+}
+
+fn used_pod_names(
+    messages: Vec<v1::UsedPodName>,
+    at: &Path<'_>,
+    context: &mut Context<'_>,
+) -> Result<Vec<UsedPodName>, Refusal> {
+    Context::bound(at, messages.len(), context.limits.actions())?;
+    let mut used = Vec::with_capacity(messages.len());
+    for (index, message) in messages.into_iter().enumerate() {
+        context.tick(index)?;
+        let at = at.index(index);
+        context
+            .problems
+            .require(&at.field("node_name"), &message.node_name);
+        context.problems.require(&at.field("pod_name"), &message.pod_name);
+        used.push(UsedPodName {
+            node_name: message.node_name,
+            pod_name: message.pod_name,
+        });
+    }
+    Ok(used)
 }
 
 /// Reads the own writes. Versions are opaque until they are compared (D-111).

@@ -14,14 +14,21 @@ pub(super) fn state(state: State) -> v1::ReconcileState {
         pod_name_collisions: state
             .pod_name_collisions
             .into_iter()
-            .map(|(node_name, count)| v1::PodNameCollision {
-                node_name,
-                count,
-                refused_count: 0,
+            .map(|known| v1::PodNameCollision {
+                node_name: known.node_name,
+                count: known.count,
+                refused_count: known.refused,
             })
             .collect(),
         slow_start: state.slow_start.map(slow_start),
-        used_pod_names: Vec::new(),
+        used_pod_names: state
+            .used_pod_names
+            .into_iter()
+            .map(|used| v1::UsedPodName {
+                node_name: used.node_name,
+                pod_name: used.pod_name,
+            })
+            .collect(),
     }
 }
 

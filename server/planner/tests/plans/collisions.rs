@@ -11,7 +11,9 @@ use nodewise_planner::{
 };
 use serde_json::json;
 
-use crate::support::{Cluster, GENERATION_LABEL, HASH_LABEL, actions, moves, reasons, status};
+use crate::support::{
+    Cluster, GENERATION_LABEL, HASH_LABEL, actions, collision, moves, pod_names, reasons, status, used,
+};
 
 #[test]
 fn d_82_taken_names_are_remembered_until_the_node_has_what_it_should_have() {
@@ -26,9 +28,65 @@ fn d_82_taken_names_are_remembered_until_the_node_has_what_it_should_have() {
     ];
     for (pod, remembered) in table {
         let mut cluster = Cluster::new(1).with(&[pod]);
-        cluster.state.pod_name_collisions = vec![("node-0".to_owned(), 1)];
+        cluster.state.pod_name_collisions = vec![collision("node-0", 1, 0)];
         let kept = cluster.plan().state.pod_name_collisions;
         assert_eq!(!kept.is_empty(), remembered, "D-82: {pod}: {kept:?}");
+    }
+}
+
+// A new pod must not be called like the one that it replaces: people and programs wait for a name to go away.
+#[test]
+fn d_82_a_pod_is_not_called_like_the_one_that_it_replaces() {
+    let name = |cluster: &Cluster| pod_names(&cluster.plan())[0].to_owned();
+    let mut cluster = Cluster::new(1);
+    let first = name(&cluster);
+    cluster.state.used_pod_names = vec![used("node-0", &first)];
+    let second = name(&cluster);
+    assert_ne!(second, first);
+    assert_eq!(
+        name(&cluster),
+        second,
+        "a create that is repeated collides with itself"
+    );
+    let held = cluster.plan().state;
+    assert_eq!(
+        held.used_pod_names, cluster.state.used_pod_names,
+        "held until the pod is seen"
+    );
+    assert_eq!(held.pod_name_collisions, [], "no name was found taken");
+    // The second one is gone as well, and the executor has not seen a third.
+    cluster.state.used_pod_names.push(used("node-0", &second));
+    let third = name(&cluster);
+    assert!(third != first && third != second);
+    // The names of other nodes' pods do not count.
+    cluster.state.used_pod_names = vec![used("node-1", "foo-other")];
+    assert_eq!(name(&cluster), first);
+}
+
+#[test]
+fn d_82_used_names_are_held_for_nodes_that_lack_a_pod() {
+    // (the node's pod, whether the name is held)
+    let table = [
+        ("a@elsewhere new", true),
+        ("a@node-0 old", true),
+        ("a@node-0 new failed", true),
+        ("a@node-0 new deleting", true),
+        ("a@node-0 new", false),
+        ("a@node-0 new unbound", false),
+    ];
+    for (pod, is_held) in table {
+        let mut cluster = Cluster::new(1).with(&[pod]);
+        cluster.state.used_pod_names = vec![used("node-0", "foo-gone"), used("no-such-node", "foo-lost")];
+        let held = cluster.plan().state.used_pod_names;
+        let expected = if is_held {
+            vec![used("node-0", "foo-gone")]
+        } else {
+            vec![]
+        };
+        assert_eq!(held, expected, "{pod}");
+        // Where the apiserver chooses names there is nothing to hold.
+        cluster.options.deviations.remove(&Deviation::IdempotentCreates);
+        assert_eq!(cluster.plan().state.used_pod_names, [], "{pod}");
     }
 }
 

@@ -5,7 +5,7 @@ use nodewise_planner::{
     snapshot::{Deviation, Expectations, OwnWrite, Selector},
 };
 
-use crate::support::{Cluster, actions, at, counts, events, reasons};
+use crate::support::{Cluster, actions, at, collision, counts, events, pod_names, reasons};
 
 /// A plan with the default profile and one without any deviation; the first must say that it deviates.
 fn both(cluster: &Cluster, deviation: Deviation) -> (Plan, Plan) {
@@ -27,16 +27,6 @@ fn both(cluster: &Cluster, deviation: Deviation) -> (Plan, Plan) {
         "{deviation:?} can be switched off alone"
     );
     (here, upstream)
-}
-
-fn pod_names(plan: &Plan) -> Vec<&str> {
-    let names = actions(plan, PhaseKind::Creates)
-        .into_iter()
-        .filter_map(|action| match &action.kind {
-            ActionKind::CreatePod { pod_name, .. } => Some(pod_name.as_str()),
-            _ => None,
-        });
-    names.collect()
 }
 
 #[test]
@@ -63,12 +53,12 @@ fn idempotent_creates() {
     assert!(second[0] != first[0] && second[1] == first[1], "{second:?}");
     // Neither is one that was found taken.
     cluster.pods.clear();
-    cluster.state.pod_name_collisions = vec![("node-1".to_owned(), 1), ("node-9".to_owned(), 4)];
+    cluster.state.pod_name_collisions = vec![collision("node-1", 1, 0), collision("node-9", 4, 0)];
     let plan = cluster.plan();
     assert!(pod_names(&plan)[0] == first[0] && pod_names(&plan)[1] != first[1]);
     assert_eq!(
         plan.state.pod_name_collisions,
-        [("node-1".to_owned(), 1)],
+        [collision("node-1", 1, 0)],
         "kept while the node lacks a pod"
     );
     // A finished pod that a finalizer holds still has its name, so its replacement gets another one.
@@ -90,7 +80,7 @@ fn idempotent_creates() {
     // A node that has its pod needs no count.
     held.pods.clear();
     held.pod("a@node-0 new");
-    held.state.pod_name_collisions = vec![("node-0".to_owned(), 1)];
+    held.state.pod_name_collisions = vec![collision("node-0", 1, 0)];
     assert_eq!(held.plan().state.pod_name_collisions, []);
     // Neither does one that may not start a pod.
     held.pods.clear();

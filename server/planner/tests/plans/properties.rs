@@ -15,7 +15,7 @@ use nodewise_planner::{
 };
 use proptest::prelude::*;
 
-use crate::support::{Cluster, moves, taint};
+use crate::support::{Cluster, collision, moves, taint, used};
 
 /// Words that describe a pod, and nodes some of which do not exist.
 const NODES: [&str; 6] = ["node-0", "node-1", "node-2", "node-3", "gone", "lost"];
@@ -89,7 +89,10 @@ fn anything() -> impl Strategy<Value = Snapshot> {
             (0..2_i64, pick(&NODES), any::<std::time::Duration>(), moment()),
             0..4,
         ),
-        proptest::collection::vec((pick(&NODES), any::<u32>()), 0..3),
+        (
+            proptest::collection::vec((pick(&NODES), any::<u32>()), 0..3),
+            proptest::collection::vec((pick(&NODES), "pod-[0-9]"), 0..3),
+        ),
         proptest::collection::vec(("[0-9a]{0,3}", "[0-9a]{0,3}"), 0..2),
     );
     (objects, state, options(), any::<bool>()).prop_map(|((pods, taints, limits), state, options, rolled)| {
@@ -115,7 +118,7 @@ fn anything() -> impl Strategy<Value = Snapshot> {
             cluster.change_template("img:2");
         }
         cluster.options = options;
-        let (now, expected, backoffs, collisions, writes) = state;
+        let (now, expected, backoffs, (collisions, gone), writes) = state;
         cluster.now = now;
         cluster.state.expectations = expected.map(|(set_at, node)| Expectations {
             set_at,
@@ -136,8 +139,9 @@ fn anything() -> impl Strategy<Value = Snapshot> {
         cluster.state.failed_pod_backoffs = backoffs.collect();
         cluster.state.pod_name_collisions = collisions
             .into_iter()
-            .map(|(node, count)| (node.to_owned(), count))
+            .map(|(node, count)| collision(node, count, count % 5))
             .collect();
+        cluster.state.used_pod_names = gone.iter().map(|(node, pod)| used(node, pod)).collect();
         let mut snapshot = cluster.snapshot();
         snapshot.own_writes = writes
             .into_iter()

@@ -1,14 +1,14 @@
 //! What becomes of plans, and what is held afterwards.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use nodewise_planner::{
-    plan::{Action, ActionKind, PhaseKind},
+    plan::{Action, ActionKind},
     report::{ComeBack, Outcome, OutcomeResult, Subject, come_back, fold},
     snapshot::{Deviation, Expectations, ExpectedCreate, Options, State},
 };
 
-use crate::support::{Cluster, actions, status};
+use crate::support::{Cluster, collision, pod_names, status};
 
 /// How many creates and deletes are still expected.
 fn expected(state: &State) -> (usize, usize) {
@@ -162,7 +162,7 @@ fn d_82_creates_with_other_ends() {
             "the next plan derives another name",
             OutcomeResult::NameTaken,
             0,
-            true,
+            false,
         ),
     ];
     for (what, result, left, failed) in table {
@@ -177,7 +177,7 @@ fn d_82_creates_with_other_ends() {
             state
                 .pod_name_collisions
                 .iter()
-                .map(|(_, count)| count)
+                .map(|known| known.count)
                 .sum::<u32>(),
             collisions,
             "{what}"
@@ -185,25 +185,60 @@ fn d_82_creates_with_other_ends() {
     }
 }
 
+// Names can be computed by anyone: what somebody else took costs no time, and after three names no name can be guessed.
 #[test]
-fn a_taken_name_is_not_tried_again() {
-    let mut cluster = Cluster::new(1);
-    let mut names = vec![];
-    for _ in 0..3 {
+fn names_that_other_owners_took_are_passed_over_at_once() {
+    let mut cluster = Cluster::new(2);
+    let mut tried = BTreeSet::new();
+    for round in 1..=3_u32 {
         let plan = cluster.plan();
-        names.extend(
-            actions(&plan, PhaseKind::Creates)
-                .into_iter()
-                .map(|action| format!("{:?}", action.kind)),
-        );
-        let outcomes = cluster.apply_with(&plan, &mut creates_end(OutcomeResult::NameTaken));
+        let first = pod_names(&plan)[0].to_owned();
+        assert!(!first.is_empty() && tried.insert(first.clone()), "{first} again");
+        let outcomes = cluster.apply_with(&plan, &mut |action| match &action.kind {
+            ActionKind::CreatePod { pod_name, .. } if *pod_name == first => OutcomeResult::NameTaken,
+            _ => OutcomeResult::Succeeded,
+        });
+        let back = come_back(&outcomes, plan.requeue.map(|requeue| requeue.delay), None);
+        assert!(!back.backoff, "a taken name is no failure: {back:?}");
+        assert_eq!(back.after, Some(Duration::ZERO), "{back:?}");
+        assert_eq!(count(&outcomes, OutcomeResult::Skipped), 0, "no batch stops");
         cluster.state = fold(cluster.state.clone(), &outcomes, &cluster.options);
+        assert_eq!(
+            cluster.state.pod_name_collisions,
+            [collision("node-0", round, round)]
+        );
+        cluster.state.expectations = None;
     }
-    names.dedup();
     assert_eq!(
-        (names.len(), cluster.state.pod_name_collisions.clone()),
-        (3, vec![("node-0".to_owned(), 3)])
+        cluster.pods.len(),
+        1,
+        "the other node got its pod in the first round"
     );
+    let plan = cluster.plan();
+    assert_eq!(pod_names(&plan), [""], "the apiserver chooses the fourth");
+    cluster.sync();
+    assert_eq!(
+        cluster.plan().state.pod_name_collisions,
+        [],
+        "the node has its pod"
+    );
+}
+
+#[test]
+fn a_failure_beside_a_taken_name_waits() {
+    let mut cluster = Cluster::new(2);
+    cluster.state.slow_start = None;
+    let plan = cluster.plan();
+    let mut results = [OutcomeResult::NameTaken, OutcomeResult::Failed].into_iter();
+    let outcomes = cluster.apply_with(&plan, &mut |action| {
+        if is_create(action) {
+            results.next().expect("two creates")
+        } else {
+            OutcomeResult::Succeeded
+        }
+    });
+    let back = come_back(&outcomes, None, None);
+    assert!(back.backoff && back.after.is_none(), "{back:?}");
 }
 
 #[test]

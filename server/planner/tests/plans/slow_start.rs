@@ -81,7 +81,7 @@ fn a_full_burst_is_followed_at_once_when_all_of_it_was_done() {
     for (result, after) in [
         (OutcomeResult::Succeeded, Some(Duration::ZERO)),
         (OutcomeResult::AlreadyExists, None),
-        (OutcomeResult::NameTaken, None),
+        (OutcomeResult::NameTaken, Some(Duration::ZERO)),
         (OutcomeResult::NamespaceTerminating, None),
         (OutcomeResult::Failed, None),
         (OutcomeResult::Skipped, None),

@@ -42,6 +42,7 @@ fn anything_at_all() -> impl Strategy<Value = Event> {
         1 => (0..3_u8).prop_map(Event::Template),
         1 => Just(Event::Restart),
         2 => (0..20_u8).prop_map(Event::Wait),
+        2 => Just(Event::Land),
     ]
 }
 
@@ -55,6 +56,7 @@ fn no_losses() -> impl Strategy<Value = Event> {
         6 => (0..16_usize).prop_map(Event::Ready),
         1 => Just(Event::Restart),
         2 => (0..20_u8).prop_map(Event::Wait),
+        2 => Just(Event::Land),
     ]
 }
 
@@ -243,6 +245,16 @@ fn holds_one_pod_a_node(world: &World, surge: bool) -> Result<(), TestCaseError>
     Ok(())
 }
 
+/// No pod is called like the one that it replaces.
+fn holds_new_names(world: &World, plan: &Plan) -> Result<(), TestCaseError> {
+    for action in actions(plan, PhaseKind::Creates) {
+        if let ActionKind::CreatePod { pod_name, node_name } = &action.kind {
+            prop_assert_ne!(world.vanished_from(node_name), Some(pod_name.as_str()), "D-82");
+        }
+    }
+    Ok(())
+}
+
 /// Every node that should run a pod has one of the template, and no other node has what it must not have.
 fn holds_what_was_asked_for(world: &World) -> Result<(), TestCaseError> {
     let hash = world.live.current_hash();
@@ -292,6 +304,7 @@ proptest! {
             if let Some((snapshot, plan)) = world.happen(event) {
                 holds_budgets(&snapshot, &plan)?;
                 holds_one_pod_a_node(&world, max_surge != "0")?;
+                holds_new_names(&world, &plan)?;
             }
         }
         world.come_to_rest().map_err(TestCaseError::fail)?;

@@ -1,10 +1,10 @@
 //! A cluster whose caches lag, whose writes fail and whose pods come and go.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use jiff::SignedDuration;
 use nodewise_planner::{
-    plan::{ActionKind, Plan},
+    plan::{Action, ActionKind, Plan},
     report::{OutcomeResult, fold},
     snapshot::{Bucket, OwnWrite, Pod, PodPhase, Snapshot, TaintEffect},
 };
@@ -44,6 +44,8 @@ pub(super) enum Event {
     Restart,
     /// Time passes, in seconds.
     Wait(u8),
+    /// A create whose answer was lost long ago is done now.
+    Land,
 }
 
 /// The cluster as it is, and as the executor sees it.
@@ -56,6 +58,10 @@ pub(super) struct World {
     /// The executor uses the own-write gate.
     gate: bool,
     wrote: bool,
+    /// Creates that may still be done though they seemed to fail.
+    late: Vec<Action>,
+    /// By node the name of the pod that was seen to vanish last, until another one is seen there, or the node may not run a pod.
+    vanished: BTreeMap<String, String>,
 }
 
 impl World {
@@ -66,6 +72,8 @@ impl World {
             live,
             gate,
             wrote: false,
+            late: Vec::new(),
+            vanished: BTreeMap::new(),
         }
     }
 
@@ -98,8 +106,9 @@ impl World {
             Event::Sync { faults, unclear } => return Some(self.sync(*faults, *unclear)),
             Event::Observe => self.observe(),
             Event::ObserveSome(count) => {
-                if let Some(seen) = self.behind.drain(..self.behind.len().min(*count)).next_back() {
-                    self.cache = seen;
+                for _ in 0..self.behind.len().min(*count) {
+                    let seen = self.behind.pop_front().expect("there are as many");
+                    self.see(seen);
                 }
                 self.settle_expectations();
             }
@@ -114,9 +123,15 @@ impl World {
                 (pod.phase, pod.ready) = (PodPhase::Failed, false);
             }),
             Event::Delete(index) => self.pod(*index, |pod, _| pod.deleting = true),
-            Event::Taint(index, text) => self.node(*index, |node| node.taints = vec![taint(text)]),
+            // What is known of names is dropped for nodes that may not run a pod: a create that is done after that, and after the node
+            // may run one again, makes an excess pod, which placement removes.
+            Event::Taint(index, text) => {
+                self.late.clear();
+                self.node(*index, |node| node.taints = vec![taint(text)]);
+            }
             Event::Free(index) => self.node(*index, |node| node.taints.clear()),
             Event::Remove(index) => {
+                self.late.clear();
                 if self.live.nodes.len() > 1 {
                     let index = *index % self.live.nodes.len();
                     self.live.nodes.remove(index);
@@ -130,14 +145,27 @@ impl World {
             }
             Event::Template(version) => {
                 // A create of the former template that no one has seen yet is not this test's subject.
+                self.late.clear();
                 self.observe();
                 self.live.change_template(&format!("img:{version}"));
             }
             Event::Restart => {
-                self.live.state = nodewise_planner::snapshot::State::default();
                 self.catch_up();
+                self.live.state = nodewise_planner::snapshot::State::default();
+                self.vanished.clear();
+                // The one case that nothing in the cluster tells of: a create of the process before, for a pod that replaced another
+                // one, is done after the lists of the process that follows.
+                let late = std::mem::take(&mut self.late).into_iter();
+                self.late = late
+                    .filter(|action| created(action).is_some_and(|name| self.is_first_name(name)))
+                    .collect();
             }
             Event::Wait(seconds) => self.live.now += SignedDuration::from_secs((*seconds).into()),
+            Event::Land => {
+                if let Some(action) = self.late.pop() {
+                    self.live.create_unless_there(&action);
+                }
+            }
         }
         None
     }
@@ -162,8 +190,46 @@ impl World {
     }
 
     fn catch_up(&mut self) {
-        (self.cache, self.wrote) = (self.live.pods.clone(), false);
-        self.behind.clear();
+        for seen in std::mem::take(&mut self.behind) {
+            self.see(seen);
+        }
+        self.see(self.live.pods.clone());
+        self.wrote = false;
+    }
+
+    /// The cache shows these pods: names of those that are gone count as used until another pod of the workload comes to their node.
+    fn see(&mut self, pods: Vec<Pod>) {
+        let before = std::mem::replace(&mut self.cache, pods);
+        let node = |pod: &Pod| pod.target.node().expect("every pod has a node").to_owned();
+        let is_in = |pods: &[Pod], pod: &Pod| pods.iter().any(|other| other.uid == pod.uid);
+        let used = &mut self.live.state.used_pod_names;
+        for pod in before.iter().filter(|pod| !is_in(&self.cache, pod)) {
+            used.push(crate::support::used(&node(pod), &pod.name));
+            self.vanished.insert(node(pod), pod.name.clone());
+        }
+        used.sort();
+        used.dedup();
+        for pod in self.cache.iter().filter(|pod| !is_in(&before, pod)) {
+            used.retain(|used| used.node_name != node(pod));
+            self.vanished.remove(&node(pod));
+        }
+        // A create of this name has been done; another one is answered before its pod can be gone.
+        let cache = &self.cache;
+        self.late
+            .retain(|action| !created(action).is_some_and(|name| cache.iter().any(|pod| pod.name == name)));
+    }
+
+    /// Whether a process that remembers nothing gives this name.
+    fn is_first_name(&self, name: &str) -> bool {
+        let mut anew = self.live.clone();
+        anew.state = nodewise_planner::snapshot::State::default();
+        anew.pods.clear();
+        nodewise_planner::plan(&anew.snapshot())
+            .phases
+            .iter()
+            .flat_map(|phase| &phase.batches)
+            .flat_map(|batch| &batch.actions)
+            .any(|action| created(action) == Some(name))
     }
 
     fn settle_expectations(&mut self) {
@@ -178,6 +244,13 @@ impl World {
     fn sync(&mut self, faults: u32, unclear: bool) -> (Snapshot, Plan) {
         let snapshot = self.snapshot();
         let plan = nodewise_planner::plan(&snapshot);
+        let barred = |node: &String| !self.may(node).is_some_and(|(run, _)| run);
+        let barred: Vec<_> = self
+            .vanished
+            .keys()
+            .filter(|node| barred(node))
+            .cloned()
+            .collect();
         let (mut rank, mut lost) = (0, vec![]);
         let outcomes = self.live.apply_with(&plan, &mut |action| {
             rank += 1;
@@ -195,7 +268,10 @@ impl World {
             for action in lost {
                 self.live.create_unless_there(&action);
             }
+        } else {
+            self.late.extend(lost);
         }
+        self.vanished.retain(|node, _| !barred.contains(node));
         self.wrote |= !outcomes.is_empty();
         self.live.state = fold(self.live.state.clone(), &outcomes, &self.live.options);
         (snapshot, plan)
@@ -223,11 +299,24 @@ impl World {
         Err(format!("it does not come to rest: {:?}", self.live.plan()))
     }
 
+    /// The name of the pod that was seen to vanish last from a node.
+    pub(super) fn vanished_from(&self, node: &str) -> Option<&str> {
+        self.vanished.get(node).map(String::as_str)
+    }
+
     /// Whether a pod may start, and may stay, on a node: there are no tolerations here.
     pub(super) fn may(&self, name: &str) -> Option<(bool, bool)> {
         let node = self.live.nodes.iter().find(|node| node.name == name)?;
         let has = |effect| node.taints.iter().any(|taint| taint.effect == effect);
         let keep = !has(TaintEffect::NoExecute);
         Some((keep && !has(TaintEffect::NoSchedule), keep))
+    }
+}
+
+/// The name of the pod that an action creates.
+pub(super) fn created(action: &Action) -> Option<&str> {
+    match &action.kind {
+        ActionKind::CreatePod { pod_name, .. } => Some(pod_name),
+        _ => None,
     }
 }

@@ -33,7 +33,7 @@ impl Cluster {
                     } else {
                         self.attempt(action, fate(action))
                     };
-                    batch_failed |= matches!(result, OutcomeResult::Failed | OutcomeResult::NameTaken);
+                    batch_failed |= result == OutcomeResult::Failed;
                     outcomes.push(outcome(outcomes.len(), action, result));
                 }
                 stopped |= batch_failed;

@@ -9,9 +9,9 @@ use nodewise_planner::{
     json::Json,
     plan::{Action, ActionKind, PhaseKind, Plan, Reason},
     snapshot::{
-        Bucket, ControllerRef, DaemonSet, IntOrString, Labels, Node, Options, Pod, PodPhase, Revision,
-        RollingUpdate, Scheduling, Selector, Snapshot, State, Status, Taint, TaintEffect, Target, Toleration,
-        UpdateStrategy,
+        Bucket, ControllerRef, DaemonSet, IntOrString, Labels, Node, Options, Pod, PodNameCollision,
+        PodPhase, Revision, RollingUpdate, Scheduling, Selector, Snapshot, State, Status, Taint, TaintEffect,
+        Target, Toleration, UpdateStrategy, UsedPodName,
     },
 };
 use serde_json::{Value, json};
@@ -24,6 +24,23 @@ pub(crate) const GENERATION_LABEL: &str = "pod-template-generation";
 /// Seconds after the epoch.
 pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds)
+}
+
+/// So many names of a node were found taken, some of which the apiserver refused.
+pub(crate) fn collision(node: &str, count: u32, refused: u32) -> PodNameCollision {
+    PodNameCollision {
+        node_name: node.to_owned(),
+        count,
+        refused,
+    }
+}
+
+/// The name of a pod that is gone.
+pub(crate) fn used(node: &str, pod: &str) -> UsedPodName {
+    UsedPodName {
+        node_name: node.to_owned(),
+        pod_name: pod.to_owned(),
+    }
 }
 
 /// A cluster with DaemonSet `foo`.
@@ -399,4 +416,15 @@ pub(crate) fn labels_of(object: &Value) -> Labels {
     labels
         .map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned()))
         .collect()
+}
+
+/// The names of the pods that a plan creates, in order; empty where the apiserver chooses.
+pub(crate) fn pod_names(plan: &Plan) -> Vec<&str> {
+    let names = actions(plan, PhaseKind::Creates)
+        .into_iter()
+        .filter_map(|action| match &action.kind {
+            ActionKind::CreatePod { pod_name, .. } => Some(pod_name.as_str()),
+            _ => None,
+        });
+    names.collect()
 }
