@@ -1,5 +1,5 @@
 //! What the service told the executor to hold for each workload: creates and deletes that no watch has shown yet, failed-pod
-//! back-off, pod name collisions and how far the slow start has come.
+//! back-off, pod name collisions and how far the slow start has come. Beside that, which names of pods went with their pods.
 //!
 //! The service decides what an outstanding expectation means; this only shrinks expectations as watches show what was
 //! expected. Everything lives in memory and starts empty (M-15).
@@ -11,6 +11,10 @@ use jiff::SignedDuration;
 use nodewise_proto::{Timestamp, v1};
 
 use crate::event::Key;
+
+mod used_names;
+
+use used_names::UsedNames;
 
 /// How deletions are observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -159,6 +163,8 @@ fn lower(counts: &mut BTreeMap<String, usize>, key: &str, by: usize) {
 #[derive(Debug, Default)]
 pub struct Holdings {
     held: HashMap<Key, Held>,
+    /// With the uid of the workload. Apart from what plans say: pods may go before the first plan.
+    used_names: HashMap<Key, (Arc<str>, UsedNames)>,
     rule: DeletionRule,
 }
 
@@ -186,6 +192,7 @@ impl Holdings {
     pub fn new(rule: DeletionRule) -> Self {
         Self {
             held: HashMap::new(),
+            used_names: HashMap::new(),
             rule,
         }
     }
@@ -196,16 +203,22 @@ impl Holdings {
         if self.held.get(key).is_some_and(|held| *held.uid != *uid) {
             self.held.remove(key);
         }
-        self.held
-            .get(key)
-            .map_or_else(v1::ReconcileState::default, |held| v1::ReconcileState {
-                // A plan that expects nothing sets no time, and expectations without one are refused.
-                expectations: held.expectations.set_at.map(|_| (&held.expectations).into()),
-                failed_pod_backoffs: held.failed_pod_backoffs.clone(),
-                pod_name_collisions: held.pod_name_collisions.clone(),
-                slow_start: held.slow_start.clone(),
-                used_pod_names: Vec::new(),
-            })
+        let used_pod_names = self.used_names.get(key).filter(|(of, _)| **of == *uid);
+        let used_pod_names = used_pod_names.map_or_else(Vec::new, |(_, names)| names.to_message());
+        let Some(held) = self.held.get(key) else {
+            return v1::ReconcileState {
+                used_pod_names,
+                ..v1::ReconcileState::default()
+            };
+        };
+        v1::ReconcileState {
+            // A plan that expects nothing sets no time, and expectations without one are refused.
+            expectations: held.expectations.set_at.map(|_| (&held.expectations).into()),
+            failed_pod_backoffs: held.failed_pod_backoffs.clone(),
+            pod_name_collisions: held.pod_name_collisions.clone(),
+            slow_start: held.slow_start.clone(),
+            used_pod_names,
+        }
     }
 
     /// Holds what a plan says, from before its first write on.
@@ -220,6 +233,9 @@ impl Holdings {
         sent: &v1::ReconcileState,
         sighted: &impl Sighted,
     ) {
+        if let Some((_, names)) = self.used_names.get_mut(key).filter(|(of, _)| of == uid) {
+            names.drop_unneeded(&sent.used_pod_names, &planned.used_pod_names);
+        }
         let mut expectations = Expectations::from(planned.expectations.unwrap_or_default());
         let sent = Expectations::from(sent.expectations.clone().unwrap_or_default());
         let present = self.held.get(key).filter(|held| held.uid == *uid);
@@ -276,6 +292,21 @@ impl Holdings {
         if let Some(held) = self.held.get_mut(key) {
             held.expectations.observe_create(pod_name, node_name);
         }
+        if let Some((_, names)) = self.used_names.get_mut(key) {
+            names.replaced(node_name);
+        }
+    }
+
+    /// A pod of the workload of this uid is gone from the cache: no new pod gets its name before another one is seen on the node.
+    pub fn retire_name(&mut self, key: &Key, uid: &Arc<str>, node_name: String, pod_name: String) {
+        let (of, names) = self
+            .used_names
+            .entry(key.clone())
+            .or_insert_with(|| (Arc::clone(uid), UsedNames::default()));
+        if of != uid {
+            (*of, *names) = (Arc::clone(uid), UsedNames::default());
+        }
+        names.retire(node_name, pod_name);
     }
 
     /// A watch showed that a pod of the workload is gone or being deleted.
@@ -288,6 +319,7 @@ impl Holdings {
     /// Drops what is held for a workload.
     pub fn forget(&mut self, key: &Key) {
         self.held.remove(key);
+        self.used_names.remove(key);
     }
 
     /// Creates and deletes outstanding for a workload.

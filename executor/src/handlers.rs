@@ -63,6 +63,17 @@ pub enum Reaction {
         /// metadata.uid of the pod.
         pod_uid: String,
     },
+    /// A pod of it is gone: no new pod gets its name before another pod is seen on the node.
+    RetireName {
+        /// The workload.
+        key: Key,
+        /// metadata.uid of the workload.
+        uid: Arc<str>,
+        /// metadata.name of the pod.
+        pod_name: String,
+        /// Its (target) node; may be empty.
+        node_name: String,
+    },
     /// Drop what is held for it, and its own-write record if that is of this uid.
     Forget {
         /// The workload.
@@ -128,7 +139,7 @@ fn pod(store: &Store, namespace: &str, change: &Change<v1::Pod>, rules: Rules) -
     match (&change.old, &change.new) {
         // Another pod of that name: its predecessor went while nobody watched, and whoever waits for that must hear of it.
         (Some(old), Some(new)) if old.uid != new.uid => {
-            let mut reactions = pod_going(store, namespace, old);
+            let mut reactions = pod_gone(store, namespace, old);
             let came = Change {
                 old: None,
                 new: Some(new.clone()),
@@ -140,7 +151,7 @@ fn pod(store: &Store, namespace: &str, change: &Change<v1::Pod>, rules: Rules) -
         (_, Some(new)) if new.deletion_time.is_some() => pod_going(store, namespace, new),
         (None, Some(new)) => pod_added(store, namespace, new),
         (Some(old), Some(new)) => pod_updated(store, namespace, old, new),
-        (Some(old), None) => pod_going(store, namespace, old),
+        (Some(old), None) => pod_gone(store, namespace, old),
         (None, None) => Vec::new(),
     }
 }
@@ -190,6 +201,19 @@ fn pod_going(store: &Store, namespace: &str, pod: &v1::Pod) -> Vec<Reaction> {
         },
         Reaction::Enqueue(owner.key.clone()),
     ]
+}
+
+/// While a pod is in the cache the snapshot has it, and the planner gives no pod its name. From here on the executor has to tell.
+fn pod_gone(store: &Store, namespace: &str, pod: &v1::Pod) -> Vec<Reaction> {
+    let mut reactions = pod_going(store, namespace, pod);
+    let owner = store.resolve(namespace, pod.controller.as_ref());
+    reactions.extend(owner.map(|owner| Reaction::RetireName {
+        key: owner.key.clone(),
+        uid: Arc::clone(&owner.uid),
+        pod_name: pod.name.clone(),
+        node_name: target_node(pod).to_owned(),
+    }));
+    reactions
 }
 
 fn revision(store: &Store, change: &Change<Arc<Revision>>, rules: Rules) -> Vec<Reaction> {

@@ -25,8 +25,8 @@ use crate::snapshot;
 use crate::state::{Shared, is_enabled};
 use crate::trace::{self, Origins};
 
-/// Plans that one reconcile may ask for in a row because what one rested on was not so: a revision's name was taken, an
-/// orphan was gone.
+/// Plans that one reconcile may ask for in a row because what one rested on was not so: a name was taken, an orphan was gone.
+/// With pods' names the fourth plan leaves the name to the apiserver.
 const MAX_PLANS: usize = 4;
 
 /// The burst where options name none, as the service takes it.
@@ -169,6 +169,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
     async fn try_reconcile(&self, key: &Key) -> Result<Ending, Ending> {
         // Revisions that the caches need not show, as they were read.
         let mut live = Vec::new();
+        let mut names_only = false;
         for _ in 0..MAX_PLANS {
             let Some(workload) = self.admit(key, &mut live)? else {
                 self.next.forget(key);
@@ -195,7 +196,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 (self.apply(&planned).await, None)
             };
             let colliding = self.readable(&std::mem::take(&mut applied.colliding_revisions));
-            let failed = applied.failed;
+            let (failed, name_taken) = (applied.failed, applied.name_taken);
             let outdated = !failed && applied.is_outdated();
             self.heed(&applied);
             if outdated {
@@ -206,13 +207,19 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 tracing::info!(%key, "the name of a new revision is taken; planning again with the object of that name");
             }
             let ending = self.report(&planned, applied).await?;
-            if colliding.is_empty() && !outdated {
+            let again = !colliding.is_empty() || outdated || (name_taken && ending == AT_ONCE);
+            if !again {
                 if let Some(next) = next.filter(|_| !failed && ending == AT_ONCE) {
                     self.next.keep(key, next, asked);
                 }
                 return Ok(ending);
             }
+            names_only = colliding.is_empty() && !outdated;
             live.extend(colliding);
+        }
+        // Names of pods that are taken are no failure, and after a few of them the apiserver chooses.
+        if names_only {
+            return Ok(AT_ONCE);
         }
         Err(Ending::failed(format!(
             "a revision's name was still taken, or another object gone, after {MAX_PLANS} plans"
@@ -411,7 +418,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             .instrument(span.clone())
             .await;
         trace::count(&span, "nodewise.apply.actions", applied.outcomes.len());
-        let failed = applied.count(v1::Result::Failed) + applied.count(v1::Result::NameTaken);
+        let failed = applied.count(v1::Result::Failed);
         trace::count(&span, "nodewise.apply.failed", failed);
         trace::count(&span, "nodewise.apply.batches", applied.batches as usize);
         drop(span);
@@ -531,13 +538,12 @@ fn ending(after: Option<Duration>, failure: Option<String>) -> Ending {
 /// Why a plan has to be retried, if so.
 fn failure(plan: &v1::Plan, applied: &Applied) -> Option<String> {
     if applied.failed {
-        let failed = |result: v1::Result| matches!(result, v1::Result::Failed | v1::Result::NameTaken);
-        let count = applied
+        let mut failed = applied
             .outcomes
             .iter()
-            .filter(|outcome| failed(outcome.result()))
-            .count();
-        let first = applied.outcomes.iter().find(|outcome| failed(outcome.result()));
+            .filter(|outcome| outcome.result() == v1::Result::Failed);
+        let first = failed.next();
+        let count = usize::from(first.is_some()) + failed.count();
         let message = first.map_or("", |outcome| outcome.message.as_str());
         return Some(format!(
             "{count} of {} actions failed, first: {message}",

@@ -217,6 +217,12 @@ impl Memory<'_> {
                 self.holdings.observe_deletion(&key, &pod_name, &pod_uid);
                 tell(self.holdings, &key, self.metrics);
             }
+            Reaction::RetireName {
+                key,
+                uid,
+                pod_name,
+                node_name,
+            } => self.holdings.retire_name(&key, &uid, node_name, pod_name),
             Reaction::Forget { key, own_writes_of } => {
                 self.gate.clear(&key, Some(&own_writes_of));
                 self.drop_held(&key);

@@ -161,6 +161,9 @@ fn expectations() {
                 "deleted" => {
                     holdings.observe_deletion(&key, &texts(step, "pod_name"), &texts(step, "pod_uid"));
                 }
+                "gone" => {
+                    holdings.retire_name(&key, &uid, texts(step, "node_name"), texts(step, "pod_name"));
+                }
                 "settle" => holdings.settle(&key, &uid, read(step)),
                 other => panic!("no step is called {other}"),
             }

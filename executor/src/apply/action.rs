@@ -63,7 +63,7 @@ impl Done {
     }
 
     pub(super) fn has_failed(&self) -> bool {
-        matches!(self.outcome.result(), v1::Result::Failed | v1::Result::NameTaken)
+        self.outcome.result() == v1::Result::Failed
     }
 
     pub(super) fn skipped(action: &v1::Action) -> Self {
@@ -360,42 +360,44 @@ impl<'a, A: Actuator> Context<'a, A> {
                 Done::refused(action, v1::Result::NamespaceTerminating, &error)
             }
             Err(error) => {
-                let taken = error.refusal == Refusal::AlreadyExists && !create.pod_name.is_empty();
-                if taken && self.is_ours(create).await {
-                    return Done::refused(action, v1::Result::AlreadyExists, &error);
+                if error.refusal == Refusal::AlreadyExists
+                    && !create.pod_name.is_empty()
+                    && let Some(is_ours) = self.is_ours(create).await
+                {
+                    let result = if is_ours {
+                        v1::Result::AlreadyExists
+                    } else {
+                        // No event: the next plan gives another name, and nothing is lost.
+                        tracing::info!(
+                            pod = create.pod_name,
+                            node = create.node_name,
+                            "a pod of another owner has the name; another name is tried"
+                        );
+                        v1::Result::NameTaken
+                    };
+                    return Done::refused(action, result, &error);
                 }
                 self.emit("Warning", "FailedCreate", format!("Error creating: {error}"));
-                Done::refused(
-                    action,
-                    if taken {
-                        v1::Result::NameTaken
-                    } else {
-                        v1::Result::Failed
-                    },
-                    &error,
-                )
+                Done::failed(action, &error)
             }
         }
     }
 
-    /// Whether the pod that has the name already is the one that the create would have made.
-    async fn is_ours(&self, create: &v1::CreatePod) -> bool {
+    /// Whether the pod that has the name already is the one that the create would have made. `None` when it cannot be read: it may
+    /// be, and another name would make a second pod.
+    async fn is_ours(&self, create: &v1::CreatePod) -> Option<bool> {
         let key = self.key(Resource::Pods, &create.pod_name);
-        let Ok(manifest) = &self.manifest else {
-            return false;
-        };
-        let Ok(live) = self.actuator.read(&key).await else {
-            return false;
-        };
+        let manifest = self.manifest.as_ref().ok()?;
+        let live = self.actuator.read(&key).await.ok()?;
+        let live = parse(&key, &live).ok()?;
         let manifest = manifest.lock().unwrap_or_else(PoisonError::into_inner);
-        parse(&key, &live).is_ok_and(|live| {
-            manifest::is_same_pod(
-                &live,
-                &self.workload.uid,
-                &create.node_name,
-                manifest.revision_hash(),
-            )
-        })
+        let hash = manifest.revision_hash();
+        Some(manifest::is_same_pod(
+            &live,
+            &self.workload.uid,
+            &create.node_name,
+            hash,
+        ))
     }
 
     async fn delete_pod(&self, action: &v1::Action, delete: &v1::DeletePod) -> Done {

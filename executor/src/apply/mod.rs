@@ -71,6 +71,8 @@ pub struct Applied {
     pub vanished: Vec<ObjectKey>,
     /// Revisions that cannot be changed: plan again at once with nothing to change in them.
     pub sealed: Vec<ObjectKey>,
+    /// The name of a pod to create belongs to a pod of another owner: plan again at once with what the report says.
+    pub name_taken: bool,
     /// Some action outside the events phase failed.
     pub failed: bool,
     /// A failed phase, or something that is not as it was planned, ended the plan: nothing that comes later was done.
@@ -98,6 +100,7 @@ impl Applied {
     fn take(&mut self, phase: v1::PhaseKind, done: Done) -> bool {
         let failed = done.has_failed();
         self.failed |= failed && phase != v1::PhaseKind::Events;
+        self.name_taken |= done.outcome.result() == v1::Result::NameTaken;
         self.outcomes.push(done.outcome);
         self.writes.extend(done.write);
         self.colliding_revisions.extend(done.colliding_revision);

@@ -42,6 +42,18 @@ fn deleted(owner: &str, pod: &str) -> Reaction {
     }
 }
 
+/// A pod is gone, and its name with it.
+fn gone(owner: &str, pod: &str, node: &str) -> Vec<Reaction> {
+    let uid = owner.replace("ds", "u");
+    let retired = Reaction::RetireName {
+        key: key(owner),
+        uid: uid.into(),
+        pod_name: pod.into(),
+        node_name: node.into(),
+    };
+    vec![deleted(owner, pod), Reaction::Enqueue(key(owner)), retired]
+}
+
 fn daemon_set(name: &str, uid: &str, app: &str, min_ready_seconds: u32) -> Delta<DaemonSet> {
     let object = json!({
         "metadata": {"namespace": "ns", "name": name, "uid": uid, "resourceVersion": "1"},
@@ -253,8 +265,8 @@ fn pod_delete() {
     for (case, object, expected) in [
         (
             "owned",
-            object("p", 2, "x", DS1),
-            [vec![deleted("ds1", "p")], enqueue(&["ds1"])].concat(),
+            on(object("p", 2, "x", DS1), "n1"),
+            gone("ds1", "p", "n1"),
         ),
         ("orphan", object("p", 2, "x", ""), vec![]),
         ("of another kind", object("p", 2, "x", "ReplicaSet/rs/r1"), vec![]),
@@ -514,8 +526,7 @@ fn pod_replaced_in_a_gap() {
         resource_version: "10".into(),
     };
     let expected = [
-        vec![deleted("ds1", "p")],
-        enqueue(&["ds1"]),
+        gone("ds1", "p", "n1"),
         vec![created("ds1", "p", "n1")],
         enqueue(&["ds1"]),
     ];

@@ -614,6 +614,49 @@ async fn a_revision_name_collision_is_planned_again_at_once() {
     assert_eq!(fixture.service.snapshot(1).revisions, [marked]);
 }
 
+// Names that pods of other owners have are no failure: the next plan follows at once, with what the report says.
+#[tokio::test]
+async fn a_taken_pod_name_is_planned_again_at_once() {
+    let create = |name: &str| {
+        let create = v1::CreatePod {
+            pod_name: name.into(),
+            node_name: "n1".into(),
+        };
+        let mut plan = with_actions(v1::PhaseKind::Creates, vec![v1::action::Kind::CreatePod(create)]);
+        plan.pod_manifest = r#"{"metadata":{"labels":{}}}"#.into();
+        plan
+    };
+    let at_once = || {
+        Ok(v1::ReportResponse {
+            requeue: v1::Requeue::After.into(),
+            requeue_after: Some(nodewise_proto::Duration::default()),
+            ..Default::default()
+        })
+    };
+    let names = |count: usize| {
+        (0..count)
+            .map(|number| format!("foo-{number}"))
+            .collect::<Vec<_>>()
+    };
+    // (names that are taken, plans, how it ends)
+    for (taken, plans, ending) in [(1, 2, SETTLED), (3, 4, SETTLED), (4, 4, AT_ONCE)] {
+        let mut service = ScriptedService::default();
+        for name in names(taken) {
+            service = service.then_plan(create(&name)).then_answer_report(at_once());
+        }
+        let fixture = with(service);
+        for name in names(taken) {
+            fixture
+                .actuator
+                .refuse(&format!("create pods {name}"), Refusal::AlreadyExists);
+        }
+        let live = json!({"metadata": {"namespace": "ns", "name": "foo-0", "uid": "p1"}});
+        *fixture.actuator.live.lock().expect("no panic") = live.to_string().into();
+        assert_eq!(fixture.reconcile().await, ending, "{taken}");
+        assert_eq!(fixture.service.plans_asked(), plans, "{taken}");
+    }
+}
+
 // D-23: an orphan that is gone is left out at once, and awaited by nobody; that is no failure.
 #[tokio::test]
 async fn an_orphan_that_is_gone_is_left_out_by_another_plan_at_once() {
