@@ -23,6 +23,21 @@ pub struct Outcome {
     pub subject: Option<Subject>,
 }
 
+impl Outcome {
+    /// A pod of another owner has the name: the next plan gives another one.
+    fn is_pod_name_taken(&self) -> bool {
+        self.result == OutcomeResult::NameTaken && matches!(self.subject, Some(Subject::CreatedPod(_)))
+    }
+
+    fn has_failed(&self) -> bool {
+        match self.result {
+            OutcomeResult::Failed => true,
+            OutcomeResult::NameTaken => !self.is_pod_name_taken(),
+            _ => false,
+        }
+    }
+}
+
 /// How an action ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OutcomeResult {
@@ -118,16 +133,16 @@ pub fn fold_until(
 /// but that names were taken, the next plan follows at once and derives others.
 #[must_use]
 pub fn come_back(outcomes: &[Outcome], after: Option<Duration>, plan_error: Option<&str>) -> ComeBack {
-    let count = |result| outcomes.iter().filter(|outcome| outcome.result == result).count();
-    let (failed, skipped) = (count(OutcomeResult::Failed), count(OutcomeResult::Skipped));
-    let taken = count(OutcomeResult::NameTaken);
+    let count = |is: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count();
+    let skipped = count(|outcome| outcome.result == OutcomeResult::Skipped);
+    let (failed, taken) = (count(Outcome::has_failed), count(Outcome::is_pod_name_taken));
     let mut reasons = Vec::new();
     if failed > 0 || skipped > 0 {
         let mut reason = format!("{failed} actions failed and {skipped} were skipped");
         // The first by id, since outcomes come in any order.
         let first = outcomes
             .iter()
-            .filter(|outcome| outcome.result == OutcomeResult::Failed)
+            .filter(|outcome| outcome.has_failed())
             .min_by_key(|outcome| outcome.action_id);
         if let Some(first) = first.filter(|first| !first.message.is_empty()) {
             reason = format!("{reason}; action {}: {}", first.action_id, first.message);
@@ -144,7 +159,7 @@ pub fn come_back(outcomes: &[Outcome], after: Option<Duration>, plan_error: Opti
         return ComeBack {
             backoff,
             after: Some(Duration::ZERO),
-            message: format!("{taken} names are taken by pods of other owners; the next plan derives others"),
+            message: format!("{taken} names belong to pods of other owners; the next plan gives other names"),
         };
     }
     if !backoff && after.is_some() {
