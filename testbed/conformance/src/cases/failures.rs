@@ -1,19 +1,17 @@
-//! Pods that fail, creates that are refused, and names that are taken.
+//! Pods that fail, and creates that are refused.
 
 use anyhow::{Context as _, Result, ensure};
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, ResourceQuota};
+use k8s_openapi::api::core::v1::{Namespace, Pod, ResourceQuota};
 use kube::{
     Api, ResourceExt as _,
     api::{DeleteParams, Patch, PatchParams, PostParams},
 };
-use nodewise_proto::v1::{Plan, action::Kind};
 use serde_json::{Value, json};
 
 use crate::{
     budget::node_of,
     case::{Case, shared, solo},
     daemon_set::{daemon_set, image_patch},
-    proxy::Mark,
     scene::{Scene, Solo},
 };
 
@@ -27,11 +25,6 @@ pub(super) const CASES: &[Case] = &[
         "quota-then-raised",
         "Where a quota refuses creates, slow start stops and an event says why; raising the quota heals.",
         quota_then_raised
-    ),
-    shared!(
-        "pod-name-taken",
-        "When a foreign pod has the planned name, the next plan's other name is used and the stranger is left alone.",
-        pod_name_taken
     ),
     solo!(
         "terminating-namespace",
@@ -87,7 +80,7 @@ async fn failed_pod_back_off(scene: &Scene) -> Result<()> {
 }
 
 /// Creates a quota and waits until it is in force.
-async fn limit(scene: &Scene, spec: Value) -> Result<Api<ResourceQuota>> {
+pub(super) async fn limit(scene: &Scene, spec: Value) -> Result<Api<ResourceQuota>> {
     let quotas: Api<ResourceQuota> = scene.api();
     let quota = serde_json::from_value(json!({ "metadata": { "name": "few-pods" }, "spec": spec }))?;
     quotas.create(&PostParams::default(), &quota).await?;
@@ -144,56 +137,6 @@ async fn quota_then_raised(scene: &Scene) -> Result<()> {
     let status = scene.rolled_out("agent").await?;
     ensure!(status.desired_number_scheduled == 40, "{status:?}");
     scene.expect_one_pod_per_node("agent").await
-}
-
-/// The pod that a plan creates first.
-fn first_create(plan: &Plan) -> Option<String> {
-    plan.actions().find_map(|action| match &action.kind {
-        Some(Kind::CreatePod(create)) => Some(create.pod_name.clone()),
-        _ => None,
-    })
-}
-
-// A quota that is for the DaemonSet's pods only, which ask for no resources, gives the stranger time to come.
-async fn pod_name_taken(scene: &Scene) -> Result<()> {
-    scene.add_nodes(1).await?;
-    let quotas = limit(
-        scene,
-        json!({ "hard": { "pods": "0" }, "scopes": ["BestEffort"] }),
-    )
-    .await?;
-    scene.create(daemon_set("agent").build()).await?;
-    let name = scene
-        .eventually("a refused create", async || {
-            scene.events("FailedCreate").await?.pop().context("no event")?;
-            let plans = scene.plans(Mark::BEGINNING, "agent");
-            plans
-                .iter()
-                .find_map(first_create)
-                .context("no plan creates a pod")
-        })
-        .await?;
-    // It has a controller of another kind, so that no executor need keep it: the create finds it in the way.
-    let owner: ConfigMap = serde_json::from_value(json!({ "metadata": { "name": "owner" } }))?;
-    let owner = scene.api().create(&PostParams::default(), &owner).await?;
-    let owner = json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.metadata.uid, "controller": true });
-    let stranger: Pod = serde_json::from_value(json!({
-        "metadata": { "name": name, "labels": { "app": "stranger" }, "ownerReferences": [owner] },
-        "spec": {
-            "schedulerName": "nobody",
-            "containers": [{ "name": "main", "image": "registry.example/stranger:1", "resources": { "requests": { "cpu": "1m" } } }],
-        },
-    }))?;
-    let stranger = scene.pod_api().create(&PostParams::default(), &stranger).await?;
-    quotas.delete("few-pods", &DeleteParams::default()).await?;
-    scene.rolled_out("agent").await?;
-    scene.expect_one_pod_per_node("agent").await?;
-    let now = scene.pod_api().get(&name).await?;
-    ensure!(
-        now.metadata.uid == stranger.metadata.uid && now.metadata.deletion_timestamp.is_none(),
-        "the stranger was not left alone"
-    );
-    Ok(())
 }
 
 /// Creates of pods in a namespace that is going, above which it is a storm.

@@ -6,6 +6,7 @@ mod crashes;
 mod failures;
 mod faults;
 mod kills;
+mod names;
 mod placement;
 mod process;
 mod revisions;
@@ -24,6 +25,7 @@ pub(crate) const ALL: &[&[Case]] = &[
     rollout::CASES,
     revisions::CASES,
     failures::CASES,
+    names::CASES,
     takeover::CASES,
     service::CASES,
     faults::CASES,

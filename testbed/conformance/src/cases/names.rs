@@ -1,0 +1,246 @@
+//! Names of pods: those of replacements, and those that pods of other owners have.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use bytes::Bytes;
+use k8s_openapi::api::{
+    apps::v1::DaemonSet,
+    core::v1::{ConfigMap, Pod},
+};
+use kube::{
+    ResourceExt as _,
+    api::{DeleteParams, PostParams},
+};
+use nodewise_proto::v1::{self, Plan, action::Kind, reconcile_service_client::ReconcileServiceClient};
+use prost::Message as _;
+use serde_json::json;
+
+use super::failures::limit;
+use crate::{
+    budget::node_of,
+    case::{Case, shared},
+    daemon_set::{daemon_set, image_patch},
+    proxy::Mark,
+    scene::Scene,
+};
+
+pub(super) const CASES: &[Case] = &[
+    shared!(
+        "pod-name-taken",
+        "When a foreign pod has the planned name, the next plan's other name is used and the stranger is left alone.",
+        pod_name_taken
+    ),
+    shared!(
+        "replacement-has-another-name",
+        "A pod that replaces another one of its revision has another name, so that the old name goes away.",
+        replacement_has_another_name
+    ),
+    shared!(
+        "squatted-names",
+        "Foreign pods that have the derived names of a rollout's pods beforehand do not hold it up.",
+        squatted_names
+    ),
+];
+
+/// The pod that a plan creates first.
+fn first_create(plan: &Plan) -> Option<String> {
+    plan.actions().find_map(|action| match &action.kind {
+        Some(Kind::CreatePod(create)) => Some(create.pod_name.clone()),
+        _ => None,
+    })
+}
+
+// A quota that is for the DaemonSet's pods only, which ask for no resources, gives the stranger time to come.
+async fn pod_name_taken(scene: &Scene) -> Result<()> {
+    scene.add_nodes(1).await?;
+    let quotas = limit(
+        scene,
+        json!({ "hard": { "pods": "0" }, "scopes": ["BestEffort"] }),
+    )
+    .await?;
+    scene.create(daemon_set("agent").build()).await?;
+    let name = scene
+        .eventually("a refused create", async || {
+            scene.events("FailedCreate").await?.pop().context("no event")?;
+            let plans = scene.plans(Mark::BEGINNING, "agent");
+            plans
+                .iter()
+                .find_map(first_create)
+                .context("no plan creates a pod")
+        })
+        .await?;
+    let stranger = stranger(scene, &name).await?;
+    quotas.delete("few-pods", &DeleteParams::default()).await?;
+    scene.rolled_out("agent").await?;
+    scene.expect_one_pod_per_node("agent").await?;
+    expect_untouched(scene, &stranger).await
+}
+
+/// A pod with a controller of another kind, so that no executor need keep it: a create of its name finds it in the way.
+async fn stranger(scene: &Scene, name: &str) -> Result<Pod> {
+    let owner: ConfigMap = serde_json::from_value(json!({ "metadata": { "generateName": "owner-" } }))?;
+    let owner = scene.api().create(&PostParams::default(), &owner).await?;
+    let owner = json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": owner.name_any(), "uid": owner.uid(), "controller": true });
+    let stranger: Pod = serde_json::from_value(json!({
+        "metadata": { "name": name, "labels": { "app": "stranger" }, "ownerReferences": [owner] },
+        "spec": {
+            "schedulerName": "nobody",
+            "containers": [{ "name": "main", "image": "registry.example/stranger:1", "resources": { "requests": { "cpu": "1m" } } }],
+        },
+    }))?;
+    Ok(scene.pod_api().create(&PostParams::default(), &stranger).await?)
+}
+
+async fn expect_untouched(scene: &Scene, stranger: &Pod) -> Result<()> {
+    let now = scene.pod_api().get(&stranger.name_any()).await?;
+    ensure!(
+        now.metadata.uid == stranger.metadata.uid && now.metadata.deletion_timestamp.is_none(),
+        "the stranger {} was not left alone",
+        stranger.name_any()
+    );
+    Ok(())
+}
+
+// D-82: one pod fails, one is deleted; the same again, so that a name that went long ago may come back.
+async fn replacement_has_another_name(scene: &Scene) -> Result<()> {
+    scene.start_agent(2).await?;
+    for round in 1..=2 {
+        for fails in [true, false] {
+            let pod = scene.live_pods("agent").await?.pop().context("a pod")?;
+            let (name, node) = (pod.name_any(), node_of(&pod).to_owned());
+            if fails {
+                scene.fail_pod(&name).await?;
+            } else {
+                scene.pod_api().delete(&name, &DeleteParams::default()).await?;
+            }
+            scene
+                .eventually(format!("a replacement of {name} in round {round}"), async || {
+                    let pods = scene.live_pods("agent").await?;
+                    let replacement = pods
+                        .iter()
+                        .find(|pod| node_of(pod) == node)
+                        .context("the node has no pod")?;
+                    ensure!(replacement.uid() != pod.uid(), "the pod is still there");
+                    ensure!(
+                        replacement.name_any() != name,
+                        "the replacement is called {name} as well"
+                    );
+                    ensure!(
+                        scene.pod_api().get_opt(&name).await?.is_none(),
+                        "{name} is still there"
+                    );
+                    scene.expect_one_pod_per_node("agent").await
+                })
+                .await?;
+        }
+    }
+    Ok(())
+}
+
+/// Nodes of the rollout whose names are taken.
+const NODES: usize = 10;
+
+/// How long it may take.
+const ROLLOUT: Duration = Duration::from_secs(15);
+
+// Names can be computed by anyone: on all nodes the first one is taken, on two of them the first three.
+async fn squatted_names(scene: &Scene) -> Result<()> {
+    let agent = scene
+        .start_as(NODES, daemon_set("agent").max_unavailable("100%"))
+        .await?;
+    let nodes = scene.node_names().await?;
+    let mut strangers = Vec::new();
+    for (level, nodes) in [(0, &nodes[..]), (1, &nodes[..2]), (2, &nodes[..2])] {
+        for name in names_of_next_version(scene, &agent, nodes, level).await? {
+            strangers.push(stranger(scene, &name).await?);
+        }
+    }
+    let (began, asked) = (Instant::now(), scene.proxy().mark());
+    scene.patch("agent", image_patch(2)).await?;
+    scene.rolled_out("agent").await?;
+    scene.expect_one_pod_per_node("agent").await?;
+    let took = began.elapsed();
+    ensure!(took < ROLLOUT, "the rollout took {took:.1?}");
+    let hit = scene.plans(asked, "agent");
+    let hit = hit
+        .iter()
+        .flat_map(Plan::actions)
+        .filter(|action| match &action.kind {
+            Some(Kind::CreatePod(create)) => strangers
+                .iter()
+                .any(|stranger| stranger.name_any() == create.pod_name),
+            _ => false,
+        });
+    ensure!(
+        hit.count() >= NODES,
+        "the names that were taken are not those that were planned"
+    );
+    for stranger in &strangers {
+        expect_untouched(scene, stranger).await?;
+    }
+    Ok(())
+}
+
+/// The names that the service gives the pods of version 2 on these nodes, when so many names were found taken: anyone who reads the
+/// DaemonSet can ask it, or compute them.
+async fn names_of_next_version(
+    scene: &Scene,
+    agent: &DaemonSet,
+    nodes: &[String],
+    taken: u32,
+) -> Result<Vec<String>> {
+    let mut agent = serde_json::to_value(agent)?;
+    agent["spec"]["template"]["spec"]["containers"][0]["image"] = json!("registry.example/agent:2");
+    let bucket = |data: Vec<u8>| v1::Bucket {
+        data: Some(Bytes::from(data)),
+        ..Default::default()
+    };
+    let named = |name: &String| v1::Node {
+        name: name.clone(),
+        ..Default::default()
+    };
+    let collision = |name: &String| v1::PodNameCollision {
+        node_name: name.clone(),
+        count: taken,
+        ..Default::default()
+    };
+    let snapshot = v1::Snapshot {
+        now: Some(nodewise_proto::Timestamp {
+            seconds: jiff::Timestamp::now().as_second(),
+            nanos: 0,
+        }),
+        workload: Some(v1::Workload {
+            kind: Some(v1::workload::Kind::DaemonSet(v1::DaemonSet {
+                object: agent.to_string().into(),
+            })),
+        }),
+        caches_synced: true,
+        bucket_count: 1,
+        node_buckets: vec![bucket(
+            v1::NodeBucket {
+                nodes: nodes.iter().map(named).collect(),
+            }
+            .encode_to_vec(),
+        )],
+        pod_buckets: vec![bucket(Vec::new())],
+        state: Some(v1::ReconcileState {
+            pod_name_collisions: nodes.iter().map(collision).collect(),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let request = v1::PlanRequest {
+        snapshot: Some(snapshot),
+        ..Default::default()
+    };
+    let mut service = ReconcileServiceClient::connect(scene.proxy().url()).await?;
+    let plan = service.plan(request).await?.into_inner().plan.context("a plan")?;
+    let names = plan.actions().filter_map(|action| match &action.kind {
+        Some(Kind::CreatePod(create)) => Some(create.pod_name.clone()),
+        _ => None,
+    });
+    let names: Vec<_> = names.collect();
+    ensure!(names.len() == nodes.len(), "{names:?} for {nodes:?}");
+    Ok(names)
+}
