@@ -514,7 +514,11 @@ fn later(after: Option<Duration>) -> Option<Duration> {
 fn goes_on_by_itself(plan: &v1::Plan) -> bool {
     let at_once = plan.requeue_after == Some(nodewise_proto::Duration::default());
     // With several batches the slow start has not come to its end, and what these lead to decides about the next.
-    at_once && only_creates(plan) && plan.phases[0].batches.len() == 1
+    let is_named = |action: &v1::Action| match &action.kind {
+        Some(v1::action::Kind::CreatePod(create)) => !create.pod_name.is_empty(),
+        _ => false,
+    };
+    at_once && only_creates(plan) && plan.phases[0].batches.len() == 1 && plan.actions().all(is_named)
 }
 
 fn only_creates(plan: &v1::Plan) -> bool {

@@ -197,7 +197,8 @@ impl<'d, 'a> Draft<'d, 'a> {
         self.state.pod_name_collisions = naming.into_collisions();
         self.keep_names_of_missing_pods();
         if !creates.is_empty() {
-            self.pod_manifest = Some(manifest::pod_manifest(&snapshot.daemon_set, hash, options));
+            let naming = moves::naming_of(&creates);
+            self.pod_manifest = Some(manifest::pod_manifest(&snapshot.daemon_set, hash, naming));
         }
         self.slow_start(creates);
         self.phase(PhaseKind::Deletes, batches::at_once(deletes));

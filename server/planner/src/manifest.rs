@@ -9,7 +9,7 @@ use crate::{
     eligibility::automatic_tolerations,
     json::{Json, Object, Part, rewrite, write_list, write_string},
     plan::PodManifest,
-    snapshot::{DaemonSet, Deviation, Options},
+    snapshot::DaemonSet,
 };
 
 /// The label that names a pod's revision.
@@ -33,15 +33,24 @@ pub(crate) fn template_generation(ds: &DaemonSet) -> Option<i64> {
     ds.annotation(GENERATION_ANNOTATION)?.parse().ok()
 }
 
+/// Who names the pods of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PodNaming {
+    /// The plan names each of them.
+    AllDerived,
+    /// The apiserver names at least one of them, so that the manifest needs a generateName.
+    SomeGenerated,
+}
+
 /// The manifest of every pod that a plan creates (D-66). An empty hash gives no hash label.
 ///
 /// With derived names the executor sets `metadata.name`; without them the apiserver generates one (D-70).
-pub(crate) fn pod_manifest(ds: &DaemonSet, current_hash: &str, options: &Options) -> PodManifest {
+pub(crate) fn pod_manifest(ds: &DaemonSet, current_hash: &str, naming: PodNaming) -> PodManifest {
     let mut out = String::with_capacity(ds.template.as_str().len());
     let mut pod = Object::begin(&mut out);
     pod.member("apiVersion").push_str(r#""v1""#);
     pod.member("kind").push_str(r#""Pod""#);
-    write_metadata(pod.member("metadata"), ds, current_hash, options);
+    write_metadata(pod.member("metadata"), ds, current_hash, naming);
     write_spec(pod.member("spec"), ds);
     pod.end();
     PodManifest {
@@ -81,7 +90,7 @@ pub(crate) fn write_owner(out: &mut String, ds: &DaemonSet) {
 }
 
 /// Of the template's metadata only labels, annotations and finalizers reach the pod.
-fn write_metadata(out: &mut String, ds: &DaemonSet, current_hash: &str, options: &Options) {
+fn write_metadata(out: &mut String, ds: &DaemonSet, current_hash: &str, naming: PodNaming) {
     let template = ds.template.part().object("metadata");
     let mut metadata = Object::begin(out);
     for key in ["annotations", "finalizers"] {
@@ -89,7 +98,7 @@ fn write_metadata(out: &mut String, ds: &DaemonSet, current_hash: &str, options:
             metadata.member(key).push_str(value.text());
         }
     }
-    if !options.deviates(Deviation::IdempotentCreates) {
+    if naming == PodNaming::SomeGenerated {
         write_string(metadata.member("generateName"), &format!("{}-", ds.name));
     }
     let generation = template_generation(ds).map(|generation| generation.to_string());
@@ -178,12 +187,12 @@ mod tests {
                 ..daemon_set()
             },
             hash,
-            &Options::default(),
+            PodNaming::AllDerived,
         )
     }
 
-    fn pod_of(ds: &DaemonSet, hash: &str, options: &Options) -> Value {
-        serde_json::from_slice(&pod_manifest(ds, hash, options).json).unwrap()
+    fn pod_of(ds: &DaemonSet, hash: &str, naming: PodNaming) -> Value {
+        serde_json::from_slice(&pod_manifest(ds, hash, naming).json).unwrap()
     }
 
     fn tolerations_of(own: &Value) -> Value {
@@ -200,7 +209,7 @@ mod tests {
     #[test]
     fn d_66_s_3_a_plain_pod() {
         let ds = with_generation("7");
-        let manifest = pod_manifest(&ds, "hash1", &Options::default());
+        let manifest = pod_manifest(&ds, "hash1", PodNaming::AllDerived);
         let pod: Value = serde_json::from_slice(&manifest.json).unwrap();
         let exists = |key: &str, effect| json!({"key": format!("node.kubernetes.io/{key}"), "operator": "Exists", "effect": effect});
         let expected = json!({
@@ -256,7 +265,7 @@ mod tests {
             "annotations": {"k": "v"}, "finalizers": ["f/a"],
         }});
         let metadata = |ds: &DaemonSet, hash| {
-            let mut metadata = pod_of(ds, hash, &Options::default())["metadata"].clone();
+            let mut metadata = pod_of(ds, hash, PodNaming::AllDerived)["metadata"].clone();
             metadata.as_object_mut().unwrap().remove("ownerReferences");
             metadata
         };
@@ -306,7 +315,8 @@ mod tests {
         }
         assert_eq!(template_generation(&daemon_set()), None);
         // D-66: the label holds the decimal form, not the annotation.
-        let labels = pod_of(&with_generation("007"), "h", &Options::default())["metadata"]["labels"].clone();
+        let labels =
+            pod_of(&with_generation("007"), "h", PodNaming::AllDerived)["metadata"]["labels"].clone();
         assert_eq!(labels[GENERATION_LABEL], "7");
     }
 
@@ -368,7 +378,7 @@ mod tests {
     fn d_18_the_host_network_tolerates_its_absence_too() {
         let mut ds = daemon_set();
         ds.scheduling.host_network = true;
-        let tolerations = pod_of(&ds, "h", &Options::default())["spec"]["tolerations"].clone();
+        let tolerations = pod_of(&ds, "h", PodNaming::AllDerived)["spec"]["tolerations"].clone();
         let last = json!({"key": "node.kubernetes.io/network-unavailable", "operator": "Exists", "effect": "NoSchedule"});
         assert_eq!(tolerations.as_array().unwrap().len(), 7);
         assert_eq!(tolerations[6], last);
@@ -415,9 +425,9 @@ mod tests {
 
     #[test]
     fn d_70_the_apiserver_names_the_pod_only_without_derived_names() {
-        let strict = pod_of(&daemon_set(), "h", &Options::upstream_strict());
-        assert_eq!(strict["metadata"]["generateName"], "foo-");
-        let derived = pod_of(&daemon_set(), "h", &Options::default());
+        let generated = pod_of(&daemon_set(), "h", PodNaming::SomeGenerated);
+        assert_eq!(generated["metadata"]["generateName"], "foo-");
+        let derived = pod_of(&daemon_set(), "h", PodNaming::AllDerived);
         assert_eq!(derived["metadata"].get("generateName"), None);
         assert_eq!(derived["metadata"].get("name"), None, "left to the executor");
     }

@@ -7,7 +7,8 @@ use std::{
 
 use crate::{
     identities::Identities,
-    manifest, names,
+    manifest::{self, PodNaming},
+    names,
     picture::{Picture, Place},
     plan::{Action, ActionKind, EventType, Reason},
     pods::{self, OwnPod},
@@ -135,6 +136,16 @@ pub(crate) fn expected_creates(actions: &[Action]) -> Vec<ExpectedCreate> {
         _ => None,
     });
     expected.collect()
+}
+
+/// Who names the pods that these actions create.
+pub(crate) fn naming_of(creates: &[Action]) -> PodNaming {
+    let is_generated = |action: &Action| matches!(&action.kind, ActionKind::CreatePod { pod_name, .. } if pod_name.is_empty());
+    if creates.iter().any(is_generated) {
+        PodNaming::SomeGenerated
+    } else {
+        PodNaming::AllDerived
+    }
 }
 
 /// The event of a decision about a finished pod (D-95, D-96); `None` for other deletes.

@@ -216,6 +216,9 @@ fn names_that_other_owners_took_are_passed_over_at_once() {
     );
     let plan = cluster.plan();
     assert_eq!(pod_names(&plan), [""], "the apiserver chooses the fourth");
+    let manifest = plan.pod_manifest.expect("a pod is created").json;
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).expect("JSON");
+    assert_eq!(manifest["metadata"]["generateName"], "foo-");
     cluster.sync();
     assert_eq!(
         cluster.plan().state.pod_name_collisions,

@@ -196,8 +196,20 @@ async fn names_of_next_version(
         data: Some(Bytes::from(data)),
         ..Default::default()
     };
+    let selector = agent["spec"]["template"]["spec"]["nodeSelector"]
+        .as_object()
+        .cloned();
+    let labels: Vec<_> = selector
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| v1::Label {
+            key,
+            value: value.as_str().unwrap_or_default().to_owned(),
+        })
+        .collect();
     let named = |name: &String| v1::Node {
         name: name.clone(),
+        labels: labels.clone(),
         ..Default::default()
     };
     let collision = |name: &String| v1::PodNameCollision {
