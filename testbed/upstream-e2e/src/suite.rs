@@ -36,11 +36,27 @@ const REPORT: &str = "report.json";
 /// # Errors
 /// A program cannot be built or started, or it ends before the suite does. A spec that fails is no error.
 pub async fn run(owner: Owner, executor_flags: &[String], logs: &Path) -> Result<SuiteRun> {
-    let program = tokio::task::spawn_blocking(|| Tool::KubernetesE2e.path()).await??;
+    let programs = tokio::task::spawn_blocking(Programs::find).await??;
     let cluster = start_cluster().await?;
-    let result = run_on(&cluster, owner, executor_flags, &program).await;
+    let result = run_on(&cluster, owner, executor_flags, &programs).await;
     cluster.keep_logs(logs)?;
     result
+}
+
+/// The suite, and the kubectl that it calls.
+#[derive(Debug)]
+struct Programs {
+    suite: PathBuf,
+    kubectl: PathBuf,
+}
+
+impl Programs {
+    fn find() -> Result<Self> {
+        Ok(Self {
+            suite: Tool::KubernetesE2e.path()?,
+            kubectl: Tool::Kubectl.path()?,
+        })
+    }
 }
 
 /// What the suite needs of a cluster: pods must have service accounts, and nodes that are not ready must be tainted.
@@ -57,13 +73,13 @@ async fn run_on(
     cluster: &Cluster,
     owner: Owner,
     executor_flags: &[String],
-    program: &Path,
+    programs: &Programs,
 ) -> Result<SuiteRun> {
     let running = owner.start(cluster, executor_flags).await?;
     let report = report_file(cluster.plane());
     let suite = cluster
         .plane()
-        .spawn("e2e.test", command(cluster.plane(), program, &report))?;
+        .spawn("e2e.test", command(cluster.plane(), programs, &report))?;
     wait_for_end(&suite, cluster.plane(), &running).await?;
     let json = fs::read_to_string(&report).with_context(|| {
         format!(
@@ -79,16 +95,21 @@ fn report_file(plane: &ControlPlane) -> PathBuf {
     plane.workdir().logs().join(REPORT)
 }
 
-fn command(plane: &ControlPlane, program: &Path, report: &Path) -> Command {
+fn command(plane: &ControlPlane, programs: &Programs, report: &Path) -> Command {
     let folder = plane.workdir().path();
-    let mut command = Command::new(program);
+    let mut command = Command::new(&programs.suite);
     command
         .current_dir(folder)
         // No settings of the person who runs the suite.
         .env("HOME", folder)
         .env_remove("KUBECONFIG")
+        // The spec of surges deletes random pods. Go's random numbers must be the same each time, so that it does so at the
+        // same moments in both runs.
+        .env("GODEBUG", "randautoseed=0")
         .arg("--kubeconfig")
         .arg(plane.kubeconfig())
+        .arg("--kubectl-path")
+        .arg(&programs.kubectl)
         .args(["--provider=skeleton", "--ginkgo.no-color"])
         // With a seed, the specs run in the same order each time.
         .arg("--ginkgo.seed=1")
