@@ -4,7 +4,12 @@ use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, Result, bail};
 use clap::Parser;
-use nodewise_upstream_e2e::{comparison::Comparison, owner::Owner, report::SuiteRun, suite};
+use nodewise_upstream_e2e::{
+    comparison::Comparison,
+    owner::Owner,
+    report::SuiteRun,
+    suite::{self, Programs},
+};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Runs Kubernetes' own end-to-end tests of DaemonSets twice, each time on a new control plane: first kube-controller-manager owns
@@ -58,17 +63,18 @@ fn run(args: &Args) -> Result<bool> {
 }
 
 async fn both(args: &Args) -> Result<Comparison> {
+    let programs = tokio::task::spawn_blocking(Programs::build).await??;
     Ok(Comparison {
-        peer: one(args, Owner::KubeControllerManager).await?,
-        nodewise: one(args, Owner::Nodewise).await?,
+        peer: one(args, &programs, Owner::KubeControllerManager).await?,
+        nodewise: one(args, &programs, Owner::Nodewise).await?,
     })
 }
 
-async fn one(args: &Args, owner: Owner) -> Result<SuiteRun> {
+async fn one(args: &Args, programs: &Programs, owner: Owner) -> Result<SuiteRun> {
     let name = owner.name();
     eprintln!("upstream-e2e: running the suite with {name} as owner of DaemonSets (a minute or two)");
     let logs = args.logs.join(name);
-    let run = suite::run(owner, &args.executor_flags, &logs)
+    let run = suite::run(owner, &args.executor_flags, programs, &logs)
         .await
         .with_context(|| {
             format!(

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
-use nodewise_conformance::Cluster;
+use nodewise_conformance::{Cluster, binaries};
 use nodewise_testbed::{ControlPlane, Process, Tool, eventually};
 
 use crate::{
@@ -34,24 +34,33 @@ const REPORT: &str = "report.json";
 /// Runs the suite against `owner` on a new control plane, and keeps the logs of all processes and the report in `logs`.
 ///
 /// # Errors
-/// A program cannot be built or started, or it ends before the suite does. A spec that fails is no error.
-pub async fn run(owner: Owner, executor_flags: &[String], logs: &Path) -> Result<SuiteRun> {
-    let programs = tokio::task::spawn_blocking(Programs::find).await??;
+/// A program cannot be started, or it ends before the suite does. A spec that fails is no error.
+pub async fn run(
+    owner: Owner,
+    executor_flags: &[String],
+    programs: &Programs,
+    logs: &Path,
+) -> Result<SuiteRun> {
     let cluster = start_cluster().await?;
-    let result = run_on(&cluster, owner, executor_flags, &programs).await;
+    let result = run_on(&cluster, owner, executor_flags, programs).await;
     cluster.keep_logs(logs)?;
     result
 }
 
 /// The suite, and the kubectl that it calls.
 #[derive(Debug)]
-struct Programs {
+pub struct Programs {
     suite: PathBuf,
     kubectl: PathBuf,
 }
 
 impl Programs {
-    fn find() -> Result<Self> {
+    /// Builds them, and also the programs of Nodewise, so that nothing is built any more while specs run.
+    ///
+    /// # Errors
+    /// A build fails.
+    pub fn build() -> Result<Self> {
+        binaries()?;
         Ok(Self {
             suite: Tool::KubernetesE2e.path()?,
             kubectl: Tool::Kubectl.path()?,
