@@ -10,8 +10,11 @@ use crate::{
 /// The specs of DaemonSets in the Kubernetes that the testbed runs. Another version may have others; then this changes with it.
 const SPECS: usize = 10;
 
-/// How much longer than kube-controller-manager's run that of Nodewise may take in all.
-const TOLERANCE: Duration = Duration::from_secs(5);
+/// How much longer than kube-controller-manager's run that of Nodewise may take in all: a second for each spec.
+///
+/// The specs look at pods once a second and at a status every two seconds, some twenty times in one run. What comes a millisecond
+/// after a look costs the whole pause, so one owner's runs differ by seconds. The README has what was measured.
+const TOLERANCE: Duration = Duration::from_secs(10);
 
 /// What is in a table where a run has no such spec.
 const ABSENT: &str = "–";
@@ -170,7 +173,7 @@ mod tests {
         let said = slower(TOLERANCE + Duration::from_millis(100));
         assert_eq!(said.len(), 1);
         assert!(
-            said[0].contains(" took 75.1 s for all specs, and may take 75.0 s"),
+            said[0].contains(" took 80.1 s for all specs, and may take 80.0 s"),
             "{said:?}"
         );
     }
