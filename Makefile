@@ -14,7 +14,7 @@ EQUAL = --coverage-at-least 90 --uncovered testbed/compare/uncovered.yaml --by-r
 # Each part takes all cores by itself.
 .NOTPARALLEL:
 
-.PHONY: demo test format lint proto unit go python upstream fuzz-upstream e2e conformance executors images images-test supply audit release bench fuzz mutants
+.PHONY: demo test format lint proto unit go python upstream fuzz-upstream upstream-e2e e2e conformance executors images images-test supply audit release bench fuzz mutants
 
 demo:
 	$(CARGO) run --release --bin nodewise -- demo
@@ -37,7 +37,7 @@ proto:
 unit:
 	$(SECTION) 'unit, property and gRPC tests (cargo test)'
 	$(CARGO) test --workspace --exclude nodewise-testbed --exclude nodewise-compare --exclude nodewise-conformance \
-		--exclude nodewise-e2e --exclude nodewise-bench --exclude nodewise-images --locked
+		--exclude nodewise-e2e --exclude nodewise-bench --exclude nodewise-images --exclude nodewise-upstream-e2e --locked
 
 go:
 	$(SECTION) 'the Go client: go vet, golangci-lint, tests (builds the linter the first time, about 3 minutes)'
@@ -58,10 +58,14 @@ fuzz-upstream:
 	$(SECTION) 'a million clusters through upstream (about an hour on two cores)'
 	$(CARGO) run --release --locked -p nodewise-compare -- --cases 1000000 $(EQUAL)
 
+upstream-e2e:
+	$(SECTION) "Kubernetes' own end-to-end tests of DaemonSets, with either owner (three minutes; the first time it builds for about 20)"
+	$(CARGO) run --locked --quiet -p nodewise-upstream-e2e -- --logs $(TARGET)/upstream-e2e
+
 e2e:
 	$(SECTION) 'end-to-end tests on a real control plane (builds it the first time, about 10 minutes)'
 	$(CARGO) run --locked --quiet -p nodewise-testbed -- build
-	$(CARGO) test -p nodewise-testbed -p nodewise-conformance -p nodewise-e2e -p nodewise-bench --locked
+	$(CARGO) test -p nodewise-testbed -p nodewise-conformance -p nodewise-e2e -p nodewise-bench -p nodewise-upstream-e2e --locked
 
 conformance:
 	$(SECTION) 'an executor held to the contract (EXECUTOR="command ..."; by default this one; CASES="..." for some; three minutes)'

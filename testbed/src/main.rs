@@ -17,7 +17,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Build every tool that is not built yet.
+    /// Build every tool that is not built yet and that tests need; not Kubernetes' end-to-end suite (`tool e2e.test`).
     Build,
     /// Print where one tool is, and build it first if it has to be.
     Tool {
@@ -75,7 +75,10 @@ fn main() -> ExitCode {
 
 fn run(action: Action) -> Result<()> {
     match action {
-        Action::Build => Tool::ALL.into_iter().try_for_each(|tool| tool.path().map(drop)),
+        Action::Build => Tool::ALL
+            .into_iter()
+            .filter(|tool| tool.is_built_ahead())
+            .try_for_each(|tool| tool.path().map(drop)),
         Action::Tool { tool } => {
             println!("{}", tool.path()?.display());
             Ok(())

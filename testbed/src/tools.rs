@@ -62,11 +62,13 @@ pub enum Tool {
     Upstream,
     /// The same without coverage, whose counters take time: for measuring it.
     UpstreamPlain,
+    /// Kubernetes' own end-to-end suite.
+    KubernetesE2e,
 }
 
 impl Tool {
     /// All of them, in the order in which they are best built.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Etcd,
         Self::KubeApiserver,
         Self::KubeControllerManager,
@@ -86,6 +88,7 @@ impl Tool {
         Self::Govulncheck,
         Self::Upstream,
         Self::UpstreamPlain,
+        Self::KubernetesE2e,
     ];
 
     /// The program's name, also that of its file.
@@ -111,7 +114,15 @@ impl Tool {
             Self::Govulncheck => "govulncheck",
             Self::Upstream => "upstream",
             Self::UpstreamPlain => "upstream-plain",
+            Self::KubernetesE2e => "e2e.test",
         }
+    }
+
+    /// Whether `testbed build` builds it with the others. Kubernetes' end-to-end suite takes minutes, and only
+    /// `make upstream-e2e` runs it, so it is built when that asks for it.
+    #[must_use]
+    pub fn is_built_ahead(self) -> bool {
+        self != Self::KubernetesE2e
     }
 
     /// Where it comes from.
@@ -140,10 +151,14 @@ impl Tool {
             Self::Actionlint => Source::go("tools/actionlint", "github.com/rhysd/actionlint/cmd/actionlint"),
             Self::Govulncheck => Source::go("tools/govulncheck", "golang.org/x/vuln/cmd/govulncheck"),
             Self::Upstream | Self::UpstreamPlain => Source::go("upstream", "."),
+            Self::KubernetesE2e => Source::GoTest {
+                folder: "tools/kubernetes-e2e",
+                package: "k8s.io/kubernetes/test/e2e",
+            },
         }
     }
 
-    /// What `go build` is told besides.
+    /// What `go` is told besides.
     fn build_flags(self) -> &'static [&'static str] {
         match self {
             Self::Upstream => &[
@@ -162,6 +177,7 @@ impl Tool {
     fn patience(self) -> &'static str {
         match self {
             Self::KubeApiserver => "several minutes the first time",
+            Self::KubernetesE2e => "three to eight minutes the first time",
             Self::Etcd
             | Self::KubeScheduler
             | Self::Kubectl
@@ -202,6 +218,13 @@ enum Source {
         /// The module's folder, below the toolbox's home.
         folder: &'static str,
         /// The package of the program's `main`.
+        package: &'static str,
+    },
+    /// It is the test binary of a package, built from a Go module that pins it.
+    GoTest {
+        /// The module's folder, below the toolbox's home.
+        folder: &'static str,
+        /// The package with the tests.
         package: &'static str,
     },
     /// It is the one in `PATH`, or else it is unpacked from a Debian package.
@@ -255,12 +278,17 @@ impl Toolbox {
     /// Where `tool` is; it is made first if it has to be. See [`Tool::path`].
     fn get(&self, tool: Tool) -> Result<PathBuf> {
         match tool.source() {
-            Source::Go { folder, package } => self.built(tool, folder, package),
+            Source::Go { folder, package } => self.built(tool, folder, package, &["build"]),
+            // `go vet` is for those who write the tests.
+            Source::GoTest { folder, package } => {
+                self.built(tool, folder, package, &["test", "-c", "-vet=off"])
+            }
             Source::Debian { package } => self.unpacked(tool, package),
         }
     }
 
-    fn built(&self, tool: Tool, module: &str, package: &str) -> Result<PathBuf> {
+    /// Where the program is that `go` makes of a package of a module, when it is called with `command`.
+    fn built(&self, tool: Tool, module: &str, package: &str, command: &[&str]) -> Result<PathBuf> {
         let source = self.home.join(module);
         let module = module.trim_start_matches("tools/");
         let folder = self.folder(module, &source)?;
@@ -272,7 +300,7 @@ impl Toolbox {
         let lock = self.lock()?;
         // Another process may have built it while this one waited.
         if !path.exists() {
-            self.build(tool, &source, package, &path)?;
+            self.build(tool, &source, package, command, &path)?;
             self.remove_older(module, &folder);
         }
         drop(lock);
@@ -332,14 +360,15 @@ impl Toolbox {
         Ok(lock)
     }
 
-    fn build(&self, tool: Tool, module: &Path, package: &str, path: &Path) -> Result<()> {
+    fn build(&self, tool: Tool, module: &Path, package: &str, command: &[&str], path: &Path) -> Result<()> {
         eprintln!("testbed: building {} ({})", tool.name(), tool.patience());
         let began = Instant::now();
         // A file under its final name is always a whole one.
         let unfinished = path.with_extension("unfinished");
         let status = Command::new(&self.go)
             .current_dir(module)
-            .args(["build", "-mod=readonly", "-trimpath", "-buildvcs=false"])
+            .args(command)
+            .args(["-mod=readonly", "-trimpath", "-buildvcs=false"])
             .args(tool.build_flags())
             .arg(format!("-ldflags={}", linker_flags(module)?))
             .arg("-o")
@@ -353,13 +382,13 @@ impl Toolbox {
             .context("running `go`: the testbed builds Kubernetes from source and needs Go in PATH")?;
         if !status.success() {
             bail!(
-                "building {} failed ({status}); what `go build` said is above",
+                "building {} failed ({status}); what `go` said is above",
                 tool.name()
             );
         }
         ensure!(
             unfinished.exists(),
-            "`go build` succeeded and left no {}",
+            "`go` succeeded and left no {}",
             unfinished.display()
         );
         fs::rename(&unfinished, path).with_context(|| format!("moving {} into place", tool.name()))?;
@@ -371,7 +400,13 @@ impl Toolbox {
     fn remove_older(&self, module: &str, current: &Path) {
         let prefix = format!("{module}-");
         for entry in fs::read_dir(&self.bin).into_iter().flatten().flatten() {
-            if entry.file_name().to_string_lossy().starts_with(&prefix) && entry.path() != current {
+            let name = entry.file_name();
+            // A module's name can begin with that of another one (kubernetes, kubernetes-e2e); a digest has no hyphen.
+            let is_version = |name: &str| {
+                name.strip_prefix(&prefix)
+                    .is_some_and(|digest| !digest.contains('-'))
+            };
+            if is_version(&name.to_string_lossy()) && entry.path() != current {
                 let _ = fs::remove_dir_all(entry.path());
             }
         }
@@ -395,7 +430,10 @@ fn sources(module: &Path) -> Result<Vec<PathBuf>> {
 
 /// Leaves out debug information, and tells Kubernetes its version, which its own release build does the same way.
 fn linker_flags(module: &Path) -> Result<String> {
-    if !module.ends_with("tools/kubernetes") {
+    if !["tools/kubernetes", "tools/kubernetes-e2e"]
+        .iter()
+        .any(|kubernetes| module.ends_with(kubernetes))
+    {
         return Ok("-s -w".to_owned());
     }
     let version = kubernetes_version(&fs::read_to_string(module.join("go.mod"))?)?;
@@ -449,7 +487,12 @@ mod tests {
         let runs = dir.path().join("runs").display().to_string();
         let build = r#"while [ "$1" != -o ]; do shift; done; echo x > "$2""#;
         script(&toolbox.go, &format!("echo \"$@\" >> {runs}\n{build}"))?;
-        for module in ["tools/kubernetes", "tools/buf", "upstream"] {
+        for module in [
+            "tools/kubernetes",
+            "tools/kubernetes-e2e",
+            "tools/buf",
+            "upstream",
+        ] {
             let module = toolbox.home.join(module);
             fs::create_dir_all(&module)?;
             fs::write(module.join("go.mod"), "require k8s.io/kubernetes v1.36.3\n")?;
@@ -598,6 +641,34 @@ esac"#
     }
 
     #[test]
+    fn the_end_to_end_suite_is_a_test_binary_and_is_built_only_when_asked_for() -> Result<()> {
+        let (dir, toolbox) = toolbox()?;
+        let suite = toolbox.get(Tool::KubernetesE2e)?;
+        assert!(suite.ends_with("e2e.test"), "{}", suite.display());
+        let built = fs::read_to_string(dir.path().join("runs"))?;
+        assert!(built.starts_with("test -c -vet=off "), "{built}");
+        assert!(built.ends_with(" k8s.io/kubernetes/test/e2e\n"), "{built}");
+        let later: Vec<_> = Tool::ALL
+            .into_iter()
+            .filter(|tool| !tool.is_built_ahead())
+            .collect();
+        assert_eq!(later, [Tool::KubernetesE2e]);
+        Ok(())
+    }
+
+    #[test]
+    fn a_module_whose_name_begins_with_that_of_another_keeps_its_programs() -> Result<()> {
+        let (_dir, toolbox) = toolbox()?;
+        let suite = toolbox.get(Tool::KubernetesE2e)?;
+        let old = toolbox.get(Tool::Kubectl)?;
+        fs::write(toolbox.home.join("tools/kubernetes/go.sum"), "changed")?;
+        toolbox.get(Tool::Kubectl)?;
+        assert!(!old.exists(), "{} was replaced", old.display());
+        assert!(suite.exists(), "{} is of another module", suite.display());
+        Ok(())
+    }
+
+    #[test]
     fn a_failed_build_leaves_nothing_that_looks_built() -> Result<()> {
         let (_dir, toolbox) = toolbox()?;
         script(&toolbox.go, "exit 1")?;
@@ -618,25 +689,31 @@ esac"#
     }
 
     #[test]
-    fn upstream_is_the_kubernetes_that_the_control_plane_runs() -> Result<()> {
+    fn upstream_and_the_suite_are_the_kubernetes_that_the_control_plane_runs() -> Result<()> {
         let home = Toolbox::default().home;
         let pinned =
             |module: &str| kubernetes_version(&fs::read_to_string(home.join(module).join("go.mod"))?);
         assert_eq!(pinned("upstream")?, pinned("tools/kubernetes")?);
+        assert_eq!(pinned("tools/kubernetes-e2e")?, pinned("tools/kubernetes")?);
         Ok(())
     }
 
     #[test]
     fn kubernetes_is_told_the_version_that_its_module_pins() -> Result<()> {
-        let module = Toolbox::default().home.join("tools/kubernetes");
-        let version = kubernetes_version(&fs::read_to_string(module.join("go.mod"))?)?;
-        let flags = linker_flags(&module)?;
-        assert!(
-            flags.contains(&format!("version.gitVersion={version}")),
-            "{flags}"
-        );
-        let minor = version.split('.').nth(1).context("a version has a minor part")?;
-        assert!(flags.contains(&format!("version.gitMinor={minor}")), "{flags}");
+        for folder in ["tools/kubernetes", "tools/kubernetes-e2e"] {
+            let module = Toolbox::default().home.join(folder);
+            let version = kubernetes_version(&fs::read_to_string(module.join("go.mod"))?)?;
+            let flags = linker_flags(&module)?;
+            assert!(
+                flags.contains(&format!("version.gitVersion={version}")),
+                "{folder}: {flags}"
+            );
+            let minor = version.split('.').nth(1).context("a version has a minor part")?;
+            assert!(
+                flags.contains(&format!("version.gitMinor={minor}")),
+                "{folder}: {flags}"
+            );
+        }
         Ok(())
     }
 }

@@ -155,11 +155,17 @@ async fn fake_kubelets_do_what_pods_and_nodes_tell_them() -> Result<()> {
     )
     .await?;
     make("silent", &nodes[1], json!({})).await?;
+    let mut no_image = pod("no-image", &nodes[0], &json!({}))?;
+    for container in no_image.spec.iter_mut().flat_map(|spec| &mut spec.containers) {
+        container.image = Some("foo:non-existent".to_owned());
+    }
+    pods.create(&PostParams::default(), &no_image).await?;
     make("last", &nodes[0], json!({})).await?;
-    // The last one is ready, so the kubelets had their chance with the two before it.
+    // The last one is ready, so the kubelets had their chance with the three before it.
     becomes(&pods, "last", "Running", true).await?;
     assert_eq!(seen(&pods, "pending").await?, ("Pending".to_owned(), false));
     assert_eq!(seen(&pods, "silent").await?, ("Pending".to_owned(), false));
+    assert_eq!(seen(&pods, "no-image").await?, ("Pending".to_owned(), false));
 
     control_plane
         .set_pod_behaviour("default", "ready", PodBehaviour::Unready)

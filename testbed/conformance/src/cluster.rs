@@ -1,8 +1,8 @@
 //! A control plane for executors: with the users, the rights and the audit log that they are judged by.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use kube::{
     Api, Client,
@@ -44,7 +44,12 @@ impl Cluster {
 
     /// The same with the rights that this overlay gives.
     pub async fn start_for(overlay: &str) -> Result<Self> {
-        let cluster = Self::start_as(ControlPlane::builder(), overlay).await?;
+        Self::start_with(ControlPlane::builder(), overlay).await
+    }
+
+    /// The same on a control plane with what `builder` adds, such as admission plugins.
+    pub async fn start_with(builder: Builder, overlay: &str) -> Result<Self> {
+        let cluster = Self::start_as(builder, overlay).await?;
         let (namespace, name) = EXECUTOR_ACCOUNT;
         cluster.plane.let_in(namespace, name).await?;
         Ok(cluster)
@@ -126,6 +131,17 @@ impl Cluster {
         Ok(self.audit.since(since).into_iter().filter(wanted).collect())
     }
 
+    /// Copies the logs of all processes so far into a folder, which is made if it is not there.
+    pub fn keep_logs(&self, folder: &Path) -> Result<()> {
+        std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+        for log in std::fs::read_dir(self.plane.workdir().logs())? {
+            let log = log?;
+            std::fs::copy(log.path(), folder.join(log.file_name()))
+                .with_context(|| format!("keeping a log in {}", folder.display()))?;
+        }
+        Ok(())
+    }
+
     /// Starts upstream's DaemonSet controller.
     ///
     /// It is a process of its own, so that it can come and go while everything else of kube-controller-manager (garbage
@@ -162,6 +178,11 @@ impl Upstream {
         let log = self.0.log();
         let synced = |line: &&str| line.contains("\"Finished syncing daemon set\"") && line.contains(&key);
         log.lines().filter(synced).count()
+    }
+
+    /// Fails if it has ended, with the end of its log.
+    pub fn check_running(&self) -> Result<()> {
+        self.0.check_running()
     }
 
     /// Asks it to end and waits until the process is gone.

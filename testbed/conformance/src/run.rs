@@ -3,12 +3,12 @@
 use std::{
     cell::RefCell,
     collections::VecDeque,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Result, anyhow};
 use futures::{StreamExt as _, future, stream};
 
 use crate::{
@@ -96,7 +96,7 @@ impl Run {
             };
         }
         if let Some(logs) = &self.logs {
-            keep(&cluster, &logs.join(format!("lane-{number}")))?;
+            cluster.keep_logs(&logs.join(format!("lane-{number}")))?;
         }
         result
     }
@@ -182,14 +182,4 @@ fn cleared(case: Case, result: Result<()>) {
     if let Err(error) = result {
         eprintln!("conformance: {} left something behind: {error:#}", case.id);
     }
-}
-
-fn keep(cluster: &Cluster, folder: &Path) -> Result<()> {
-    std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
-    for log in std::fs::read_dir(cluster.plane().workdir().logs())? {
-        let log = log?;
-        std::fs::copy(log.path(), folder.join(log.file_name()))
-            .with_context(|| format!("keeping a log in {}", folder.display()))?;
-    }
-    Ok(())
 }

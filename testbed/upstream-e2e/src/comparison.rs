@@ -1,0 +1,232 @@
+//! Whether Nodewise did as well as kube-controller-manager, and the table that shows it.
+
+use std::{fmt::Write as _, time::Duration};
+
+use crate::{
+    owner::Owner,
+    report::{Spec, SuiteRun},
+};
+
+/// The specs of DaemonSets in the Kubernetes that the testbed runs. Another version may have others; then this changes with it.
+const SPECS: usize = 10;
+
+/// How much longer than kube-controller-manager's run that of Nodewise may take in all: a second for each spec.
+///
+/// The specs look at pods once a second and at a status every two seconds, some twenty times in one run. What comes a millisecond
+/// after a look costs the whole pause, so one owner's runs differ by seconds. The README has what was measured.
+const TOLERANCE: Duration = Duration::from_secs(10);
+
+/// What is in a table where a run has no such spec.
+const ABSENT: &str = "–";
+
+/// Both runs of the suite.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// With kube-controller-manager as owner of DaemonSets.
+    pub peer: SuiteRun,
+    /// With Nodewise.
+    pub nodewise: SuiteRun,
+}
+
+impl Comparison {
+    /// Why Nodewise does not do as well as kube-controller-manager; empty when it does.
+    #[must_use]
+    pub fn objections(&self) -> Vec<String> {
+        let mut objections = Vec::new();
+        for (owner, run) in self.runs() {
+            let name = owner.name();
+            for failure in &run.failures {
+                objections.push(format!("{name}: {failure}"));
+            }
+            for spec in &run.specs {
+                if let Some(failure) = &spec.failure {
+                    objections.push(format!("{name}: {}: {failure}", spec.name));
+                }
+            }
+            let count = run.specs.len();
+            if count != SPECS {
+                objections.push(format!("{name}: {count} specs ran where {SPECS} are expected"));
+            }
+        }
+        // A spec that fails waits for minutes, so the times say something only when all passed.
+        if objections.is_empty() && self.nodewise.total() > self.longest() {
+            objections.push(format!(
+                "nodewise took {} for all specs, and may take {}: what kube-controller-manager took, and {} more",
+                seconds(self.nodewise.total()),
+                seconds(self.longest()),
+                seconds(TOLERANCE),
+            ));
+        }
+        objections
+    }
+
+    /// A line for each spec with its time in both runs, then the totals.
+    #[must_use]
+    pub fn table(&self) -> String {
+        let mut rows = vec![[
+            "Daemon set [Serial]".to_owned(),
+            Owner::KubeControllerManager.name().to_owned(),
+            Owner::Nodewise.name().to_owned(),
+        ]];
+        rows.extend(self.names().into_iter().map(|name| {
+            let [peer, nodewise] = self.runs().map(|(_, run)| cell(run, name));
+            [name.to_owned(), peer, nodewise]
+        }));
+        rows.push([
+            "all".to_owned(),
+            seconds(self.peer.total()),
+            seconds(self.nodewise.total()),
+        ]);
+        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+        let [name, peer, nodewise] = [0, 1, 2].map(|column| width(column).unwrap_or_default());
+        let mut text = String::new();
+        for row in &rows {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{:name$}  {:>peer$}  {:>nodewise$}", row[0], row[1], row[2]);
+        }
+        text
+    }
+
+    /// How long Nodewise may take for all specs.
+    fn longest(&self) -> Duration {
+        self.peer.total() + TOLERANCE
+    }
+
+    fn runs(&self) -> [(Owner, &SuiteRun); 2] {
+        [
+            (Owner::KubeControllerManager, &self.peer),
+            (Owner::Nodewise, &self.nodewise),
+        ]
+    }
+
+    /// All specs that ran, in the order of the first run.
+    fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for spec in self.peer.specs.iter().chain(&self.nodewise.specs) {
+            if !names.contains(&spec.name.as_str()) {
+                names.push(&spec.name);
+            }
+        }
+        names
+    }
+}
+
+fn cell(run: &SuiteRun, name: &str) -> String {
+    let spec = run.specs.iter().find(|spec| spec.name == name);
+    spec.map_or_else(|| ABSENT.to_owned(), outcome)
+}
+
+fn outcome(spec: &Spec) -> String {
+    let failed = if spec.failure.is_some() { "FAILED " } else { "" };
+    format!("{failed}{}", seconds(spec.duration))
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{:.1} s", duration.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Failure;
+
+    fn spec(name: &str, duration: Duration) -> Spec {
+        Spec {
+            name: name.to_owned(),
+            duration,
+            failure: None,
+        }
+    }
+
+    /// A run of as many specs as expected that takes so long in all.
+    fn run(total: Duration) -> SuiteRun {
+        let mut run = SuiteRun::default();
+        for number in 0..SPECS {
+            run.specs.push(spec(&format!("spec {number}"), Duration::ZERO));
+        }
+        run.specs[0].duration = total;
+        run
+    }
+
+    fn failure(message: &str) -> Failure {
+        Failure {
+            what: "failed".to_owned(),
+            message: message.to_owned(),
+            location: None,
+        }
+    }
+
+    fn objections(change: impl FnOnce(&mut Comparison)) -> Vec<String> {
+        let mut comparison = Comparison {
+            peer: run(Duration::from_secs(70)),
+            nodewise: run(Duration::from_secs(70)),
+        };
+        change(&mut comparison);
+        comparison.objections()
+    }
+
+    #[test]
+    fn the_same_is_good_enough_and_so_is_the_tolerance() {
+        assert!(objections(|_| {}).is_empty());
+        let slower = |more| objections(move |it| it.nodewise = run(Duration::from_secs(70) + more));
+        assert!(slower(TOLERANCE).is_empty());
+        let said = slower(TOLERANCE + Duration::from_millis(100));
+        assert_eq!(said.len(), 1);
+        assert!(
+            said[0].contains(" took 80.1 s for all specs, and may take 80.0 s"),
+            "{said:?}"
+        );
+    }
+
+    #[test]
+    fn each_failure_is_told_with_its_owner_and_its_spec() {
+        let said = objections(|it| {
+            it.nodewise.specs[3].failure = Some(failure("no pod"));
+            // That is too long as well; but its time says nothing.
+            it.nodewise.specs[3].duration = Duration::from_mins(5);
+        });
+        assert_eq!(said, ["nodewise: spec 3: failed: no pod"]);
+        let said = objections(|it| it.peer.failures.push(failure("no node")));
+        assert_eq!(said, ["kube-controller-manager: failed: no node"]);
+    }
+
+    #[test]
+    fn a_spec_that_did_not_run_is_missed_on_either_side() {
+        let said = objections(|it| {
+            it.nodewise.specs.pop();
+        });
+        assert_eq!(said, ["nodewise: 9 specs ran where 10 are expected"]);
+        let said = objections(|it| it.peer = SuiteRun::default());
+        assert_eq!(
+            said,
+            ["kube-controller-manager: 0 specs ran where 10 are expected"]
+        );
+    }
+
+    #[test]
+    fn the_table_has_both_times_of_each_spec_and_both_totals() {
+        let mut failed = spec("should retry", Duration::from_secs(301));
+        failed.failure = Some(failure("no pod"));
+        let comparison = Comparison {
+            peer: SuiteRun {
+                specs: vec![
+                    spec("should run", Duration::from_millis(1_250)),
+                    spec("only here", Duration::from_secs(2)),
+                ],
+                failures: Vec::new(),
+            },
+            nodewise: SuiteRun {
+                specs: vec![failed, spec("should run", Duration::from_millis(940))],
+                failures: Vec::new(),
+            },
+        };
+        assert_eq!(
+            comparison.table(),
+            "Daemon set [Serial]  kube-controller-manager        nodewise\n\
+             should run                             1.2 s           0.9 s\n\
+             only here                              2.0 s               –\n\
+             should retry                               –  FAILED 301.0 s\n\
+             all                                    3.2 s         301.9 s\n"
+        );
+    }
+}

@@ -1,0 +1,82 @@
+//! The two owners of DaemonSets: how each is started.
+
+use std::process::Command;
+
+use anyhow::Result;
+use nodewise_conformance::{Cluster, Server, Upstream, binaries};
+use nodewise_testbed::Process;
+
+/// Which controller owns DaemonSets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// The DaemonSet controller of kube-controller-manager.
+    KubeControllerManager,
+    /// `nodewise-server` and `nodewise-executor` in mode `own`.
+    Nodewise,
+}
+
+impl Owner {
+    /// Its name in tables, also that of the folder with its logs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::KubeControllerManager => "kube-controller-manager",
+            Self::Nodewise => "nodewise",
+        }
+    }
+
+    /// Starts it. Everything else of kube-controller-manager runs already, in a process of its own, in both cases. All settings
+    /// are the defaults but that it competes with no other for a lease; `executor_flags` are added to those of the executor.
+    ///
+    /// # Errors
+    /// A program cannot be built or started.
+    pub async fn start(self, cluster: &Cluster, executor_flags: &[String]) -> Result<RunningOwner> {
+        match self {
+            Self::KubeControllerManager => Ok(RunningOwner::Upstream(cluster.start_upstream().await?)),
+            Self::Nodewise => {
+                let plane = cluster.plane();
+                let server = Server::start(plane, "127.0.0.1:0", &[]).await?;
+                let built = tokio::task::spawn_blocking(binaries).await??;
+                let mut command = Command::new(&built.executor);
+                command
+                    .args(["--mode=own", "--leader-elect=false", "--http-listen=127.0.0.1:0"])
+                    .arg(format!("--server=http://{}", server.address()))
+                    .arg("--kubeconfig")
+                    .arg(cluster.executor_kubeconfig()?)
+                    .args(executor_flags);
+                let executor = plane.spawn("nodewise-executor", command)?;
+                Ok(RunningOwner::Nodewise { executor, server })
+            }
+        }
+    }
+}
+
+/// A running owner; gone when dropped.
+#[derive(Debug)]
+pub enum RunningOwner {
+    /// Upstream's DaemonSet controller.
+    Upstream(Upstream),
+    /// An executor and its server.
+    Nodewise {
+        /// It ends first.
+        executor: Process,
+        /// The server that it asks.
+        server: Server,
+    },
+}
+
+impl RunningOwner {
+    /// Fails if one of its processes has ended, with the end of that one's log.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn check_running(&self) -> Result<()> {
+        match self {
+            Self::Upstream(upstream) => upstream.check_running(),
+            Self::Nodewise { executor, server } => {
+                executor.check_running()?;
+                server.process().check_running()
+            }
+        }
+    }
+}
