@@ -9,7 +9,7 @@ use nodewise_planner::{
     snapshot::{Bucket, OwnWrite, Pod, PodPhase, Snapshot, TaintEffect},
 };
 
-use crate::support::{Cluster, node, taint};
+use crate::support::{Cluster, HASH_LABEL, node, taint};
 
 /// What can happen next.
 #[derive(Debug, Clone)]
@@ -60,7 +60,7 @@ pub(super) struct World {
     wrote: bool,
     /// Creates that may still be done though they seemed to fail.
     late: Vec<Action>,
-    /// By node the name of the pod that was seen to vanish last, until another one is seen there, or the node may not run a pod.
+    /// By node the name of the pod that was seen to vanish last, until another one is seen there or nothing is replaced.
     vanished: BTreeMap<String, String>,
 }
 
@@ -244,13 +244,7 @@ impl World {
     fn sync(&mut self, faults: u32, unclear: bool) -> (Snapshot, Plan) {
         let snapshot = self.snapshot();
         let plan = nodewise_planner::plan(&snapshot);
-        let barred = |node: &String| !self.may(node).is_some_and(|(run, _)| run);
-        let barred: Vec<_> = self
-            .vanished
-            .keys()
-            .filter(|node| barred(node))
-            .cloned()
-            .collect();
+        let settled = self.settled_nodes();
         let (mut rank, mut lost) = (0, vec![]);
         let outcomes = self.live.apply_with(&plan, &mut |action| {
             rank += 1;
@@ -271,10 +265,28 @@ impl World {
         } else {
             self.late.extend(lost);
         }
-        self.vanished.retain(|node, _| !barred.contains(node));
+        self.vanished.retain(|node, _| !settled.contains(node));
         self.wrote |= !outcomes.is_empty();
         self.live.state = fold(self.live.state.clone(), &outcomes, &self.live.options);
         (snapshot, plan)
+    }
+
+    /// Of the nodes from which a pod vanished, those that have a pod of the present revision, or may not run one: nothing is
+    /// replaced there.
+    fn settled_nodes(&self) -> Vec<String> {
+        let hash = self.live.current_hash();
+        let has_new = |node: &str| {
+            self.cache.iter().any(|pod| {
+                let is_new = pod.labels.get(HASH_LABEL) == Some(&hash);
+                is_new && !pod.deleting && !pod.phase.is_terminal() && pod.target.node() == Some(node)
+            })
+        };
+        let may_run = |node: &str| self.may(node).is_some_and(|(run, _)| run);
+        let nodes = self.vanished.keys();
+        nodes
+            .filter(|node| has_new(node) || !may_run(node))
+            .cloned()
+            .collect()
     }
 
     /// Lets the cluster come to rest: everything works, everything is seen, and time passes.
