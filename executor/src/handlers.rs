@@ -207,6 +207,8 @@ fn pod_going(store: &Store, namespace: &str, pod: &v1::Pod) -> Vec<Reaction> {
 fn pod_gone(store: &Store, namespace: &str, pod: &v1::Pod) -> Vec<Reaction> {
     let mut reactions = pod_going(store, namespace, pod);
     let owner = store.resolve(namespace, pod.controller.as_ref());
+    // A pod without a node has no successor.
+    let owner = owner.filter(|_| !target_node(pod).is_empty());
     reactions.extend(owner.map(|owner| Reaction::RetireName {
         key: owner.key.clone(),
         uid: Arc::clone(&owner.uid),
