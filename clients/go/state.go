@@ -121,6 +121,10 @@ func (s *state) react(transition *cluster.Transition, trigger trigger) wakeAll {
 		s.gate.ClearOf(forget.Key, forget.OwnWritesOf)
 		s.dropHeld(forget.Key)
 	}
+	// After what is forgotten: a workload that was replaced has pods of its own.
+	for _, sight := range wake.PodSights(s.store, transition) {
+		s.observe(sight)
+	}
 	if reactions.First != nil {
 		s.waker.note(*reactions.First, trigger)
 		s.waker.wakeFirst(*reactions.First)
@@ -140,6 +144,18 @@ func (s *state) react(transition *cluster.Transition, trigger trigger) wakeAll {
 	default:
 		return wakeNobody
 	}
+}
+
+// observe keeps the names of pods that no new pod gets for now.
+func (s *state) observe(sight wake.PodSight) {
+	pod := expect.PodName{NodeName: sight.NodeName, PodName: sight.PodName}
+	if sight.State != wake.PodVanished {
+		s.holdings.ObservePod(sight.Key, sight.WorkloadUID, pod, sight.State == wake.PodActive)
+		return
+	}
+	s.holdings.ObserveVanished(sight.Key, sight.WorkloadUID, pod, func() bool {
+		return s.store.HasActivePod(sight.Key.Namespace, sight.WorkloadUID, sight.NodeName)
+	})
 }
 
 // forget keeps nothing about a workload that is gone.

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/internal/write"
@@ -215,14 +216,16 @@ func (r *run) createPod(ctx context.Context, action *nodewisev1.Action, create *
 		return refused(action, nodewisev1.Result_RESULT_NAMESPACE_TERMINATING, refusal)
 	}
 	taken := refusal.Refusal == write.AlreadyExists && create.GetPodName() != ""
-	if taken && r.isOurs(ctx, create) {
+	switch {
+	case taken && r.isOurs(ctx, create):
 		return refused(action, nodewisev1.Result_RESULT_ALREADY_EXISTS, refusal)
-	}
-	r.emit(ctx, "Warning", "FailedCreate", "Error creating: "+refusal.Message)
-	if taken {
+	case taken:
+		klog.FromContext(ctx).V(4).Info("The name of a new pod is taken", "pod", create.GetPodName(), "node", create.GetNodeName())
 		return refused(action, nodewisev1.Result_RESULT_NAME_TAKEN, refusal)
+	default:
+		r.emit(ctx, "Warning", "FailedCreate", "Error creating: "+refusal.Message)
+		return failed(action, refusal)
 	}
-	return failed(action, refusal)
 }
 
 // isOurs tells whether the pod that has the name already is the one that the create would have made.
