@@ -83,8 +83,7 @@ func (r *Reconciler) applyAndLookAhead(ctx, asking context.Context, now *planned
 	go func() { answers <- r.planAhead(asking, now.workload) }()
 	applied := r.apply(ctx, now)
 	next := <-answers
-	if next == nil || applied.Failed || len(applied.TakenNames) > 0 {
-		// It does not know which names are taken.
+	if next == nil || applied.Failed {
 		return applied, nil
 	}
 	return applied, &nextPlan{planned: next, asked: asked}

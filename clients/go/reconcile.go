@@ -179,6 +179,7 @@ func (r *Reconciler) reconcile(ctx, asking context.Context, key types.Namespaced
 		}
 		ended, err := r.report(ctx, asking, planned, applied)
 		if !again.follows(ended, err) {
+			// One that was asked for ahead does not know of anything that was not as planned, so it is kept here alone.
 			if next != nil && err == nil && ended.isAtOnce() {
 				r.next.keep(key, *next)
 			}

@@ -15,6 +15,7 @@ from .handlers import Forget, ObserveCreate, ObserveDeletion, Reaction, Rules, U
 from .kinds import Key
 from .objects import Revision
 from .options import is_enabled
+from .pod_names import PodSeen, PodVanished, has_active_pod, sights
 from .store import Event, Store, Transition
 
 Note: TypeAlias = Callable[[Key, Sequence[Transition]], None]
@@ -59,6 +60,9 @@ class State:
                         everybody = urgency if everybody is None else max(everybody, urgency)
                     case _:
                         self._observe(reaction)
+            # After what is forgotten: a workload that was replaced has pods of its own.
+            for sight in sights(self.store, transition):
+                self._keep_name(sight)
 
         self.store.apply(event, visit)
         opened = [Wake(key) for key in self.gate.opened(self.store.reached)]
@@ -110,6 +114,16 @@ class State:
             case Forget(key, own_writes_of):
                 self.gate.clear(key, own_writes_of)
                 self._drop_held(key)
+
+    def _keep_name(self, sight: PodSeen | PodVanished) -> None:
+        key, uid, name = sight.key, sight.uid, sight.name
+        match sight:
+            case PodSeen(active=active):
+                self.holdings.used_names.seen(key, uid, name, active=active)
+            case PodVanished():
+                self.holdings.used_names.vanished(
+                    key, uid, name, lambda: has_active_pod(self.store, key.namespace, uid, name.node_name)
+                )
 
     def _drop_held(self, key: Key) -> None:
         self.holdings.forget(key)

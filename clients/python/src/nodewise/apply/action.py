@@ -282,8 +282,11 @@ class Context:
             taken = error.refusal is Refusal.ALREADY_EXISTS and bool(create.pod_name)
             if taken and await self._is_ours(create, self._manifest):
                 return Done.refused(action, v1.RESULT_ALREADY_EXISTS, error)
+            if taken:
+                _log.debug("the name %s of a new pod for node %s is taken", create.pod_name, create.node_name)
+                return Done.refused(action, v1.RESULT_NAME_TAKEN, error)
             self.emit("Warning", "FailedCreate", f"Error creating: {error}")
-            return Done.refused(action, v1.RESULT_NAME_TAKEN if taken else v1.RESULT_FAILED, error)
+            return Done.failed(action, error)
         self.emit("Normal", "SuccessfulCreate", f"Created pod: {written.name}")
         return Done.recorded(action, Resource.PODS, written)
 
