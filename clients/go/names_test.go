@@ -3,6 +3,7 @@ package nodewise
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -132,7 +133,7 @@ func TestUsedPodNamesAreDropped(t *testing.T) {
 	r := newRig(t, planner)
 	r.apply("agent:1")
 	for i, name := range []string{"a", "b", "c"} {
-		if err := r.feed(pods).Add(podOn(name, name, "n-"+name, fmt.Sprint(i+1), failing)); err != nil {
+		if err := r.feed(pods).Add(podOn(name, name, "n-"+name, strconv.Itoa(i+1), failing)); err != nil {
 			t.Fatal(err)
 		}
 	}
