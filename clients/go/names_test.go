@@ -3,7 +3,6 @@ package nodewise
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,10 +32,9 @@ func deleting(pod *corev1.Pod) {
 	now := metav1.Now()
 	pod.DeletionTimestamp = &now
 }
-func failing(pod *corev1.Pod)  { pod.Status.Phase = corev1.PodFailed }
 func orphaned(pod *corev1.Pod) { pod.OwnerReferences = nil }
 
-// What watches show of a workload's pods goes out as the names that no new pod gets.
+// The names of pods that watches show to be gone go out as used.
 func TestUsedPodNames(t *testing.T) {
 	type watched func(*feed) error
 	add := func(pod *corev1.Pod) watched { return func(f *feed) error { return f.Add(pod) } }
@@ -48,63 +46,49 @@ func TestUsedPodNames(t *testing.T) {
 		want []string
 	}{
 		{"nothing", nil, nil},
-		{"a first list", []watched{list(
-			podOn("a", "1", "n2", "1", deleting), podOn("b", "2", "n1", "2", failing), podOn("c", "3", "n3", "3"))}, []string{"n1/b", "n2/a"}},
-		{"it fails", []watched{add(podOn("a", "1", "n1", "1")), add(podOn("a", "1", "n1", "2", failing))}, []string{"n1/a"}},
-		{"it is deleted", []watched{add(podOn("a", "1", "n1", "1")), add(podOn("a", "1", "n1", "2", deleting))}, []string{"n1/a"}},
+		{"it is being deleted", []watched{add(podOn("a", "1", "n1", "1")), add(podOn("a", "1", "n1", "2", deleting))}, nil},
 		{"it is deleted and gone", []watched{
 			add(podOn("a", "1", "n1", "1")), add(podOn("a", "1", "n1", "2", deleting)), gone(podOn("a", "1", "n1", "3", deleting)),
 		}, []string{"n1/a"}},
 		{"it is gone at once", []watched{add(podOn("a", "1", "n1", "1")), gone(podOn("a", "1", "n1", "2"))}, []string{"n1/a"}},
 		{"it is gone while another is there", []watched{
 			add(podOn("a", "1", "n1", "1")), add(podOn("b", "2", "n1", "2")), gone(podOn("a", "1", "n1", "3")),
-		}, nil},
-		{"it is gone while another ends there", []watched{
-			add(podOn("a", "1", "n1", "1")), add(podOn("b", "2", "n1", "2", deleting)), gone(podOn("a", "1", "n1", "3")),
-		}, []string{"n1/a", "n1/b"}},
-		{"it is gone while others are elsewhere", []watched{
-			add(podOn("a", "1", "n1", "1")), add(podOn("b", "2", "n11", "2")), gone(podOn("a", "1", "n1", "3")),
 		}, []string{"n1/a"}},
 		{"another comes", []watched{
 			add(podOn("a", "1", "n1", "1")), gone(podOn("a", "1", "n1", "2")), add(podOn("b", "2", "n1", "3")),
 		}, nil},
-		{"another comes under its name", []watched{add(podOn("a", "1", "n1", "1", deleting)), add(podOn("a", "2", "n1", "2"))}, nil},
-		{"one of another node comes under its name", []watched{
-			add(podOn("a", "1", "n1", "1", deleting)), add(podOn("a", "2", "n2", "2")),
+		{"another that was there changes", []watched{
+			add(podOn("a", "1", "n1", "1")), add(podOn("b", "2", "n1", "2")), gone(podOn("a", "1", "n1", "3")),
+			add(podOn("b", "2", "n1", "4", func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodRunning })),
 		}, []string{"n1/a"}},
+		{"another comes elsewhere", []watched{
+			add(podOn("a", "1", "n1", "1")), gone(podOn("a", "1", "n1", "2")), add(podOn("b", "2", "n2", "3")),
+		}, []string{"n1/a"}},
+		{"another comes under its name", []watched{add(podOn("a", "1", "n1", "1")), add(podOn("a", "2", "n1", "2"))}, nil},
+		{"another comes under its name elsewhere", []watched{add(podOn("a", "1", "n1", "1")), add(podOn("a", "2", "n2", "2"))}, []string{"n1/a"}},
+		{"an orphan comes under its name", []watched{add(podOn("a", "1", "n1", "1")), add(podOn("a", "2", "n1", "2", orphaned))}, []string{"n1/a"}},
 		{"it is missing in a list", []watched{list(podOn("a", "1", "n1", "1")), list()}, []string{"n1/a"}},
-		{"a list shows another instead", []watched{list(podOn("a", "1", "n1", "1")), list(podOn("b", "2", "n1", "2"))}, nil},
 		{"it is released and gone", []watched{
 			add(podOn("a", "1", "n1", "1")), add(podOn("a", "1", "n1", "2", orphaned)), gone(podOn("a", "1", "n1", "3", orphaned)),
 		}, nil},
 		{"it is on no node", []watched{add(podOn("a", "1", "", "1")), gone(podOn("a", "1", "", "2"))}, nil},
 	} {
-		for _, order := range []string{"the workload first", "the pods first"} {
-			t.Run(test.name+", "+order, func(t *testing.T) {
-				if order == "the pods first" && len(test.seen) != 1 {
-					t.Skip("what comes and goes before the workload is known is not remembered")
-				}
-				planner := &scripted{plan: noop}
-				r := newRig(t, planner, WithBuckets(1))
-				if order == "the workload first" {
-					r.apply("agent:1")
-				}
-				for _, seen := range test.seen {
-					if err := seen(r.feed(pods)); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if order == "the pods first" {
-					r.apply("agent:1")
-				}
-				if err := r.Reconcile(t.Context(), key); err != nil {
+		t.Run(test.name, func(t *testing.T) {
+			planner := &scripted{plan: noop}
+			r := newRig(t, planner, WithBuckets(1))
+			r.apply("agent:1")
+			for _, seen := range test.seen {
+				if err := seen(r.feed(pods)); err != nil {
 					t.Fatal(err)
 				}
-				if got := usedIn(planner.asked[0].GetSnapshot().GetState()); !slices.Equal(got, test.want) {
-					t.Errorf("got %v, want %v", got, test.want)
-				}
-			})
-		}
+			}
+			if err := r.Reconcile(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+			if got := usedIn(planner.asked[0].GetSnapshot().GetState()); !slices.Equal(got, test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
 	}
 }
 
@@ -132,10 +116,13 @@ func TestUsedPodNamesAreDropped(t *testing.T) {
 	}
 	r := newRig(t, planner)
 	r.apply("agent:1")
-	for i, name := range []string{"a", "b", "c"} {
-		if err := r.feed(pods).Add(podOn(name, name, "n-"+name, strconv.Itoa(i+1), failing)); err != nil {
-			t.Fatal(err)
-		}
+	if err := r.feed(pods).Replace([]any{
+		podOn("a", "1", "n-a", "1"), podOn("b", "2", "n-b", "2"), podOn("c", "3", "n-c", "3"),
+	}, "200"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.feed(pods).Replace(nil, "201"); err != nil {
+		t.Fatal(err)
 	}
 	for _, want := range [][]string{{"n-b/b", "n-c/c"}, {"n-c/c"}} {
 		if err := r.Reconcile(t.Context(), key); err != nil {

@@ -114,16 +114,16 @@ func (s *state) react(transition *cluster.Transition, trigger trigger) wakeAll {
 	for _, deletion := range reactions.Deletions {
 		s.holdings.ObserveDeletion(deletion.Key, deletion.PodName, deletion.PodUID)
 	}
+	// Before what came: a pod may have come under the name of one that is gone.
+	for _, gone := range reactions.Gone {
+		s.holdings.RetireName(gone.Key, gone.WorkloadUID, gone.NodeName, gone.PodName)
+	}
 	for _, create := range reactions.Creates {
 		s.holdings.ObserveCreate(create.Key, create.PodName, create.NodeName)
 	}
 	if forget := reactions.Forget; forget != nil {
 		s.gate.ClearOf(forget.Key, forget.OwnWritesOf)
 		s.dropHeld(forget.Key)
-	}
-	// After what is forgotten: a workload that was replaced has pods of its own.
-	for _, sight := range wake.PodSights(s.store, transition) {
-		s.observe(sight)
 	}
 	if reactions.First != nil {
 		s.waker.note(*reactions.First, trigger)
@@ -144,18 +144,6 @@ func (s *state) react(transition *cluster.Transition, trigger trigger) wakeAll {
 	default:
 		return wakeNobody
 	}
-}
-
-// observe keeps the names of pods that no new pod gets for now.
-func (s *state) observe(sight wake.PodSight) {
-	pod := expect.PodName{NodeName: sight.NodeName, PodName: sight.PodName}
-	if sight.State != wake.PodVanished {
-		s.holdings.ObservePod(sight.Key, sight.WorkloadUID, pod, sight.State == wake.PodActive)
-		return
-	}
-	s.holdings.ObserveVanished(sight.Key, sight.WorkloadUID, pod, func() bool {
-		return s.store.HasActivePod(sight.Key.Namespace, sight.WorkloadUID, sight.NodeName)
-	})
 }
 
 // forget keeps nothing about a workload that is gone.

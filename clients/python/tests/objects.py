@@ -33,7 +33,6 @@ def pod(
     node: str = "n1",
     kind: str = "DaemonSet",
     namespace: str = "ns",
-    phase: str = "Running",
 ) -> Pod:
     metadata: dict[str, Any] = {
         "namespace": namespace,
@@ -46,8 +45,7 @@ def pod(
     if deleting:
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
-    status = {"phase": phase, "conditions": conditions}
-    return Pod.read({"metadata": metadata, "spec": {"nodeName": node}, "status": status})
+    return Pod.read({"metadata": metadata, "spec": {"nodeName": node}, "status": {"conditions": conditions}})
 
 
 def node(name: str = "n1", version: str = "1", *, taints: Any = None, labels: Any = None) -> Node:

@@ -324,9 +324,11 @@ async def test_used_names_go_out_and_a_plan_drops_those_that_it_leaves_out() -> 
         return v1.ReconcileState(used_pod_names=[v1.UsedPodName(node_name="n1", pod_name=name) for name in names])
 
     rig = Rig(plan(phase(CREATES, batch(create("b", "n2"))), state=using("y")), NOOP)
+    for name in ("x", "y", "z"):
+        rig.state.take_in(Applied(pod(name)))
     for name in ("x", "y"):
-        rig.state.take_in(Applied(pod(name, deleting=True)))
-    rig.service.on_plan = lambda: rig.state.take_in(Applied(pod("z", deleting=True)))
+        rig.state.take_in(Deleted(pod(name)))
+    rig.service.on_plan = lambda: rig.state.take_in(Deleted(pod("z")))
     rig.service.reports = [v1.ReportResponse(requeue=v1.REQUEUE_NONE, state=v1.ReconcileState())]
     assert await rig.reconcile() == Settled()
     assert rig.service.requests[0].snapshot.state == using("x", "y")

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from nodewise.expectations import Holdings
 from nodewise.gate import compare
 from nodewise.kinds import Key
 from nodewise.manifest import PodManifest
-from nodewise.pod_names import PodName
 
 from .conftest import ROOT, cases
 
@@ -134,12 +132,8 @@ def test_expectations(case: dict[str, Any]) -> None:
                 holdings.observe_deletion(KEY, told["pod_name"], told["pod_uid"])
             case "settle":
                 holdings.settle(KEY, "u", json_format.ParseDict(told, v1.ReconcileState()))
-            case "pod":
-                name = PodName(told["node_name"], told["pod_name"])
-                holdings.used_names.seen(KEY, "u", name, active=told["active"])
-            case "vanished":
-                name, other = PodName(told["node_name"], told["pod_name"]), told["active_pod_on_node"]
-                holdings.used_names.vanished(KEY, "u", name, partial(bool, other))
+            case "gone":
+                holdings.retire_name(KEY, "u", told["node_name"], told["pod_name"])
             case _:
                 pytest.fail(f"unknown step {kind}")
     assert holdings.get(KEY, "u") == json_format.ParseDict(case["state"], v1.ReconcileState())

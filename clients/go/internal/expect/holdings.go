@@ -13,7 +13,7 @@ import (
 // Holdings are what is held for every workload.
 type Holdings struct {
 	held map[types.NamespacedName]*held
-	// used are names of pods, of the workloads that have any.
+	// used are kept apart from what plans say: pods may go before the first plan.
 	used map[types.NamespacedName]*usedNames
 	rule DeletionRule
 }
@@ -55,7 +55,7 @@ func (h *Holdings) Get(key types.NamespacedName, uid types.UID) *nodewisev1.Reco
 		})
 	}
 	if used := h.usedOf(key, uid); used != nil {
-		state.UsedPodNames = used.byNode.wire()
+		state.UsedPodNames = used.wire()
 	}
 	return state
 }
@@ -83,7 +83,9 @@ func (h *Holdings) Replace(
 		collisions:   planned.GetPodNameCollisions(),
 		slowStart:    planned.GetSlowStart(),
 	}
-	h.dropUsed(key, uid, sent.GetUsedPodNames(), planned.GetUsedPodNames())
+	if used := h.usedOf(key, uid); used != nil {
+		used.drop(sent.GetUsedPodNames(), planned.GetUsedPodNames())
+	}
 }
 
 // settleDeletes takes out the new deletes that the caches show already. What was awaited before ends with its own event.
@@ -126,6 +128,9 @@ func (h *Holdings) Settle(key types.NamespacedName, uid types.UID, settled *node
 func (h *Holdings) ObserveCreate(key types.NamespacedName, podName, nodeName string) {
 	if held := h.held[key]; held != nil {
 		held.expectations.observeCreate(podName, nodeName)
+	}
+	if used := h.used[key]; used != nil {
+		delete(used.byNode, nodeName)
 	}
 }
 

@@ -36,16 +36,10 @@ type step struct {
 		PodUID  string `json:"pod_uid"`
 	} `json:"deleted"`
 	Settle json.RawMessage `json:"settle"`
-	Pod    *struct {
+	Gone   *struct {
 		PodName  string `json:"pod_name"`
 		NodeName string `json:"node_name"`
-		Active   bool   `json:"active"`
-	} `json:"pod"`
-	Vanished *struct {
-		PodName         string `json:"pod_name"`
-		NodeName        string `json:"node_name"`
-		ActivePodOnNode bool   `json:"active_pod_on_node"`
-	} `json:"vanished"`
+	} `json:"gone"`
 }
 
 // Every client holds the same after the same happened.
@@ -86,12 +80,8 @@ func take(t *testing.T, holdings *expect.Holdings, step step) {
 		holdings.ObserveDeletion(key, step.Deleted.PodName, step.Deleted.PodUID)
 	case step.Settle != nil:
 		holdings.Settle(key, "d1", state(t, step.Settle))
-	case step.Pod != nil:
-		pod := expect.PodName{NodeName: step.Pod.NodeName, PodName: step.Pod.PodName}
-		holdings.ObservePod(key, "d1", pod, step.Pod.Active)
-	case step.Vanished != nil:
-		pod := expect.PodName{NodeName: step.Vanished.NodeName, PodName: step.Vanished.PodName}
-		holdings.ObserveVanished(key, "d1", pod, func() bool { return step.Vanished.ActivePodOnNode })
+	case step.Gone != nil:
+		holdings.RetireName(key, "d1", step.Gone.NodeName, step.Gone.PodName)
 	default:
 		t.Fatal("a step of a kind that is not known")
 	}

@@ -128,10 +128,6 @@ class Buckets:
             if bucket is not None:
                 yield from bucket
 
-    def bucket(self, index: int) -> Iterator[Stored]:
-        """The objects of one bucket."""
-        return iter(self._buckets[index] or ())
-
     def get(self, bucket: int, name: str) -> Stored | None:
         """The object of that name."""
         occupied = self._buckets[bucket]

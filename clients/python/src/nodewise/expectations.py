@@ -1,6 +1,6 @@
 """What the service told the executor to hold for each workload: creates and deletes that no watch has shown yet,
 failed-pod back-off, pod name collisions and how far the slow start has come. Besides these it keeps the names of pods
-that no new pod gets for now.
+that are gone, which no new pod gets for now.
 
 The service decides what an outstanding expectation means; this only shrinks expectations as watches show what was
 expected. Everything lives in memory and starts empty (M-15).
@@ -106,8 +106,7 @@ class Holdings:
     """
 
     def __init__(self, *, count_deletions: bool = False) -> None:
-        self.used_names = UsedPodNames()
-        """What watches show of the names of pods."""
+        self._used_names = UsedPodNames()
         self._held: dict[Key, _Held] = {}
         self._counted = count_deletions
 
@@ -116,7 +115,7 @@ class Holdings:
         re-created workload starts afresh.
         """
         held = self._of(key, uid)
-        state = v1.ReconcileState(used_pod_names=self.used_names.wire(key, uid))
+        state = v1.ReconcileState(used_pod_names=self._used_names.wire(key, uid))
         if held is None:
             self._held.pop(key, None)
             return state
@@ -147,7 +146,7 @@ class Holdings:
             awaited = {pod for pod in new if pod in deleting and (self._counted or not deleting[pod])}
             expectations.deletes = (expectations.deletes - new) | awaited
         self._held[key] = _Held(uid, expectations, _rest(planned))
-        self.used_names.drop(key, uid, sent.used_pod_names, planned.used_pod_names)
+        self._used_names.drop(key, uid, sent.used_pod_names, planned.used_pod_names)
 
     def restore_backoffs(self, key: Key, uid: str, sent: v1.ReconcileState) -> None:
         """Takes back the back-off that a plan brought along, since the plan ended before it came to failed pods."""
@@ -169,6 +168,13 @@ class Holdings:
         """A watch showed a new pod of the workload."""
         if key in self._held:
             self._held[key].expectations.observe_create(pod_name, node_name)
+        self._used_names.replaced(key, node_name)
+
+    def retire_name(self, key: Key, uid: str, node_name: str, pod_name: str) -> None:
+        """A pod of the workload of this uid is gone from the caches: no new pod gets its name before another pod of the
+        workload is seen on its node.
+        """
+        self._used_names.retire(key, uid, node_name, pod_name)
 
     def observe_deletion(self, key: Key, pod_name: str, pod_uid: str) -> None:
         """A watch showed that a pod of the workload is gone or being deleted."""
@@ -178,7 +184,7 @@ class Holdings:
     def forget(self, key: Key) -> None:
         """Drops what is held for a workload."""
         self._held.pop(key, None)
-        self.used_names.forget(key)
+        self._used_names.forget(key)
 
     def outstanding(self, key: Key) -> tuple[int, int]:
         """Creates and deletes outstanding for a workload."""

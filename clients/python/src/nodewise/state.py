@@ -11,11 +11,10 @@ from typing import TypeAlias
 from . import v1
 from .expectations import Holdings
 from .gate import Gate
-from .handlers import Forget, ObserveCreate, ObserveDeletion, Reaction, Rules, Urgency, Wake, WakeAll, react
+from .handlers import Forget, ObserveCreate, ObserveDeletion, Reaction, RetireName, Rules, Urgency, Wake, WakeAll, react
 from .kinds import Key
 from .objects import Revision
 from .options import is_enabled
-from .pod_names import PodSeen, PodVanished, has_active_pod, sights
 from .store import Event, Store, Transition
 
 Note: TypeAlias = Callable[[Key, Sequence[Transition]], None]
@@ -60,9 +59,6 @@ class State:
                         everybody = urgency if everybody is None else max(everybody, urgency)
                     case _:
                         self._observe(reaction)
-            # After what is forgotten: a workload that was replaced has pods of its own.
-            for sight in sights(self.store, transition):
-                self._keep_name(sight)
 
         self.store.apply(event, visit)
         opened = [Wake(key) for key in self.gate.opened(self.store.reached)]
@@ -111,19 +107,11 @@ class State:
                 self.holdings.observe_create(key, pod_name, node_name)
             case ObserveDeletion(key, pod_name, pod_uid):
                 self.holdings.observe_deletion(key, pod_name, pod_uid)
+            case RetireName(key, uid, pod_name, node_name):
+                self.holdings.retire_name(key, uid, node_name, pod_name)
             case Forget(key, own_writes_of):
                 self.gate.clear(key, own_writes_of)
                 self._drop_held(key)
-
-    def _keep_name(self, sight: PodSeen | PodVanished) -> None:
-        key, uid, name = sight.key, sight.uid, sight.name
-        match sight:
-            case PodSeen(active=active):
-                self.holdings.used_names.seen(key, uid, name, active=active)
-            case PodVanished():
-                self.holdings.used_names.vanished(
-                    key, uid, name, lambda: has_active_pod(self.store, key.namespace, uid, name.node_name)
-                )
 
     def _drop_held(self, key: Key) -> None:
         self.holdings.forget(key)
