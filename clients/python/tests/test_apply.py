@@ -188,7 +188,11 @@ async def test_events_never_count() -> None:
         (refused(409, "AlreadyExists"), ("u2", "h1", "n1"), "NAME_TAKEN", None),
         (refused(409, "AlreadyExists"), ("u1", "h2", "n1"), "NAME_TAKEN", None),
         (refused(409, "AlreadyExists"), ("u1", "h1", "n2"), "NAME_TAKEN", None),
-        (refused(409, "AlreadyExists"), None, "NAME_TAKEN", None),
+        # It may be ours, and cannot be read.
+        (refused(409, "AlreadyExists"), None, "FAILED", "FailedCreate"),
+        (refused(409, "AlreadyExists"), refused(500), "FAILED", "FailedCreate"),
+        (refused(409, "AlreadyExists"), b"?", "FAILED", "FailedCreate"),
+        (refused(409, "AlreadyExists"), {"metadata": {"name": "p"}}, "FAILED", "FailedCreate"),
         (refused(403, "Forbidden", causes=("NamespaceTerminating",)), None, "NAMESPACE_TERMINATING", None),
         (refused(403), None, "FAILED", "FailedCreate"),
         (ActuatorError("no answer"), None, "FAILED", "FailedCreate"),
@@ -197,7 +201,9 @@ async def test_events_never_count() -> None:
 async def test_creates(error: Any, live: Any, expected: str, event: str | None) -> None:
     actuator = FakeActuator()
     actuator.script("create", "p", error)
-    if live:
+    if not isinstance(live, tuple):
+        actuator.script("read", "p", live)
+    else:
         uid, revision, node = live
         metadata = {
             "name": "p",
@@ -218,6 +224,7 @@ async def test_creates(error: Any, live: Any, expected: str, event: str | None) 
 async def test_a_taken_name_stops_nothing() -> None:
     actuator = FakeActuator()
     actuator.script("create", "p", refused(409, "AlreadyExists"))
+    actuator.script("read", "p", {"metadata": {"name": "p", "uid": "x"}})
     applied = await run(
         actuator,
         phase(CREATES, batch(create("p"), create("q")), batch(create("", "n2")), aborts=True),

@@ -248,9 +248,15 @@ async def test_a_plan_is_reported_whatever_becomes_of_the_next(monkeypatch: pyte
 def taking(*plans: Any, names: int = 1) -> Rig:
     """Plans that create pods, while others have so many of the names `a`."""
     rig = Rig(*plans)
-    rig.actuator.script("create", "a", *[refused(409, "AlreadyExists")] * names)
     rig.service.reports = [AT_ONCE] * names
+    take(rig, names)
     return rig
+
+
+def take(rig: Rig, names: int = 1) -> None:
+    """A pod of others has the name `a`, so many times."""
+    rig.actuator.script("create", "a", *[refused(409, "AlreadyExists")] * names)
+    rig.actuator.script("read", "a", *[{"metadata": {"name": "a", "uid": "x"}}] * names)
 
 
 async def test_a_taken_name_is_reported_and_planned_around_at_once() -> None:
@@ -296,7 +302,7 @@ async def test_a_taken_name_is_followed_as_the_answer_to_the_report_says() -> No
 # It was asked for before it was known which names are taken.
 async def test_a_plan_that_was_asked_for_meanwhile_is_not_taken_after_a_taken_name() -> None:
     rig = two_in_a_row()
-    rig.actuator.script("create", "a", refused(409, "AlreadyExists"))
+    take(rig)
     assert await rig.reconcile() == Settled()
     assert len(rig.service.requests) == 3
     assert rig.actuator.calls == [("create", "a"), ("read", "a"), ("create", "b")]

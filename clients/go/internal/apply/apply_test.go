@@ -103,6 +103,14 @@ func TestCreates(t *testing.T) {
 		{name: "another workload's", said: exists, read: live("d2", "n1", "h"), want: "NAME_TAKEN"},
 		{name: "of another node", said: exists, read: live("d1", "n2", "h"), want: "NAME_TAKEN"},
 		{name: "of another revision", said: exists, read: live("d1", "n1", "x"), want: "NAME_TAKEN"},
+		{name: "it cannot be read", said: exists, read: refusal(500, "InternalError", "no"), want: "FAILED",
+			event: "Warning FailedCreate Error creating: it exists"},
+		{name: "it is gone by now", said: exists, read: refusal(404, "NotFound", "gone"), want: "FAILED",
+			event: "Warning FailedCreate Error creating: it exists"},
+		{name: "it is no object", said: exists, read: answer{200, "?"}, want: "FAILED",
+			event: "Warning FailedCreate Error creating: it exists"},
+		{name: "it has no uid", said: exists, read: answer{200, map[string]any{"metadata": map[string]any{"name": "p"}}}, want: "FAILED",
+			event: "Warning FailedCreate Error creating: it exists"},
 		{name: "the namespace ends", said: refusal(403, "Forbidden", "it ends", "NamespaceTerminating"), want: "NAMESPACE_TERMINATING"},
 		{name: "refused", said: refusal(403, "Forbidden", "a quota"), want: "FAILED", event: "Warning FailedCreate Error creating: a quota"},
 		{name: "no answer", said: answer{}, want: "FAILED", event: "Warning FailedCreate"},
@@ -217,7 +225,7 @@ func TestPhases(t *testing.T) {
 func TestATakenNameStopsNothing(t *testing.T) {
 	server, kube := start(t, map[string][]answer{
 		"POST " + podPath:           {refusal(409, "AlreadyExists", "it exists"), ok("other", "7"), ok("made", "8")},
-		"GET " + podPath + "/p":     {refusal(404, "NotFound", "gone")},
+		"GET " + podPath + "/p":     {{200, map[string]any{"metadata": map[string]any{"name": "p", "uid": "theirs"}}}},
 		"DELETE " + podPath + "/ok": {ok("ok", "9")},
 	})
 	creates, deletes := phase(one(create("p", "n1")), one(create("q", "n2")), one(create("", "n3"))), phase(one(remove("ok")))
