@@ -2,6 +2,7 @@ package nodewise
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -58,7 +59,13 @@ func (n *nextPlans) forget(key types.NamespacedName) {
 // which the state holds by name, and nothing else is done. With several batches the slow start has not come to its end, and
 // what these lead to decides about the next.
 func goesOnByItself(plan *nodewisev1.Plan) bool {
-	return plan.RequeueAfter != nil && plan.GetRequeueAfter().AsDuration() == 0 && onlyCreates(plan) && len(plan.GetPhases()[0].GetBatches()) == 1
+	isAtOnce := plan.RequeueAfter != nil && plan.GetRequeueAfter().AsDuration() == 0
+	if !isAtOnce || !onlyCreates(plan) || len(plan.GetPhases()[0].GetBatches()) != 1 {
+		return false
+	}
+	return !slices.ContainsFunc(plan.GetPhases()[0].GetBatches()[0].GetActions(), func(action *nodewisev1.Action) bool {
+		return action.GetCreatePod().GetPodName() == ""
+	})
 }
 
 func onlyCreates(plan *nodewisev1.Plan) bool {

@@ -116,6 +116,9 @@ func (c *clusterInMemory) Create(
 		return write.Written{}, err
 	}
 	meta := object["metadata"].(map[string]any)
+	if meta["name"] == nil {
+		meta["name"] = fmt.Sprintf("generated-%d", c.version)
+	}
 	at := write.Key{Resource: resource, Namespace: namespace, Name: meta["name"].(string)}
 	if err := c.begin("create", at); err != nil {
 		return write.Written{}, err

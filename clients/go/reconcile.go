@@ -20,12 +20,11 @@ import (
 	"nodewise.dev/clients/go/internal/traces"
 	"nodewise.dev/clients/go/nodewisev1"
 	"nodewise.dev/clients/go/planclient"
-	"nodewise.dev/clients/go/served"
 )
 
 const (
-	// maxPlans is how many plans one reconcile may ask for in a row because what one rested on was not so: a revision's name was
-	// taken, an orphan was gone.
+	// maxPlans is how many plans one reconcile may ask for in a row because what one rested on was not so: a name was taken, an
+	// orphan was gone.
 	maxPlans = 4
 	// expectationsExpired is when expectations have expired for certain: five minutes, as the contract says, and one second.
 	expectationsExpired = 301 * time.Second
@@ -156,6 +155,8 @@ func (r *Reconciler) waitsForWatches(key types.NamespacedName) bool {
 func (r *Reconciler) reconcile(ctx, asking context.Context, key types.NamespacedName) (ending, error) {
 	// Revisions that the caches need not show, as they were read.
 	var live []*cluster.Revision
+	var last replan
+	var lastEnded ending
 	for range maxPlans {
 		workload, err := r.admit(key, &live)
 		if workload == nil || err != nil {
@@ -171,65 +172,28 @@ func (r *Reconciler) reconcile(ctx, asking context.Context, key types.Namespaced
 			return ending{}, &failure{reason: errors.New("the plan is stale: the caches are older than our own writes")}
 		}
 		applied, next := r.applyAndLookAhead(ctx, asking, planned)
-		colliding := r.readable(ctx, applied.Colliding)
-		outdated := !applied.Failed && applied.IsOutdated()
+		again := r.replanAfter(ctx, applied)
 		r.heed(applied)
-		if outdated {
+		if again.outdated {
 			live = append(live, r.createdRevisions(ctx, key.Namespace, applied)...)
-			klog.FromContext(ctx).Info("An orphan is gone, or a revision cannot be changed; planning again without it")
-		} else if len(colliding) > 0 {
-			klog.FromContext(ctx).Info("The name of a new revision is taken; planning again with the object of that name")
 		}
 		ended, err := r.report(ctx, asking, planned, applied)
-		if err != nil && !isReported(err) || len(colliding) == 0 && !outdated {
+		if !again.follows(ended, err) {
+			// One that was asked for ahead does not know of anything that was not as planned, so it is kept here alone.
 			if next != nil && err == nil && ended.isAtOnce() {
 				r.next.keep(key, *next)
 			}
 			return ended, err
 		}
-		live = append(live, colliding...)
+		live = append(live, again.colliding...)
+		last, lastEnded = again, ended
+	}
+	if last.isForNamesOnly() {
+		// Names that others took cost no back-off, also when they are many.
+		return lastEnded, nil
 	}
 	return ending{}, &failure{reason: fmt.Errorf(
 		"a revision's name was still taken, or another object gone, after %d plans", maxPlans)}
-}
-
-// heed leaves out from now on what an adoption did not find (D-23), and leaves revisions alone that cannot be changed.
-func (r *Reconciler) heed(applied *apply.Applied) {
-	r.state.mu.Lock()
-	defer r.state.mu.Unlock()
-	for _, key := range applied.Vanished {
-		r.state.store.ForgetOrphan(key.Resource, key.Namespace, key.Name)
-	}
-	for _, key := range applied.Sealed {
-		r.state.store.Seal(key.Namespace, key.Name)
-	}
-}
-
-// readable are the revisions that can be read; the others are passed over, as by the watch. What the name of a new revision
-// collides with is then not known to the next plan, so the workload fails and says that the name is taken.
-func (r *Reconciler) readable(ctx context.Context, objects [][]byte) []*cluster.Revision {
-	var revisions []*cluster.Revision
-	for _, object := range objects {
-		parsed, err := served.Parse(object)
-		if err != nil {
-			klog.FromContext(ctx).Error(err, "Passed over a ControllerRevision that cannot be read")
-			continue
-		}
-		revisions = append(revisions, cluster.NewRevision(parsed))
-	}
-	return revisions
-}
-
-// createdRevisions are the revisions that a plan created, as they are: the caches need not show them yet, and their names are
-// taken. Without one of them the next plan finds the name taken, and the one after that has it.
-func (r *Reconciler) createdRevisions(ctx context.Context, namespace string, applied *apply.Applied) []*cluster.Revision {
-	var created [][]byte
-	for _, name := range applied.Created {
-		if object, err := r.writer.Read(ctx, revisionKey(namespace, name)); err == nil {
-			created = append(created, object)
-		}
-	}
-	return r.readable(ctx, created)
 }
 
 // admit is the workload, if it exists and the caches show our last writes to it (D-71, steps 1 and 2). While they do not, what

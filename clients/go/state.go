@@ -114,6 +114,10 @@ func (s *state) react(transition *cluster.Transition, trigger trigger) wakeAll {
 	for _, deletion := range reactions.Deletions {
 		s.holdings.ObserveDeletion(deletion.Key, deletion.PodName, deletion.PodUID)
 	}
+	// Before what came: a pod may have come under the name of one that is gone.
+	for _, gone := range reactions.Gone {
+		s.holdings.RetireName(gone.Key, gone.WorkloadUID, gone.NodeName, gone.PodName)
+	}
 	for _, create := range reactions.Creates {
 		s.holdings.ObserveCreate(create.Key, create.PodName, create.NodeName)
 	}

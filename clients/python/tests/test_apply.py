@@ -185,10 +185,14 @@ async def test_events_never_count() -> None:
     [
         (None, None, "SUCCEEDED", "SuccessfulCreate"),
         (refused(409, "AlreadyExists"), ("u1", "h1", "n1"), "ALREADY_EXISTS", None),
-        (refused(409, "AlreadyExists"), ("u2", "h1", "n1"), "NAME_TAKEN", "FailedCreate"),
-        (refused(409, "AlreadyExists"), ("u1", "h2", "n1"), "NAME_TAKEN", "FailedCreate"),
-        (refused(409, "AlreadyExists"), ("u1", "h1", "n2"), "NAME_TAKEN", "FailedCreate"),
-        (refused(409, "AlreadyExists"), None, "NAME_TAKEN", "FailedCreate"),
+        (refused(409, "AlreadyExists"), ("u2", "h1", "n1"), "NAME_TAKEN", None),
+        (refused(409, "AlreadyExists"), ("u1", "h2", "n1"), "NAME_TAKEN", None),
+        (refused(409, "AlreadyExists"), ("u1", "h1", "n2"), "NAME_TAKEN", None),
+        # It may be ours, and cannot be read.
+        (refused(409, "AlreadyExists"), None, "FAILED", "FailedCreate"),
+        (refused(409, "AlreadyExists"), refused(500), "FAILED", "FailedCreate"),
+        (refused(409, "AlreadyExists"), b"?", "FAILED", "FailedCreate"),
+        (refused(409, "AlreadyExists"), {"metadata": {"name": "p"}}, "FAILED", "FailedCreate"),
         (refused(403, "Forbidden", causes=("NamespaceTerminating",)), None, "NAMESPACE_TERMINATING", None),
         (refused(403), None, "FAILED", "FailedCreate"),
         (ActuatorError("no answer"), None, "FAILED", "FailedCreate"),
@@ -197,7 +201,9 @@ async def test_events_never_count() -> None:
 async def test_creates(error: Any, live: Any, expected: str, event: str | None) -> None:
     actuator = FakeActuator()
     actuator.script("create", "p", error)
-    if live:
+    if not isinstance(live, tuple):
+        actuator.script("read", "p", live)
+    else:
         uid, revision, node = live
         metadata = {
             "name": "p",
@@ -211,6 +217,26 @@ async def test_creates(error: Any, live: Any, expected: str, event: str | None) 
     assert [said.reason for said in actuator.events] == ([event] if event else [])
     assert applied.outcomes[0].http_status == (error.http_status if error else 0)
     assert applied.writes == ([OwnWrite(Resource.PODS, "101", True)] if error is None else [])
+    assert applied.failed is (expected == "FAILED")
+    assert applied.taken_names == (["p"] if expected == "NAME_TAKEN" else [])
+
+
+async def test_a_taken_name_stops_nothing() -> None:
+    actuator = FakeActuator()
+    actuator.script("create", "p", refused(409, "AlreadyExists"))
+    actuator.script("read", "p", {"metadata": {"name": "p", "uid": "x"}})
+    applied = await run(
+        actuator,
+        phase(CREATES, batch(create("p"), create("q")), batch(create("", "n2")), aborts=True),
+        phase(DELETES, batch(delete("d")), requires=True),
+    )
+    assert results(applied) == ["NAME_TAKEN", "SUCCEEDED", "SUCCEEDED", "SUCCEEDED"]
+    assert not applied.failed
+    assert not applied.aborted
+    assert applied.failures == []
+    assert applied.taken_names == ["p"]
+    assert [write.is_expected_by_name for write in applied.writes] == [True, False]
+    assert "FailedCreate" not in [event.reason for event in actuator.events]
 
 
 async def test_a_generated_name_that_is_taken_is_a_plain_failure() -> None:

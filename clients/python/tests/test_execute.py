@@ -245,6 +245,103 @@ async def test_a_plan_is_reported_whatever_becomes_of_the_next(monkeypatch: pyte
     assert len(rig.service.reported) == 1
 
 
+def taking(*plans: Any, names: int = 1) -> Rig:
+    """Plans that create pods, while others have so many of the names `a`."""
+    rig = Rig(*plans)
+    rig.service.reports = [AT_ONCE] * names
+    take(rig, names)
+    return rig
+
+
+def take(rig: Rig, names: int = 1) -> None:
+    """A pod of others has the name `a`, so many times."""
+    rig.actuator.script("create", "a", *[refused(409, "AlreadyExists")] * names)
+    rig.actuator.script("read", "a", *[{"metadata": {"name": "a", "uid": "x"}}] * names)
+
+
+async def test_a_taken_name_is_reported_and_planned_around_at_once() -> None:
+    first = plan(
+        phase(CREATES, batch(create("a"), create("b", "n2"))), phase(DELETES, batch(delete("x")), requires=True)
+    )
+    rig = taking(first, plan(phase(CREATES, batch(create("a-2")))))
+    assert await rig.reconcile() == Settled()
+    assert [len(rig.service.requests), len(rig.service.reported)] == [2, 2]
+    created = [name for verb, name in rig.actuator.calls if verb == "create"]
+    assert created == ["a", "b", "a-2"]
+    assert ("delete", "x") in rig.actuator.calls
+    taken = rig.service.reported[0].outcomes[0]
+    assert (taken.result, taken.created_pod.pod_name) == (v1.RESULT_NAME_TAKEN, "a")
+    assert "FailedCreate" not in [event.reason for event in rig.actuator.events]
+
+
+async def test_many_taken_names_cost_no_back_off() -> None:
+    rig = taking(*[plan(phase(CREATES, batch(create("a"))))] * MAX_PLANS, names=MAX_PLANS)
+    assert await rig.reconcile() == Settled(0)
+    assert [len(rig.service.requests), len(rig.service.reported)] == [MAX_PLANS, MAX_PLANS]
+
+
+async def test_a_taken_name_is_followed_as_the_answer_to_the_report_says() -> None:
+    for answer, reason in (
+        (
+            v1.ReportResponse(requeue=v1.REQUEUE_BACKOFF, requeue_after=Duration()),
+            "1 of 2 actions failed, first: refused",
+        ),
+        (UnreachableError("away"), "the report rides on the next plan"),
+        (RefusedError("wrong"), "wrong"),
+    ):
+        rig = taking(plan(phase(CREATES, batch(create("a"), create("b")))))
+        if isinstance(answer, v1.ReportResponse):
+            rig.actuator.script("create", "b", refused(403))
+        rig.service.reports = [answer]
+        ending = await rig.reconcile()
+        assert isinstance(ending, Failed)
+        assert reason in ending.reason
+        assert len(rig.service.requests) == 1
+
+
+# It was asked for before it was known which names are taken.
+async def test_a_plan_that_was_asked_for_meanwhile_is_not_taken_after_a_taken_name() -> None:
+    rig = two_in_a_row()
+    take(rig)
+    assert await rig.reconcile() == Settled()
+    assert len(rig.service.requests) == 3
+    assert rig.actuator.calls == [("create", "a"), ("read", "a"), ("create", "b")]
+
+
+async def test_creates_without_a_name_are_awaited_and_those_with_one_are_not() -> None:
+    state = expecting("a")
+    state.expectations.creates.add(node_name="n2")
+    rig = Rig(
+        plan(phase(CREATES, batch(create("a"), create("", "n2"))), state=state, requeue_after=Duration()), NOOP, NOOP
+    )
+    rig.service.reports = [v1.ReportResponse(requeue=v1.REQUEUE_AFTER, requeue_after=Duration(), state=state)]
+    assert await rig.reconcile() == Settled(0)
+    assert len(rig.service.requests) == 1, "no plan is asked for ahead"
+    assert await rig.reconcile() == Waiting(Behind(Resource.PODS, "102", "1"))
+    for index, (name, node) in enumerate((("a", "n1"), ("foo-xyz", "n2"))):
+        assert rig.state.holdings.outstanding(KEY) == (2 - index, 0)
+        rig.state.take_in(Applied(pod(name, str(101 + index), node=node)))
+    assert rig.state.holdings.outstanding(KEY) == (0, 0)
+    assert await rig.reconcile() == Settled()
+
+
+async def test_used_names_go_out_and_a_plan_drops_those_that_it_leaves_out() -> None:
+    def using(*names: str) -> v1.ReconcileState:
+        return v1.ReconcileState(used_pod_names=[v1.UsedPodName(node_name="n1", pod_name=name) for name in names])
+
+    rig = Rig(plan(phase(CREATES, batch(create("b", "n2"))), state=using("y")), NOOP)
+    for name in ("x", "y", "z"):
+        rig.state.take_in(Applied(pod(name)))
+    for name in ("x", "y"):
+        rig.state.take_in(Deleted(pod(name)))
+    rig.service.on_plan = lambda: rig.state.take_in(Deleted(pod("z")))
+    rig.service.reports = [v1.ReportResponse(requeue=v1.REQUEUE_NONE, state=v1.ReconcileState())]
+    assert await rig.reconcile() == Settled()
+    assert rig.service.requests[0].snapshot.state == using("x", "y")
+    assert rig.service.reported[0].state == using("y", "z")
+    assert rig.held() == using("y", "z"), "the answer to the report drops none"
+
+
 async def test_requeues_and_errors_of_a_plan() -> None:
     after = Duration(seconds=3, nanos=500_000_000)
     rig = Rig(plan(requeue_after=after), plan(requeue_after=after, error="odd"), plan(verdict=v1.VERDICT_STALE))

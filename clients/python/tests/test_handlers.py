@@ -7,6 +7,7 @@ from nodewise.handlers import (
     ObserveCreate,
     ObserveDeletion,
     Reaction,
+    RetireName,
     Rules,
     Urgency,
     Wake,
@@ -38,6 +39,10 @@ def observed(name: str = "p", uid: str = "p-uid") -> list[Reaction]:
     return [ObserveDeletion(KEY, name, uid), Wake(KEY)]
 
 
+def gone(uid: str = "p-uid", node: str = "n1") -> list[Reaction]:
+    return [*observed(uid=uid), RetireName(KEY, "u1", "p", node)]
+
+
 @pytest.mark.parametrize(
     ("transition", "expected"),
     [
@@ -63,9 +68,11 @@ def observed(name: str = "p", uid: str = "p-uid") -> list[Reaction]:
         (pods(pod(owner=None), pod()), [Wake(KEY)]),
         (pods(pod(owner=None), pod(owner=None, labels={"app": "bar"})), [Wake(BAR)]),
         (pods(pod(owner=None), pod(owner=None, ready=True)), []),
-        (pods(pod(uid="old"), pod()), [*observed(uid="old"), ObserveCreate(KEY, "p", "n1"), Wake(KEY)]),
+        (pods(pod(uid="old"), pod()), [*gone("old"), ObserveCreate(KEY, "p", "n1"), Wake(KEY)]),
         # Pods that go.
-        (pods(pod(), None), observed()),
+        (pods(pod(), None), gone()),
+        (pods(pod(deleting=True), None), gone()),
+        (pods(pod(node="n2"), None), gone(node="n2")),
         (pods(pod(owner="u9"), None), []),
         (pods(pod(owner=None), None), []),
         # Nodes.

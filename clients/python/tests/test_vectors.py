@@ -132,6 +132,8 @@ def test_expectations(case: dict[str, Any]) -> None:
                 holdings.observe_deletion(KEY, told["pod_name"], told["pod_uid"])
             case "settle":
                 holdings.settle(KEY, "u", json_format.ParseDict(told, v1.ReconcileState()))
+            case "gone":
+                holdings.retire_name(KEY, "u", told["node_name"], told["pod_name"])
             case _:
                 pytest.fail(f"unknown step {kind}")
     assert holdings.get(KEY, "u") == json_format.ParseDict(case["state"], v1.ReconcileState())

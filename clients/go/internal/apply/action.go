@@ -3,10 +3,12 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/internal/write"
@@ -214,21 +216,31 @@ func (r *run) createPod(ctx context.Context, action *nodewisev1.Action, create *
 	if refusal.Refusal == write.NamespaceTerminating {
 		return refused(action, nodewisev1.Result_RESULT_NAMESPACE_TERMINATING, refusal)
 	}
-	taken := refusal.Refusal == write.AlreadyExists && create.GetPodName() != ""
-	if taken && r.isOurs(ctx, create) {
-		return refused(action, nodewisev1.Result_RESULT_ALREADY_EXISTS, refusal)
+	if refusal.Refusal == write.AlreadyExists && create.GetPodName() != "" {
+		logger := klog.FromContext(ctx).WithValues("pod", create.GetPodName(), "node", create.GetNodeName())
+		isOurs, err := r.isOurs(ctx, create)
+		switch {
+		case err != nil:
+			logger.Error(err, "Could not read the pod that has the name of a new pod")
+		case isOurs:
+			return refused(action, nodewisev1.Result_RESULT_ALREADY_EXISTS, refusal)
+		default:
+			logger.V(4).Info("The name of a new pod is taken")
+			return refused(action, nodewisev1.Result_RESULT_NAME_TAKEN, refusal)
+		}
 	}
 	r.emit(ctx, "Warning", "FailedCreate", "Error creating: "+refusal.Message)
-	if taken {
-		return refused(action, nodewisev1.Result_RESULT_NAME_TAKEN, refusal)
-	}
 	return failed(action, refusal)
 }
 
-// isOurs tells whether the pod that has the name already is the one that the create would have made.
-func (r *run) isOurs(ctx context.Context, create *nodewisev1.CreatePod) bool {
+// isOurs tells whether the pod that has the name already is the one that the create would have made. With an error that is not known:
+// it may be, and another name would make a second pod.
+func (r *run) isOurs(ctx context.Context, create *nodewisev1.CreatePod) (bool, error) {
 	live, err := r.writer.Read(ctx, r.key(cluster.Pods, create.GetPodName()))
-	return err == nil && r.manifest.isSamePod(live, r.workload.GetUid(), create.GetNodeName())
+	if err != nil {
+		return false, fmt.Errorf("getting it: %w", err)
+	}
+	return r.manifest.isSamePod(live, r.workload.GetUid(), create.GetNodeName())
 }
 
 func (r *run) emit(ctx context.Context, kind, reason, message string) {

@@ -37,6 +37,8 @@ type Applied struct {
 	Vanished []write.Key
 	// Sealed are revisions that cannot be changed: plan again at once with nothing to change in them.
 	Sealed []write.Key
+	// TakenNames are names of new pods that pods of others have: report, and plan again at once. Nothing failed for it.
+	TakenNames []string
 	// Batches is how many batches were begun.
 	Batches int
 	// Failed: some action outside the events phase failed.
@@ -67,13 +69,15 @@ func (a *Applied) take(phase nodewisev1.PhaseKind, done *done) (failed bool) {
 	if done.sealed != nil {
 		a.Sealed = append(a.Sealed, *done.sealed)
 	}
+	if done.outcome.GetResult() == nodewisev1.Result_RESULT_NAME_TAKEN {
+		a.TakenNames = append(a.TakenNames, done.outcome.GetCreatedPod().GetPodName())
+	}
 	return failed
 }
 
-// IsFailure tells whether an action that ended so has failed.
-func IsFailure(result nodewisev1.Result) bool {
-	return result == nodewisev1.Result_RESULT_FAILED || result == nodewisev1.Result_RESULT_NAME_TAKEN
-}
+// IsFailure tells whether an action that ended so has failed. A name that is taken is no failure: the next plan, which follows at once,
+// has another one.
+func IsFailure(result nodewisev1.Result) bool { return result == nodewisev1.Result_RESULT_FAILED }
 
 // Settings are how plans are applied.
 type Settings struct {

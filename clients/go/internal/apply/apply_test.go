@@ -100,11 +100,16 @@ func TestCreates(t *testing.T) {
 	}{
 		{name: "created", said: ok("p", "7"), want: "SUCCEEDED", event: "Normal SuccessfulCreate Created pod: p", writes: true},
 		{name: "ours", said: exists, read: live("d1", "n1", "h"), want: "ALREADY_EXISTS"},
-		{name: "another workload's", said: exists, read: live("d2", "n1", "h"), want: "NAME_TAKEN",
+		{name: "another workload's", said: exists, read: live("d2", "n1", "h"), want: "NAME_TAKEN"},
+		{name: "of another node", said: exists, read: live("d1", "n2", "h"), want: "NAME_TAKEN"},
+		{name: "of another revision", said: exists, read: live("d1", "n1", "x"), want: "NAME_TAKEN"},
+		{name: "it cannot be read", said: exists, read: refusal(500, "InternalError", "no"), want: "FAILED",
 			event: "Warning FailedCreate Error creating: it exists"},
-		{name: "of another node", said: exists, read: live("d1", "n2", "h"), want: "NAME_TAKEN",
+		{name: "it is gone by now", said: exists, read: refusal(404, "NotFound", "gone"), want: "FAILED",
 			event: "Warning FailedCreate Error creating: it exists"},
-		{name: "of another revision", said: exists, read: live("d1", "n1", "x"), want: "NAME_TAKEN",
+		{name: "it is no object", said: exists, read: answer{200, "?"}, want: "FAILED",
+			event: "Warning FailedCreate Error creating: it exists"},
+		{name: "it has no uid", said: exists, read: answer{200, map[string]any{"metadata": map[string]any{"name": "p"}}}, want: "FAILED",
 			event: "Warning FailedCreate Error creating: it exists"},
 		{name: "the namespace ends", said: refusal(403, "Forbidden", "it ends", "NamespaceTerminating"), want: "NAMESPACE_TERMINATING"},
 		{name: "refused", said: refusal(403, "Forbidden", "a quota"), want: "FAILED", event: "Warning FailedCreate Error creating: a quota"},
@@ -115,6 +120,12 @@ func TestCreates(t *testing.T) {
 			applied := run(t, kube, phase(one(create("p", "n1"))))
 			if got := results(applied); got != test.want {
 				t.Errorf("got %s, want %s: %v", got, test.want, applied.Outcomes)
+			}
+			if taken := test.want == "NAME_TAKEN"; slices.Equal(applied.TakenNames, []string{"p"}) != taken {
+				t.Errorf("names that are taken: %v", applied.TakenNames)
+			}
+			if applied.Failed != (test.want == "FAILED") {
+				t.Errorf("failed: %t", applied.Failed)
 			}
 			want := []apply.OwnWrite(nil)
 			if test.writes {
@@ -207,6 +218,35 @@ func TestPhases(t *testing.T) {
 				t.Errorf("got %s, failed %t, aborted %t", got, applied.Failed, applied.Aborted)
 			}
 		})
+	}
+}
+
+// A name that is taken stops no batch, no phase and no plan, and what else the batch creates counts as ever.
+func TestATakenNameStopsNothing(t *testing.T) {
+	server, kube := start(t, map[string][]answer{
+		"POST " + podPath:           {refusal(409, "AlreadyExists", "it exists"), ok("other", "7"), ok("made", "8")},
+		"GET " + podPath + "/p":     {{200, map[string]any{"metadata": map[string]any{"name": "p", "uid": "theirs"}}}},
+		"DELETE " + podPath + "/ok": {ok("ok", "9")},
+	})
+	creates, deletes := phase(one(create("p", "n1")), one(create("q", "n2")), one(create("", "n3"))), phase(one(remove("ok")))
+	creates.AbortsOnFailure, deletes.RequiresSuccess = true, true
+	applied := run(t, kube, creates, deletes)
+	if got := results(applied); got != "NAME_TAKEN SUCCEEDED SUCCEEDED SUCCEEDED" || applied.Failed || applied.Aborted {
+		t.Errorf("got %s, failed %t, aborted %t", got, applied.Failed, applied.Aborted)
+	}
+	if !slices.Equal(applied.TakenNames, []string{"p"}) {
+		t.Errorf("names that are taken: %v", applied.TakenNames)
+	}
+	want := []apply.OwnWrite{
+		{Resource: cluster.Pods, ResourceVersion: "7", ExpectedByName: true}, {Resource: cluster.Pods, ResourceVersion: "8"},
+	}
+	if diff := cmp.Diff(want, applied.Writes); diff != "" {
+		t.Error(diff)
+	}
+	for _, event := range server.said() {
+		if strings.Contains(event, "FailedCreate") {
+			t.Errorf("said %q", event)
+		}
 	}
 }
 

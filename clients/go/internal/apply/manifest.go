@@ -97,18 +97,18 @@ func (m *Manifest) annotate(name, value string) (undo func()) {
 }
 
 // isSamePod tells whether a live pod is the one that a create of this plan would have made: same controller, node and revision.
-func (m *Manifest) isSamePod(live []byte, workloadUID, nodeName string) bool {
+func (m *Manifest) isSamePod(live []byte, workloadUID, nodeName string) (bool, error) {
 	var object corev1.Pod
 	if err := json.Unmarshal(live, &object); err != nil {
-		return false
+		return false, fmt.Errorf("reading what was served: %w", err)
 	}
 	pod, err := convert.Pod(&object)
 	if err != nil {
-		return false
+		return false, fmt.Errorf("reading what was served: %w", err)
 	}
 	return pod.GetController().GetUid() == workloadUID &&
 		object.Labels[appsv1.ControllerRevisionHashLabelKey] == m.hash &&
-		convert.TargetNode(pod) == nodeName
+		convert.TargetNode(pod) == nodeName, nil
 }
 
 // unescape reads a token of a JSON pointer (RFC 6901).

@@ -1,5 +1,6 @@
 // Package expect keeps what the service told the executor to hold for each workload: creates and deletes that no watch has
-// shown yet, failed-pod back-off, pod name collisions and how far the slow start has come.
+// shown yet, failed-pod back-off, pod name collisions and how far the slow start has come. It also keeps the names of pods that
+// are gone, which no new pod gets for now.
 //
 // The service decides what an outstanding expectation means; this only shrinks expectations as watches show what was
 // expected. Everything lives in memory and starts empty (M-15). Nothing here is safe for concurrent use.

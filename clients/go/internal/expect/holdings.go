@@ -13,6 +13,8 @@ import (
 // Holdings are what is held for every workload.
 type Holdings struct {
 	held map[types.NamespacedName]*held
+	// used are kept apart from what plans say: pods may go before the first plan.
+	used map[types.NamespacedName]*usedNames
 	rule DeletionRule
 }
 
@@ -35,32 +37,34 @@ type Sighted struct {
 
 // NewHoldings holds nothing yet.
 func NewHoldings(rule DeletionRule) *Holdings {
-	return &Holdings{held: map[types.NamespacedName]*held{}, rule: rule}
+	return &Holdings{held: map[types.NamespacedName]*held{}, used: map[types.NamespacedName]*usedNames{}, rule: rule}
 }
 
 // Get is what to send with the next snapshot of a workload. What was held for another uid of its name is dropped: a re-created
 // workload starts afresh.
 func (h *Holdings) Get(key types.NamespacedName, uid types.UID) *nodewisev1.ReconcileState {
-	held := h.held[key]
-	if held == nil {
-		return &nodewisev1.ReconcileState{}
-	}
-	if held.uid != uid {
+	state := &nodewisev1.ReconcileState{}
+	if held := h.held[key]; held != nil && held.uid != uid {
 		delete(h.held, key)
-		return &nodewisev1.ReconcileState{}
+	} else if held != nil {
+		state = proto.CloneOf(&nodewisev1.ReconcileState{
+			Expectations:      held.expectations.wire(),
+			FailedPodBackoffs: held.backoffs,
+			PodNameCollisions: held.collisions,
+			SlowStart:         held.slowStart,
+		})
 	}
-	return proto.CloneOf(&nodewisev1.ReconcileState{
-		Expectations:      held.expectations.wire(),
-		FailedPodBackoffs: held.backoffs,
-		PodNameCollisions: held.collisions,
-		SlowStart:         held.slowStart,
-	})
+	if used := h.usedOf(key, uid); used != nil {
+		state.UsedPodNames = used.wire()
+	}
+	return state
 }
 
 // Replace holds what a plan says, from before its first write on.
 //
 // Watches went on while the plan was under way: what was sent and is not held any more was observed meanwhile, and what the
-// caches show already has not to be waited for.
+// caches show already has not to be waited for. Of the used names of pods the plan drops some and adds none: those that were sent
+// and that it leaves out.
 func (h *Holdings) Replace(
 	key types.NamespacedName, uid types.UID, planned, sent *nodewisev1.ReconcileState, sighted Sighted,
 ) {
@@ -78,6 +82,9 @@ func (h *Holdings) Replace(
 		backoffs:     planned.GetFailedPodBackoffs(),
 		collisions:   planned.GetPodNameCollisions(),
 		slowStart:    planned.GetSlowStart(),
+	}
+	if used := h.usedOf(key, uid); used != nil {
+		used.drop(sent.GetUsedPodNames(), planned.GetUsedPodNames())
 	}
 }
 
@@ -104,7 +111,8 @@ func (h *Holdings) RestoreBackoffs(key types.NamespacedName, uid types.UID, sent
 	}
 }
 
-// Settle takes over the answer to a report: expectations that are missing there are settled, none is added.
+// Settle takes over the answer to a report: expectations that are missing there are settled, none is added. Used names of pods stay
+// as they are.
 func (h *Holdings) Settle(key types.NamespacedName, uid types.UID, settled *nodewisev1.ReconcileState) {
 	held := h.of(key, uid)
 	if held == nil {
@@ -121,6 +129,9 @@ func (h *Holdings) ObserveCreate(key types.NamespacedName, podName, nodeName str
 	if held := h.held[key]; held != nil {
 		held.expectations.observeCreate(podName, nodeName)
 	}
+	if used := h.used[key]; used != nil {
+		delete(used.byNode, nodeName)
+	}
 }
 
 // ObserveDeletion is told that a watch showed that a pod of the workload is gone or being deleted.
@@ -133,6 +144,7 @@ func (h *Holdings) ObserveDeletion(key types.NamespacedName, podName, podUID str
 // Forget drops what is held for a workload.
 func (h *Holdings) Forget(key types.NamespacedName) {
 	delete(h.held, key)
+	delete(h.used, key)
 }
 
 // Outstanding are the creates and deletes that are outstanding for a workload.

@@ -36,6 +36,10 @@ type step struct {
 		PodUID  string `json:"pod_uid"`
 	} `json:"deleted"`
 	Settle json.RawMessage `json:"settle"`
+	Gone   *struct {
+		PodName  string `json:"pod_name"`
+		NodeName string `json:"node_name"`
+	} `json:"gone"`
 }
 
 // Every client holds the same after the same happened.
@@ -76,6 +80,8 @@ func take(t *testing.T, holdings *expect.Holdings, step step) {
 		holdings.ObserveDeletion(key, step.Deleted.PodName, step.Deleted.PodUID)
 	case step.Settle != nil:
 		holdings.Settle(key, "d1", state(t, step.Settle))
+	case step.Gone != nil:
+		holdings.RetireName(key, "d1", step.Gone.NodeName, step.Gone.PodName)
 	default:
 		t.Fatal("a step of a kind that is not known")
 	}

@@ -30,6 +30,8 @@ type Rules struct {
 type Reactions struct {
 	Creates   []Sight
 	Deletions []Sight
+	// Gone are the pods among the deletions that the caches do not show any more.
+	Gone []Sight
 	// Forget drops what is held for a workload.
 	Forget *Forgotten
 	// Enqueue are workloads to look at.
@@ -46,6 +48,7 @@ type Reactions struct {
 // Sight is a pod that was seen to come or to go.
 type Sight struct {
 	Key                       types.NamespacedName
+	WorkloadUID               types.UID
 	PodName, PodUID, NodeName string
 }
 
@@ -101,10 +104,10 @@ func (r *Reactions) pod(store *cluster.Store, change *cluster.Change[cluster.Pod
 	old, next := change.Old, change.New
 	switch {
 	case next == nil:
-		r.podGoing(store, old)
+		r.podGone(store, old)
 	case old != nil && old.GetUid() != next.GetUid():
 		// Another pod of that name: its predecessor went while nobody watched, and whoever waits for that must hear of it.
-		r.podGoing(store, old)
+		r.podGone(store, old)
 		r.pod(store, &cluster.Change[cluster.Pod]{New: next}, rules)
 	case old != nil && !rules.CountRepeatedDeletions && proto.Equal(old.Pod, next.Pod):
 	case next.DeletionTime != nil:
@@ -125,9 +128,7 @@ func (r *Reactions) podAdded(store *cluster.Store, pod *cluster.Pod) {
 	if owner == nil {
 		return
 	}
-	r.Creates = append(r.Creates, Sight{
-		Key: owner.Key, PodName: pod.GetName(), PodUID: pod.GetUid(), NodeName: convert.TargetNode(pod.Pod),
-	})
+	r.Creates = append(r.Creates, sightOf(owner, pod))
 	r.Enqueue = append(r.Enqueue, owner.Key)
 }
 
@@ -155,8 +156,24 @@ func (r *Reactions) podGoing(store *cluster.Store, pod *cluster.Pod) {
 	if owner == nil {
 		return
 	}
-	r.Deletions = append(r.Deletions, Sight{Key: owner.Key, PodName: pod.GetName(), PodUID: pod.GetUid()})
+	r.Deletions = append(r.Deletions, sightOf(owner, pod))
 	r.Enqueue = append(r.Enqueue, owner.Key)
+}
+
+// podGone is for a pod that the caches do not show any more. While they show a pod, the snapshot has its name, and the planner gives
+// that name to no other pod. From here on the executor has to tell the name.
+func (r *Reactions) podGone(store *cluster.Store, pod *cluster.Pod) {
+	r.podGoing(store, pod)
+	if owner := store.Resolve(pod.Namespace, pod.Controller); owner != nil {
+		r.Gone = append(r.Gone, sightOf(owner, pod))
+	}
+}
+
+func sightOf(owner *cluster.DaemonSet, pod *cluster.Pod) Sight {
+	return Sight{
+		Key: owner.Key, WorkloadUID: owner.UID,
+		PodName: pod.GetName(), PodUID: pod.GetUid(), NodeName: convert.TargetNode(pod.Pod),
+	}
 }
 
 func (r *Reactions) revision(store *cluster.Store, change *cluster.Change[cluster.Revision]) {

@@ -61,17 +61,21 @@ func controller(name, uid string) *nodewisev1.ControllerReference {
 
 func of(name, uid string) set { return func(p *cluster.Pod) { p.Controller = controller(name, uid) } }
 func ready(p *cluster.Pod)    { p.Ready = nodewisev1.ConditionStatus_CONDITION_STATUS_TRUE }
+func meant(p *cluster.Pod)    { p.NodeName, p.TargetNodeName = "", "n7" }
 func going(p *cluster.Pod)    { p.DeletionTime = timestamppb.Now() }
 func another(p *cluster.Pod)  { p.Uid = "u2" }
 func labelled(value string) set {
 	return func(p *cluster.Pod) { p.Labels = []*nodewisev1.Label{{Key: "app", Value: value}} }
 }
 
-// told is what is to be done, in short: who comes (+) and goes (-), who is woken.
+// told is what is to be done, in short: who comes (+), goes (-) and is gone (!), who is woken.
 func told(r *wake.Reactions) string {
 	var parts []string
 	for _, going := range r.Deletions {
 		parts = append(parts, fmt.Sprintf("-%s/%s", going.Key.Name, going.PodUID))
+	}
+	for _, gone := range r.Gone {
+		parts = append(parts, fmt.Sprintf("!%s(%s)/%s@%s", gone.Key.Name, gone.WorkloadUID, gone.PodName, gone.NodeName))
 	}
 	for _, coming := range r.Creates {
 		parts = append(parts, fmt.Sprintf("+%s/%s@%s", coming.Key.Name, coming.PodName, coming.NodeName))
@@ -114,8 +118,12 @@ func TestPods(t *testing.T) {
 		{"it is ready", pod(), pod(ready), "foo, foo in 31s"},
 		{"it is ready no more", pod(ready), pod(), "foo"},
 		{"it is deleted", pod(), pod(going), "-foo/u, foo"},
-		{"it is gone", pod(), nil, "-foo/u, foo"},
-		{"another by its name", pod(), pod(another), "-foo/u, +foo/p@n1, foo, foo"},
+		{"it is gone", pod(), nil, "-foo/u, !foo(d1)/p@n1, foo"},
+		{"it is gone after it was deleted", pod(going), nil, "-foo/u, !foo(d1)/p@n1, foo"},
+		{"it is gone before it was on its node", pod(meant), nil, "-foo/u, !foo(d1)/p@n7, foo"},
+		{"one of a workload by that name before is gone", pod(of("foo", "d9")), nil, ""},
+		{"another by its name", pod(), pod(another), "-foo/u, !foo(d1)/p@n1, +foo/p@n1, foo, foo"},
+		{"another workload's by its name", pod(), pod(another, of("bar", "d2")), "-foo/u, !foo(d1)/p@n1, +bar/p@n1, foo, bar"},
 		{"it changes hands", pod(), pod(of("bar", "d2")), "foo, bar"},
 		{"it is released", pod(), pod(of("", "")), "foo, bar, foo"},
 		{"it is adopted", pod(of("", "")), pod(), "foo"},

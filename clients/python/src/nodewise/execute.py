@@ -28,8 +28,8 @@ _log = tracing.logger(__name__)
 _T = TypeVar("_T")
 
 MAX_PLANS = 4
-"""Plans that one reconcile may ask for in a row because what one rested on was not so: a revision's name was taken, an
-orphan was gone.
+"""Plans that one reconcile may ask for in a row because what one rested on was not so: a name was taken, an orphan was
+gone.
 """
 
 MAX_AGE_OF_NEXT = 1.0
@@ -171,10 +171,18 @@ class Executor:
                 _log.info("%s: the name of a new revision is taken; planning again with the object of that name", key)
             ending = await self._report(planned, applied)
             if not colliding and not outdated:
-                if following is not None and not applied.failed and ending == Settled(0):
+                at_once = ending == Settled(0)
+                if at_once and applied.taken_names:
+                    # The service says so in its answer: if something failed besides, back-off counts.
+                    _tell_taken_names(key, applied)
+                    continue
+                if at_once and following is not None and not applied.failed:
                     self._next[key] = following, asked
                 return ending
             live += colliding
+        if not colliding and not outdated:
+            # Names that others took cost no back-off, also when they are many.
+            return Settled(0)
         return Failed(f"a revision's name was still taken, or another object gone, after {MAX_PLANS} plans")
 
     def _admit(self, key: Key, live: list[Revision]) -> DaemonSet | None:
@@ -382,7 +390,9 @@ def _goes_on_by_itself(plan: v1.Plan) -> bool:
     """
     at_once = plan.HasField("requeue_after") and not times.seconds(plan.requeue_after)
     # With several batches the slow start has not come to its end, and what these lead to decides about the next.
-    return at_once and _only_creates(plan) and len(plan.phases[0].batches) == 1
+    if not (at_once and _only_creates(plan) and len(plan.phases[0].batches) == 1):
+        return False
+    return all(action.create_pod.pod_name for action in plan.phases[0].batches[0].actions)
 
 
 def _only_creates(plan: v1.Plan) -> bool:
@@ -395,6 +405,13 @@ def _failure(plan: v1.Plan, applied: Applied) -> str | None:
         failures = applied.failures
         return f"{len(failures)} of {len(applied.outcomes)} actions failed, first: {failures[0].message}"
     return plan.error or None
+
+
+def _tell_taken_names(key: Key, applied: Applied) -> None:
+    names = applied.taken_names
+    _log.info(
+        "%s: %d names of new pods are taken, first: %s; planning again for other names", key, len(names), names[0]
+    )
 
 
 def _readable(served: Iterable[bytes]) -> list[Revision]:

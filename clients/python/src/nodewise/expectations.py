@@ -1,5 +1,6 @@
 """What the service told the executor to hold for each workload: creates and deletes that no watch has shown yet,
-failed-pod back-off, pod name collisions and how far the slow start has come.
+failed-pod back-off, pod name collisions and how far the slow start has come. Besides these it keeps the names of pods
+that are gone, which no new pod gets for now.
 
 The service decides what an outstanding expectation means; this only shrinks expectations as watches show what was
 expected. Everything lives in memory and starts empty (M-15).
@@ -13,6 +14,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from . import v1
 from .kinds import Key
+from .pod_names import UsedPodNames
 
 
 class Sighted(Protocol):
@@ -104,6 +106,7 @@ class Holdings:
     """
 
     def __init__(self, *, count_deletions: bool = False) -> None:
+        self._used_names = UsedPodNames()
         self._held: dict[Key, _Held] = {}
         self._counted = count_deletions
 
@@ -112,11 +115,11 @@ class Holdings:
         re-created workload starts afresh.
         """
         held = self._of(key, uid)
+        state = v1.ReconcileState(used_pod_names=self._used_names.wire(key, uid))
         if held is None:
             self._held.pop(key, None)
-            return v1.ReconcileState()
-        state = v1.ReconcileState()
-        state.CopyFrom(held.rest)
+            return state
+        state.MergeFrom(held.rest)
         expectations = held.expectations.wire()
         if expectations is not None:
             state.expectations.CopyFrom(expectations)
@@ -128,7 +131,8 @@ class Holdings:
         """Holds what a plan says, from before its first write on.
 
         Watches went on while the plan was under way: what was `sent` and is not held any more was observed meanwhile,
-        and what the caches show already has not to be waited for.
+        and what the caches show already has not to be waited for. Of the used names of pods the plan drops those that
+        were sent and that it leaves out.
         """
         expectations, before = Expectations.of(planned), Expectations.of(sent)
         held = self._of(key, uid)
@@ -142,6 +146,7 @@ class Holdings:
             awaited = {pod for pod in new if pod in deleting and (self._counted or not deleting[pod])}
             expectations.deletes = (expectations.deletes - new) | awaited
         self._held[key] = _Held(uid, expectations, _rest(planned))
+        self._used_names.drop(key, uid, sent.used_pod_names, planned.used_pod_names)
 
     def restore_backoffs(self, key: Key, uid: str, sent: v1.ReconcileState) -> None:
         """Takes back the back-off that a plan brought along, since the plan ended before it came to failed pods."""
@@ -151,7 +156,9 @@ class Holdings:
             held.rest.failed_pod_backoffs.extend(sent.failed_pod_backoffs)
 
     def settle(self, key: Key, uid: str, settled: v1.ReconcileState) -> None:
-        """Takes over the answer to a report: expectations that are missing there are settled, none is added."""
+        """Takes over the answer to a report: expectations that are missing there are settled, none is added. Used names
+        of pods stay as they are.
+        """
         held = self._of(key, uid)
         if held is not None:
             held.expectations.retain(Expectations.of(settled))
@@ -161,6 +168,13 @@ class Holdings:
         """A watch showed a new pod of the workload."""
         if key in self._held:
             self._held[key].expectations.observe_create(pod_name, node_name)
+        self._used_names.replaced(key, node_name)
+
+    def retire_name(self, key: Key, uid: str, node_name: str, pod_name: str) -> None:
+        """A pod of the workload of this uid is gone from the caches: no new pod gets its name before another pod of the
+        workload is seen on its node.
+        """
+        self._used_names.retire(key, uid, node_name, pod_name)
 
     def observe_deletion(self, key: Key, pod_name: str, pod_uid: str) -> None:
         """A watch showed that a pod of the workload is gone or being deleted."""
@@ -170,6 +184,7 @@ class Holdings:
     def forget(self, key: Key) -> None:
         """Drops what is held for a workload."""
         self._held.pop(key, None)
+        self._used_names.forget(key)
 
     def outstanding(self, key: Key) -> tuple[int, int]:
         """Creates and deletes outstanding for a workload."""
@@ -188,4 +203,5 @@ def _rest(state: v1.ReconcileState) -> v1.ReconcileState:
     rest = v1.ReconcileState()
     rest.CopyFrom(state)
     rest.ClearField("expectations")
+    rest.ClearField("used_pod_names")
     return rest

@@ -73,6 +73,18 @@ class ObserveDeletion:
 
 
 @dataclass(frozen=True, slots=True)
+class RetireName:
+    """A pod of the workload of this uid, for this (target) node, is gone: no new pod gets its name before another pod
+    of the workload is seen there.
+    """
+
+    key: Key
+    uid: str
+    pod_name: str
+    node_name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Forget:
     """Drop what is held for the workload, and its own-write record if that is of this uid."""
 
@@ -80,7 +92,7 @@ class Forget:
     own_writes_of: str
 
 
-Reaction: TypeAlias = Wake | WakeAll | ObserveCreate | ObserveDeletion | Forget
+Reaction: TypeAlias = Wake | WakeAll | ObserveCreate | ObserveDeletion | RetireName | Forget
 
 
 def react(store: Store, transition: Transition, rules: Rules) -> list[Reaction]:
@@ -113,7 +125,7 @@ def _pod(store: Store, change: PodChange, rules: Rules) -> Iterator[Reaction]:
     if old is not None and new is not None and old.uid != new.uid:
         # Another pod of that name: its predecessor went while nobody watched, and whoever waits for that must hear of
         # it.
-        yield from _pod_going(store, namespace, old)
+        yield from _pod_gone(store, namespace, old)
         yield from _pod(store, PodChange(namespace, None, new), rules)
     elif old is not None and old == new and not rules.count_repeated_deletions:
         return
@@ -124,7 +136,7 @@ def _pod(store: Store, change: PodChange, rules: Rules) -> Iterator[Reaction]:
     elif new is not None and old is not None:
         yield from _pod_updated(store, namespace, old, new)
     elif old is not None:
-        yield from _pod_going(store, namespace, old)
+        yield from _pod_gone(store, namespace, old)
 
 
 def _pod_added(store: Store, namespace: str, new: v1.Pod) -> Iterator[Reaction]:
@@ -155,6 +167,16 @@ def _pod_going(store: Store, namespace: str, pod: v1.Pod) -> Iterator[Reaction]:
     if owner is not None:
         yield ObserveDeletion(owner.key, pod.name, pod.uid)
         yield Wake(owner.key)
+
+
+def _pod_gone(store: Store, namespace: str, pod: v1.Pod) -> Iterator[Reaction]:
+    """While the caches show a pod, the snapshot has its name, and the planner gives that name to no other pod. From
+    here on the executor has to tell the name.
+    """
+    yield from _pod_going(store, namespace, pod)
+    owner = store.resolve(namespace, _controller(pod))
+    if owner is not None:
+        yield RetireName(owner.key, owner.uid, pod.name, target_node(pod))
 
 
 def _revision(store: Store, change: RevisionChange) -> Iterator[Reaction]:

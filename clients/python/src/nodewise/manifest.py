@@ -65,11 +65,10 @@ class PodManifest:
 
 
 def is_same_pod(live: Mapping[str, Any], workload_uid: str, node_name: str, revision_hash: str) -> bool:
-    """Whether a live pod is the one that a create of this plan would have made: same controller, node and revision."""
-    try:
-        pod = convert.pod(live)
-    except convert.ConversionError:
-        return False
+    """Whether a live pod is the one that a create of this plan would have made: same controller, node and revision.
+    Raises ConversionError when the pod cannot be read.
+    """
+    pod = convert.pod(live)
     hashes = [label.value for label in pod.labels if label.key == HASH_LABEL]
     return (
         pod.controller.uid == workload_uid

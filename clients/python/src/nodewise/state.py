@@ -11,7 +11,7 @@ from typing import TypeAlias
 from . import v1
 from .expectations import Holdings
 from .gate import Gate
-from .handlers import Forget, ObserveCreate, ObserveDeletion, Reaction, Rules, Urgency, Wake, WakeAll, react
+from .handlers import Forget, ObserveCreate, ObserveDeletion, Reaction, RetireName, Rules, Urgency, Wake, WakeAll, react
 from .kinds import Key
 from .objects import Revision
 from .options import is_enabled
@@ -107,6 +107,8 @@ class State:
                 self.holdings.observe_create(key, pod_name, node_name)
             case ObserveDeletion(key, pod_name, pod_uid):
                 self.holdings.observe_deletion(key, pod_name, pod_uid)
+            case RetireName(key, uid, pod_name, node_name):
+                self.holdings.retire_name(key, uid, node_name, pod_name)
             case Forget(key, own_writes_of):
                 self.gate.clear(key, own_writes_of)
                 self._drop_held(key)

@@ -20,7 +20,6 @@ DEFAULT_CONCURRENCY = 64
 """Most calls of one batch that are under way at the same time."""
 
 _T = TypeVar("_T")
-_FAILURES = (v1.RESULT_FAILED, v1.RESULT_NAME_TAKEN)
 
 
 @dataclass(slots=True)
@@ -37,6 +36,8 @@ class Applied:
     """Orphans that an adoption did not find: plan again at once without them."""
     sealed: list[ObjectKey] = field(default_factory=list)
     """Revisions that cannot be changed: plan again at once with nothing to change in them."""
+    taken_names: list[str] = field(default_factory=list)
+    """Names of new pods that pods of others have: report, and plan again at once. Nothing failed for it."""
     failed: bool = False
     """Some action outside the events phase failed."""
     aborted: bool = False
@@ -52,17 +53,24 @@ class Applied:
     @property
     def failures(self) -> list[v1.Outcome]:
         """What failed."""
-        return [outcome for outcome in self.outcomes if outcome.result in _FAILURES]
+        return [outcome for outcome in self.outcomes if _is_failure(outcome)]
 
     def _take(self, phase: v1.Phase, done: Done) -> bool:
-        failed = done.outcome.result in _FAILURES
+        failed = _is_failure(done.outcome)
         self.failed |= failed and phase.kind != v1.PHASE_KIND_EVENTS
         self.outcomes.append(done.outcome)
         _keep(self.writes, done.write)
         _keep(self.colliding_revisions, done.colliding_revision)
         _keep(self.vanished, done.vanished)
         _keep(self.sealed, done.sealed)
+        if done.outcome.result == v1.RESULT_NAME_TAKEN:
+            self.taken_names.append(done.outcome.created_pod.pod_name)
         return failed
+
+
+def _is_failure(outcome: v1.Outcome) -> bool:
+    """A name that is taken is no failure: the next plan, which follows at once, has another one."""
+    return outcome.result == v1.RESULT_FAILED
 
 
 def _keep(kept: list[_T], new: _T | None) -> None:
@@ -129,7 +137,7 @@ async def _traced_batch(
             context.annotate_pods(span.traceparent)
         dones = await _run_batch(context, batch, limit)
         if span.is_recording:
-            failed = sum(done.outcome.result in _FAILURES for done in dones)
+            failed = sum(_is_failure(done.outcome) for done in dones)
             span.set({"nodewise.batch.succeeded": len(dones) - failed, "nodewise.batch.failed": failed})
     return dones
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import tracing, v1
 from ..actuator import Actuator, ActuatorError, Refusal, WorkloadEvent, Written
+from ..convert import ConversionError
 from ..kinds import TRACEPARENT_ANNOTATION, ObjectKey, Resource
 from ..manifest import ManifestError, PodManifest, is_same_pod
 from . import patching, status
@@ -279,22 +280,29 @@ class Context:
         except ActuatorError as error:
             if error.refusal is Refusal.NAMESPACE_TERMINATING:
                 return Done.refused(action, v1.RESULT_NAMESPACE_TERMINATING, error)
-            taken = error.refusal is Refusal.ALREADY_EXISTS and bool(create.pod_name)
-            if taken and await self._is_ours(create, self._manifest):
-                return Done.refused(action, v1.RESULT_ALREADY_EXISTS, error)
+            if error.refusal is Refusal.ALREADY_EXISTS and create.pod_name:
+                is_ours = await self._is_ours(create, self._manifest)
+                if is_ours:
+                    return Done.refused(action, v1.RESULT_ALREADY_EXISTS, error)
+                if is_ours is not None:
+                    _log.debug("the name %s of a new pod for node %s is taken", create.pod_name, create.node_name)
+                    return Done.refused(action, v1.RESULT_NAME_TAKEN, error)
             self.emit("Warning", "FailedCreate", f"Error creating: {error}")
-            return Done.refused(action, v1.RESULT_NAME_TAKEN if taken else v1.RESULT_FAILED, error)
+            return Done.failed(action, error)
         self.emit("Normal", "SuccessfulCreate", f"Created pod: {written.name}")
         return Done.recorded(action, Resource.PODS, written)
 
-    async def _is_ours(self, create: v1.CreatePod, manifest: PodManifest) -> bool:
-        """Whether the pod that has the name already is the one that the create would have made."""
+    async def _is_ours(self, create: v1.CreatePod, manifest: PodManifest) -> bool | None:
+        """Whether the pod that has the name already is the one that the create would have made. None when it cannot be
+        read: it may be, and another name would make a second pod.
+        """
         key = self.key(Resource.PODS, create.pod_name)
         try:
             live = parse(key, await self.actuator.read(key))
-        except ActuatorError:
-            return False
-        return is_same_pod(live, self.workload.uid, create.node_name, manifest.revision_hash)
+            return is_same_pod(live, self.workload.uid, create.node_name, manifest.revision_hash)
+        except (ActuatorError, ConversionError) as error:
+            _log.warning("%s, which has the name of a new pod, cannot be read: %s", key, error)
+            return None
 
     async def _read(self, key: ObjectKey) -> bytes | None:
         try:

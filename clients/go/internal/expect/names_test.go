@@ -1,0 +1,88 @@
+package expect_test
+
+import (
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"nodewise.dev/clients/go/internal/expect"
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// using is a state with used names of pods, each on the node that is named like the pod.
+func using(names ...string) *nodewisev1.ReconcileState {
+	state := &nodewisev1.ReconcileState{}
+	for _, name := range names {
+		state.UsedPodNames = append(state.UsedPodNames, &nodewisev1.UsedPodName{NodeName: "n-" + name, PodName: name})
+	}
+	return state
+}
+
+func retire(holdings *expect.Holdings, names ...string) {
+	for _, name := range names {
+		holdings.RetireName(key, "d1", "n-"+name, name)
+	}
+}
+
+// Pods may go before the first plan. The rules of the set are in the vectors.
+func TestNamesAreHeldBesideThePlan(t *testing.T) {
+	holdings := expect.NewHoldings(expect.ByUID)
+	retire(holdings, "a")
+	requireHeld(t, holdings, using("a"))
+	if creates, deletes := holdings.Outstanding(key); creates+deletes != 0 {
+		t.Errorf("%d creates and %d deletes are outstanding", creates, deletes)
+	}
+	planned := expecting([]create{{"x", "n9"}})
+	planned.UsedPodNames = using("a").UsedPodNames
+	holdings.Replace(key, "d1", planned, using("a"), before)
+	requireHeld(t, holdings, planned)
+}
+
+// What was sent is not changed by what is seen afterwards.
+func TestWhatWasSentStaysAsItWas(t *testing.T) {
+	holdings := expect.NewHoldings(expect.ByUID)
+	retire(holdings, "a")
+	sent := holdings.Get(key, "d1")
+	before := proto.CloneOf(sent)
+	retire(holdings, "b")
+	if !proto.Equal(sent, before) {
+		t.Errorf("got %v, want %v", sent, before)
+	}
+}
+
+// The service refuses a name without a node.
+func TestAPodWithoutANodeLeavesNoName(t *testing.T) {
+	holdings := expect.NewHoldings(expect.ByUID)
+	holdings.RetireName(key, "d1", "", "a")
+	requireHeld(t, holdings, using())
+}
+
+// A workload that was re-created has names of its own. What still comes of a reconcile of its predecessor changes nothing.
+func TestNamesAreOfOneWorkload(t *testing.T) {
+	forget := func(holdings *expect.Holdings) { holdings.Forget(key) }
+	replace := func(holdings *expect.Holdings) { holdings.RetireName(key, "d2", "n-b", "b") }
+	for _, test := range []struct {
+		name    string
+		happens []func(*expect.Holdings)
+		want    []*nodewisev1.UsedPodName
+	}{
+		{"it is gone", []func(*expect.Holdings){forget}, nil},
+		{"another uid", []func(*expect.Holdings){replace}, using("b").UsedPodNames},
+		{"both", []func(*expect.Holdings){forget, replace}, using("b").UsedPodNames},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			holdings := expect.NewHoldings(expect.ByUID)
+			retire(holdings, "a")
+			for _, happens := range test.happens {
+				happens(holdings)
+			}
+			requireHeld(t, holdings, using())
+			holdings.Replace(key, "d1", using(), using("a", "b"), before)
+			got := holdings.Get(key, "d2").GetUsedPodNames()
+			if !slices.EqualFunc(got, test.want, func(a, b *nodewisev1.UsedPodName) bool { return proto.Equal(a, b) }) {
+				t.Errorf("of the other workload %v are used", got)
+			}
+		})
+	}
+}

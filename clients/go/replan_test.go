@@ -1,0 +1,210 @@
+package nodewise
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"nodewise.dev/clients/go/internal/write"
+	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/planclient"
+)
+
+// atOnce lets another plan follow at once, as the service answers to a report of names that are taken.
+func atOnce(report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
+	return &nodewisev1.ReportResponse{
+		State: report.GetState(), Requeue: nodewisev1.Requeue_REQUEUE_AFTER, RequeueAfter: durationpb.New(0),
+	}, nil
+}
+
+// taking lets pods of others have the names that begin so.
+func taking(r *rig, prefix string) {
+	r.cluster.refuse = func(verb string, at write.Key) error {
+		if verb == "create" && strings.HasPrefix(at.Name, prefix) {
+			r.cluster.objects[at] = map[string]any{"metadata": map[string]any{"name": at.Name, "uid": "u-" + at.Name}}
+		}
+		return nil
+	}
+}
+
+// A name that is taken is reported, and another plan follows in the same reconcile. Nothing failed.
+func TestPlansAgainAtOnceWhenANameIsTaken(t *testing.T) {
+	planner := &scripted{report: atOnce}
+	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		switch len(planner.asked) {
+		case 1:
+			plan := creating("theirs-1", "ours-1")
+			plan.Phases = append(plan.Phases, planOf(nodewisev1.PhaseKind_PHASE_KIND_CREATES, createPod("ours-2", "n2")).GetPhases()...)
+			plan.Phases[1].RequiresSuccess = true
+			return plan, nil
+		case 2:
+			return creating("ours-3"), nil
+		default:
+			return noop(request)
+		}
+	}
+	r := newRig(t, planner)
+	r.apply("agent:1")
+	r.cluster.unseen = true
+	taking(r, "theirs")
+	r.queue.take()
+	planner.report = func(report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
+		if len(planner.reports) > 1 {
+			return &nodewisev1.ReportResponse{State: report.GetState()}, nil
+		}
+		return atOnce(report)
+	}
+	if err := r.Reconcile(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	// One of the pods is the one that has the name.
+	if len(planner.asked) != 2 || len(planner.reports) != 2 || len(r.cluster.pods()) != 4 {
+		t.Errorf("asked %d times, reported %d times, %d pods", len(planner.asked), len(planner.reports), len(r.cluster.pods()))
+	}
+	if outcome := planner.reports[0].GetOutcomes()[0]; outcome.GetResult() != nodewisev1.Result_RESULT_NAME_TAKEN ||
+		outcome.GetCreatedPod().GetPodName() != "theirs-1" {
+		t.Errorf("reported %v", outcome)
+	}
+	for _, event := range r.cluster.events {
+		if event.Reason == "FailedCreate" {
+			t.Errorf("said %v", event)
+		}
+	}
+}
+
+// However many names are taken, the workload comes back at once, and not by its back-off.
+func TestManyTakenNamesCostNoBackOff(t *testing.T) {
+	planner := &scripted{report: atOnce}
+	planner.plan = func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		return creating(fmt.Sprint("theirs-", len(planner.asked))), nil
+	}
+	r := newRig(t, planner)
+	r.apply("agent:1")
+	taking(r, "theirs")
+	for _, want := range []int{maxPlans, 2 * maxPlans} {
+		r.queue.take()
+		if err := r.Reconcile(t.Context(), key); err != nil || !r.queue.take() {
+			t.Fatalf("it does not come back at once: %v", err)
+		}
+		if len(planner.asked) != want || len(planner.reports) != want {
+			t.Errorf("asked %d times and reported %d times, want %d", len(planner.asked), len(planner.reports), want)
+		}
+	}
+}
+
+// Another plan follows only if the service says so: something else may have failed, or the report may not have arrived.
+func TestATakenNameIsFollowedAsTheReportSays(t *testing.T) {
+	for name, test := range map[string]struct {
+		create string
+		report func(*nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error)
+		want   string
+	}{
+		"something else failed": {
+			create: "broken",
+			report: func(report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
+				return &nodewisev1.ReportResponse{State: report.GetState(), Requeue: nodewisev1.Requeue_REQUEUE_BACKOFF}, nil
+			},
+			want: "1 of 2 actions failed, first: broken",
+		},
+		"the report does not arrive": {
+			create: "ours",
+			report: func(*nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
+				return nil, &planclient.UnreachableError{Reason: "away"}
+			},
+			want: "rides on the next plan",
+		},
+		"the report is refused": {
+			create: "ours",
+			report: func(*nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
+				return nil, &planclient.RefusedError{Reason: "it is wrong"}
+			},
+			want: "it is wrong",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			planner := &scripted{report: test.report}
+			planner.plan = func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating("theirs", test.create), nil }
+			r := newRig(t, planner)
+			r.apply("agent:1")
+			taking(r, "theirs")
+			refuse := r.cluster.refuse
+			r.cluster.refuse = func(verb string, at write.Key) error {
+				if at.Name == "broken" {
+					return &write.Error{Status: http.StatusForbidden, Message: "broken"}
+				}
+				return refuse(verb, at)
+			}
+			err := r.Reconcile(t.Context(), key)
+			if err == nil || !strings.Contains(err.Error(), test.want) || len(planner.asked) != 1 {
+				t.Errorf("asked %d times: %v", len(planner.asked), err)
+			}
+		})
+	}
+}
+
+// A plan that was asked for ahead does not know which names are taken.
+func TestAPlanAheadIsNotAppliedWhenANameIsTaken(t *testing.T) {
+	planner := bursts(1)
+	r := newRig(t, planner)
+	r.apply("agent:1")
+	taking(r, "p1")
+	planned := planner.plan
+	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		if len(planner.asked) == 2 {
+			return creating("ahead"), nil
+		}
+		return planned(request)
+	}
+	if err := r.Reconcile(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	// The only pod is the one that has the name.
+	if len(planner.asked) != 3 || len(r.cluster.pods()) != 1 {
+		t.Errorf("asked %d times, %d pods", len(planner.asked), len(r.cluster.pods()))
+	}
+}
+
+// Creates with names are held by these, those without by their node: until they are seen there is no plan, and none is asked for ahead.
+func TestCreatesWithAndWithoutNames(t *testing.T) {
+	planner := &scripted{report: atOnce}
+	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		if len(planner.asked) > 1 {
+			return noop(request)
+		}
+		plan := planOf(nodewisev1.PhaseKind_PHASE_KIND_CREATES, createPod("named", "n1"), createPod("", "n2"))
+		plan.PodManifest, plan.NodeNamePointers = creating().GetPodManifest(), creating().GetNodeNamePointers()
+		plan.RequeueAfter = durationpb.New(0)
+		plan.State = &nodewisev1.ReconcileState{Expectations: &nodewisev1.Expectations{
+			SetAt:   timestamppb.Now(),
+			Creates: []*nodewisev1.ExpectedCreate{{PodName: "named", NodeName: "n1"}, {NodeName: "n2"}},
+		}}
+		return plan, nil
+	}
+	r := newRig(t, planner)
+	r.apply("agent:1")
+	r.cluster.unseen = true
+	if err := r.Reconcile(t.Context(), key); err != nil || len(planner.asked) != 1 {
+		t.Fatalf("asked %d times: %v", len(planner.asked), err)
+	}
+	if err := r.Reconcile(t.Context(), key); !errors.Is(err, errBehind) {
+		t.Fatalf("the pod without a name is not waited for: %v", err)
+	}
+	for _, pod := range r.cluster.pods() {
+		// The API fills in what the cluster in memory knows by the manifest's node name.
+		pod.Spec.NodeName = map[bool]string{true: "n1", false: "n2"}[pod.Name == "named"]
+		if err := r.feed(pods).Add(pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if creates, _ := r.state.holdings.Outstanding(key); creates != 0 {
+		t.Errorf("%d creates are outstanding", creates)
+	}
+	if err := r.Reconcile(t.Context(), key); err != nil || len(planner.asked) != 2 {
+		t.Errorf("asked %d times: %v", len(planner.asked), err)
+	}
+}

@@ -1,0 +1,60 @@
+"""The names of pods that are gone, until another pod of their workload is seen on their node. No new pod gets such a
+name: people and programs wait for the name of a pod to go away, so its successor has another one.
+"""
+
+from collections.abc import Iterable
+
+from . import v1
+from .kinds import Key
+
+
+class UsedPodNames:
+    """The used names of every workload. They are kept apart from what plans say: pods may go before the first plan."""
+
+    def __init__(self) -> None:
+        self._used: dict[Key, tuple[str, dict[str, set[str]]]] = {}
+        """By workload its uid and its names, by node."""
+
+    def wire(self, key: Key, uid: str) -> list[v1.UsedPodName]:
+        """What is sent: sorted by node and name, so that equal sets are equal bytes."""
+        return [
+            v1.UsedPodName(node_name=node, pod_name=pod)
+            for node, pods in sorted(self._of(key, uid).items())
+            for pod in sorted(pods)
+        ]
+
+    def retire(self, key: Key, uid: str, node_name: str, pod_name: str) -> None:
+        """A pod of the workload of this uid is gone from the caches. What is kept for another uid of the workload's
+        name is dropped.
+        """
+        # No pod replaces one that was on no node and meant for none, and the service refuses a name without a node.
+        if node_name:
+            used = self._of(key, uid)
+            used.setdefault(node_name, set()).add(pod_name)
+            self._used[key] = uid, used
+
+    def replaced(self, key: Key, node_name: str) -> None:
+        """Another pod of the workload is on the node."""
+        if key in self._used:
+            self._used[key][1].pop(node_name, None)
+
+    def drop(self, key: Key, uid: str, sent: Iterable[v1.UsedPodName], kept: Iterable[v1.UsedPodName]) -> None:
+        """Drops what was sent with a request and what the plan does not keep. What came since stays."""
+        used = self._of(key, uid)
+        for node, pod in {*map(_pair, sent)} - {*map(_pair, kept)}:
+            pods = used.get(node, set())
+            pods.discard(pod)
+            if not pods:
+                used.pop(node, None)
+
+    def forget(self, key: Key) -> None:
+        """Drops the names of a workload."""
+        self._used.pop(key, None)
+
+    def _of(self, key: Key, uid: str) -> dict[str, set[str]]:
+        of, used = self._used.get(key, (uid, {}))
+        return used if of == uid else {}
+
+
+def _pair(used: v1.UsedPodName) -> tuple[str, str]:
+    return used.node_name, used.pod_name
