@@ -214,7 +214,7 @@ func TestPodsCarryTheTraceThatCreatedThem(t *testing.T) {
 			if len(planner.asked) > 1 {
 				return noop(request)
 			}
-			plan := creating("a", "b", "c")
+			plan := creating("agent-a", "agent-b", "agent-c")
 			plan.PodManifest = []byte(strings.Replace(string(plan.GetPodManifest()), `"metadata": {`, `"metadata": {"annotations": {"x": "y"},`, 1))
 			return plan, nil
 		}
