@@ -97,7 +97,7 @@ func TestAPlanAheadIsNotAppliedWhenThingsAreOtherwise(t *testing.T) {
 			asked: 4,
 		},
 		"the workload has changed": {
-			after: func(r *rig, _ *scripted) { r.apply("agent:2") },
+			after: func(r *rig, _ *scripted) { r.apply("agent:1") },
 			asked: 4,
 		},
 		"it lay about": {

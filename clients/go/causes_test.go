@@ -224,6 +224,7 @@ func TestPodsCarryTheTraceThatCreatedThem(t *testing.T) {
 		}
 		r := newRig(t, planner, options...)
 		r.apply("agent:1")
+		r.annotateTemplate("x", "y")
 		for range 2 {
 			if err := r.Reconcile(t.Context(), key); err != nil {
 				t.Fatal(err)

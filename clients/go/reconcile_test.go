@@ -234,7 +234,9 @@ func TestPlansAgainWithoutAnOrphanThatIsGone(t *testing.T) {
 				{"uid": "o", "ownerReferences": [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "d1",
 				"controller": true}]}}`)},
 		}})
-		plan.Phases = append(plan.Phases, creating("agent-a").GetPhases()...)
+		creates := creating("agent-a")
+		plan.Phases = append(plan.Phases, creates.GetPhases()...)
+		plan.PodManifest, plan.NodeNamePointers = creates.GetPodManifest(), creates.GetNodeNamePointers()
 		plan.State = &nodewisev1.ReconcileState{FailedPodBackoffs: []*nodewisev1.FailedPodBackoff{{NodeName: "n9"}}}
 		return plan, nil
 	}

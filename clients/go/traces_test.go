@@ -66,7 +66,9 @@ func TestTheTraceOfAReconcile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.Join([]string{
-		"reconcile internal", "\tsnapshot internal", "\t" + planSpan + " client", "\tapply internal",
+		"reconcile internal", "\tsnapshot internal", "\t" + planSpan + " client",
+		// The caches do not show the pod that is deleted.
+		"\tGET /api/v1/namespaces/{namespace}/pods/{name} client", "\tapply internal",
 		"\t\tbatch internal", "\t\t\t" + createSpan + " client", "\t\t\t" + createSpan + " client",
 		"\t\tbatch internal", "\t\t\tDELETE /api/v1/namespaces/{namespace}/pods/{name} client",
 		"\t\tbatch internal", "\t\t\t" + statusSpan + " client", "\t" + reportSpan + " client", "",
@@ -132,7 +134,7 @@ func TestTheTraceOfAReconcile(t *testing.T) {
 	var below []string
 	create := call("POST", "/api/v1/namespaces/{namespace}/pods", "/api/v1/namespaces/ns/pods?fieldManager=nodewise-go")
 	// The apiserver that is told so names every pod a.
-	create["k8s.pod.name"] = "agent-a"
+	create["k8s.pod.name"] = "a"
 	for _, span := range spans.all(createSpan) {
 		requireTold(t, span, create)
 		below = append(below, traceparent(span.SpanContext()))
@@ -244,7 +246,7 @@ func TestLargeBatchesHaveOneSpan(t *testing.T) {
 	} {
 		var pods []string
 		for i := range test.actions {
-			pods = append(pods, fmt.Sprint("p", i))
+			pods = append(pods, fmt.Sprint("agent-p", i))
 		}
 		spans, sent := collect(t), &parents{}
 		options := append([]Option{WithTracerProvider(spans)}, test.options...)
