@@ -94,11 +94,19 @@ async def test_what_is_seen_while_the_plan_is_under_way_is_not_awaited() -> None
 
 
 async def test_outcomes_are_reported_and_settle_what_is_held() -> None:
-    rig = Rig(plan(phase(CREATES, batch(create("foo-a"), create("foo-b"), create("foo-c"))), state=expecting("foo-a", "foo-b", "foo-c")))
+    rig = Rig(
+        plan(
+            phase(CREATES, batch(create("foo-a"), create("foo-b"), create("foo-c"))),
+            state=expecting("foo-a", "foo-b", "foo-c"),
+        )
+    )
     rig.actuator.script("create", "foo-b", refused(403))
     rig.service.reports = [
         v1.ReportResponse(
-            requeue=v1.REQUEUE_BACKOFF, state=expecting("foo-a", "foo-x"), message="m", requeue_after=Duration(seconds=7)
+            requeue=v1.REQUEUE_BACKOFF,
+            state=expecting("foo-a", "foo-x"),
+            message="m",
+            requeue_after=Duration(seconds=7),
         )
     ]
     ending = await rig.reconcile()
@@ -376,11 +384,7 @@ async def test_a_refused_report_ends_the_reconcile() -> None:
 
 # D-62
 async def test_a_revision_whose_name_is_taken_is_planned_with_at_once() -> None:
-    taken = plan(
-        phase(
-            REVISIONS, batch(action(create_revision=v1.CreateRevision(name="foo-r", manifest=REVISION)))
-        )
-    )
+    taken = plan(phase(REVISIONS, batch(action(create_revision=v1.CreateRevision(name="foo-r", manifest=REVISION)))))
     rig = Rig(*[taken] * MAX_PLANS)
     served = revision("foo-r", owner="u9").object
     for _ in range(MAX_PLANS):
@@ -437,7 +441,11 @@ async def test_a_defect_in_that_read_loses_no_report() -> None:
 
 
 async def test_a_sealed_revision_is_marked_while_it_stays_as_it_is() -> None:
-    update = action(update_revision=v1.UpdateRevision(revision=v1.ObjectReference(name="r", uid="x"), patch=b'{"metadata":{"uid":"x"}}'))
+    update = action(
+        update_revision=v1.UpdateRevision(
+            revision=v1.ObjectReference(name="r", uid="x"), patch=b'{"metadata":{"uid":"x"}}'
+        )
+    )
     rig = Rig(plan(phase(REVISIONS, batch(update))), NOOP, NOOP)
     rig.state.take_in(Applied(revision("r", "5")))
     rig.actuator.script("patch", "r", refused(422, "Invalid", 'ControllerRevision "r" is invalid: data: immutable'))
@@ -462,7 +470,8 @@ async def test_backoffs_are_restored_when_a_plan_ends_early(aborts: bool) -> Non
 
 async def test_observing_writes_nothing_and_expects_nothing() -> None:
     rig = Rig(
-        plan(phase(CREATES, batch(create("foo-a"))), state=expecting("foo-a"), requeue_after=Duration(seconds=2)), writes=False
+        plan(phase(CREATES, batch(create("foo-a"))), state=expecting("foo-a"), requeue_after=Duration(seconds=2)),
+        writes=False,
     )
     assert await rig.reconcile() == Settled(2)
     assert rig.held() == v1.ReconcileState()

@@ -33,7 +33,7 @@ def refused(case: dict[str, Any]) -> str | None:
             for served in case.get("live", []):
                 if (served["kind"], served["metadata"]["name"]) == (kind, named.reference.name):
                     named.check_live(asked, json.dumps(served).encode())
-    except plan_check.Violation as violation:
+    except plan_check.ViolationError as violation:
         return str(violation)
     return None
 

@@ -255,14 +255,14 @@ class Executor:
             raise StoppedError
 
     async def _check(self, planned: _Planned, live: Sequence[Revision]) -> None:
-        """Checks a plan before anything of it is held or written (rule W15). A violation ends the reconcile as a refused
-        request does.
+        """Checks a plan before anything of it is held or written (rule W15). A violation ends the reconcile as a
+        refused request does.
         """
         try:
             await plan_check.check_with_reads(
                 planned.plan, Asked(planned.workload, self._options.scope, live), self.state.store, self._actuator
             )
-        except plan_check.Violation as violation:
+        except plan_check.ViolationError as violation:
             workload = planned.workload
             reference = v1.WorkloadReference(
                 kind=OWNER_KIND,

@@ -1,9 +1,10 @@
-"""Whether a plan may be applied (rule W15 of docs/writing-an-executor.md). The executor holds the rights in the cluster, so
-it checks everything that the service says before the first write.
+"""Whether a plan may be applied (rule W15 of docs/writing-an-executor.md).
 
-The check is pure: it looks at the plan, at what was asked and at the caches. An object that the caches do not show, or do
-not show with this uid, is handed back: it may be gone since the snapshot, or it may be another workload's. One live read
-tells which.
+The executor holds the rights in the cluster, so it checks everything that the service says before the first write.
+
+The check is pure: it looks at the plan, at what was asked and at the caches. An object that the caches do not show, or
+do not show with this uid, is handed back: it may be gone since the snapshot, or it may be another workload's. One live
+read tells which.
 """
 
 import enum
@@ -16,7 +17,7 @@ from ..actuator import Actuator, ActuatorError, Refusal
 from ..kinds import OWNER_KIND, ObjectKey, Resource
 from ..objects import DaemonSet, Owner, Pod, Revision, owner_of
 from . import manifests, patches
-from .values import Wrong, quoted
+from .values import WrongError, quoted
 
 MAX_UNSEEN = 100
 """Most objects of one plan that are read live. When more of them are gone, the snapshot is too old to act on."""
@@ -66,7 +67,7 @@ class Asked:
     """Revisions of the snapshot that were read live."""
 
 
-class Violation(Exception):
+class ViolationError(Exception):
     """Why a plan must not be applied."""
 
     def __init__(self, what: str, action: v1.Action | None = None) -> None:
@@ -102,7 +103,7 @@ class Named:
 
     def check_live(self, asked: Asked, served: bytes) -> None:
         """Checks an object that the caches do not show, as it was read live. One that is gone, or has been replaced, is
-        no violation: the write finds that out by the uid. Raises `Violation`.
+        no violation: the write finds that out by the uid. Raises `ViolationError`.
         """
         try:
             if self.resource is Resource.PODS:
@@ -118,7 +119,7 @@ class Named:
             raise self._violation(f"has the uid {known.uid} by now, and the delete carries none")
 
     def check_controller(self, asked: Asked, known: Known) -> None:
-        """The object is the workload's, or it is an orphan and may be. Raises `Violation`."""
+        """The object is the workload's, or it is an orphan and may be. Raises `ViolationError`."""
         controller = known.controller
         if controller is not None:
             if controller.uid != asked.workload.uid:
@@ -129,24 +130,28 @@ class Named:
         elif self.orphan is _Orphan.IF_SELECTED and not asked.workload.selector.matches(known.labels):
             raise self._violation("is not selected by the workload")
 
-    def _violation(self, what: str) -> Violation:
+    def _violation(self, what: str) -> ViolationError:
         kind = "pod" if self.resource is Resource.PODS else "ControllerRevision"
-        return Violation(f"{kind} {self.reference.name} {what}", self.action)
+        return ViolationError(f"{kind} {self.reference.name} {what}", self.action)
 
 
 def check(plan: v1.Plan, asked: Asked, caches: Caches) -> list[Named]:
-    """Checks a plan. Answers with the objects that have to be read live before it may be applied; raises `Violation`."""
+    """Checks a plan. Answers with the objects that have to be read live before it may be applied. Raises
+    `ViolationError`.
+    """
     _check_workload(plan, asked.workload)
     actions = [action for phase in plan.phases for batch in phase.batches for action in batch.actions]
     _check_scope(plan, actions, asked.scope)
-    own = [found.object for found in caches.revisions(asked.workload.key.namespace, asked.workload.uid) if found.controller]
+    own = [
+        found.object for found in caches.revisions(asked.workload.key.namespace, asked.workload.uid) if found.controller
+    ]
     own += [found.object for found in asked.live if found.controller and found.controller.uid == asked.workload.uid]
     creates = manifests.Creates(plan, asked.workload, own)
     for action in actions:
         try:
             creates.check(action)
-        except Wrong as wrong:
-            raise Violation(str(wrong), action) from None
+        except WrongError as wrong:
+            raise ViolationError(str(wrong), action) from None
     adopted = {action.adopt_pod.pod.uid for action in actions if action.HasField("adopt_pod")}
     adopted |= {action.adopt_revision.revision.uid for action in actions if action.HasField("adopt_revision")}
     unseen = []
@@ -156,8 +161,8 @@ def check(plan: v1.Plan, asked: Asked, caches: Caches) -> list[Named]:
             continue
         try:
             patches.check(action, named.reference.uid, asked.workload)
-        except Wrong as wrong:
-            raise Violation(str(wrong), action) from None
+        except WrongError as wrong:
+            raise ViolationError(str(wrong), action) from None
         known = _known(caches, asked.workload.key.namespace, named)
         if known is None or known.uid != named.reference.uid:
             unseen.append(named)
@@ -167,13 +172,14 @@ def check(plan: v1.Plan, asked: Asked, caches: Caches) -> list[Named]:
 
 
 async def check_with_reads(plan: v1.Plan, asked: Asked, caches: Caches, actuator: Actuator) -> None:
-    """Checks a plan, and reads live what the caches do not show. Raises `Violation`, and `UnclearError` when the plan
-    cannot be judged now.
+    """Checks a plan, and reads live what the caches do not show. Raises `ViolationError`, and `UnclearError` when the
+    plan cannot be judged now.
     """
     unseen = check(plan, asked, caches)
     if len(unseen) > MAX_UNSEEN:
         raise UnclearError(
-            f"the plan names {len(unseen)} objects that the caches do not show; the snapshot it was made from is too old"
+            f"the plan names {len(unseen)} objects that the caches do not show; "
+            "the snapshot it was made from is too old"
         )
     for named in unseen:
         key = ObjectKey(named.resource, asked.workload.key.namespace, named.reference.name)
@@ -199,10 +205,10 @@ def _known(caches: Caches, namespace: str, named: Named) -> Known | None:
 def _check_workload(plan: v1.Plan, workload: DaemonSet) -> None:
     """The plan is for the workload that was asked about."""
     if not plan.HasField("workload"):
-        raise Violation("it names no workload")
+        raise ViolationError("it names no workload")
     planned, key = plan.workload, workload.key
     if (planned.kind, planned.namespace, planned.name, planned.uid) != (OWNER_KIND, *key, workload.uid):
-        raise Violation(
+        raise ViolationError(
             f"it is for {planned.kind} {planned.namespace}/{planned.name} with uid {quoted(planned.uid)}, "
             f"and was asked for {OWNER_KIND} {key} with uid {quoted(workload.uid)}"
         )
@@ -214,7 +220,7 @@ def _check_scope(plan: v1.Plan, actions: Sequence[v1.Action], scope: v1.Scope.Va
         return
     of_rollouts = all(action.WhichOneof("kind") in ("delete_pod", "emit_event") for action in actions)
     if plan.scope != v1.SCOPE_ROLLOUTS or not of_rollouts:
-        raise Violation(
+        raise ViolationError(
             "the service planned for the whole workload, and was asked for its rollout alone: "
             "it is too old for --mode companion"
         )
@@ -244,9 +250,9 @@ def _named(action: v1.Action, adopted: set[str]) -> Named | None:
             # What an action of an unknown kind would write is not known; it is not carried out.
             return None
     if not reference.name:
-        raise Violation("it names no object", action)
+        raise ViolationError("it names no object", action)
     if not reference.uid:
-        raise Violation(f"it names {reference.name} without a uid", action)
+        raise ViolationError(f"it names {reference.name} without a uid", action)
     if orphan is _Orphan.REFUSED and reference.uid in adopted:
         orphan = _Orphan.IF_SELECTED
     return Named(action, resource, reference, orphan)

@@ -7,7 +7,7 @@ from typing import Any
 from .. import v1
 from ..objects import DaemonSet
 from .templates import difference, is_derived, is_owner, labels, normal
-from .values import Wrong, at, is_integer, list_at, object_at, other_than, parse, quoted, same, text
+from .values import WrongError, at, is_integer, list_at, object_at, other_than, parse, quoted, same, text
 
 _MAX_NAME = 253
 """Longest name of an object (a DNS-1123 subdomain)."""
@@ -30,13 +30,13 @@ class Creates:
         self._is_manifest_checked = False
 
     def check(self, action: v1.Action) -> None:
-        """Checks an action, if it is a create. Raises `Wrong`."""
+        """Checks an action, if it is a create. Raises `WrongError`."""
         if action.HasField("create_revision"):
             self._check_revision(action.create_revision)
         elif action.HasField("create_pod"):
             name, own = action.create_pod.pod_name, self._workload.key.name
             if name and not is_derived(name, own, _MAX_POD_NAME):
-                raise Wrong(f"the pod name {quoted(name)} is not derived from the workload's name {quoted(own)}")
+                raise WrongError(f"the pod name {quoted(name)} is not derived from the workload's name {quoted(own)}")
             if not self._is_manifest_checked:
                 self._is_manifest_checked = True
                 self._check_pod()
@@ -50,14 +50,14 @@ class Creates:
         pod = parse(self._plan.pod_manifest, _POD)
         for pointer in self._plan.node_name_pointers:
             if pointer != "/spec/nodeName" and not pointer.startswith(_NODE_AFFINITY):
-                raise Wrong(f"node_name_pointers leads to {quoted(pointer)}, where no node's name belongs")
+                raise WrongError(f"node_name_pointers leads to {quoted(pointer)}, where no node's name belongs")
         _check_object(_POD, pod, "v1", "Pod", ["spec"])
         allowed = ["annotations", "finalizers", "generateName", "labels", "name", "namespace", "ownerReferences"]
         self._check_metadata(_POD, pod, allowed)
         self._check_generate_name(at(pod, "metadata", "generateName"))
         differs = difference(pod, at(self._object, "spec", "template"))
         if differs is not None and not any(_is_of(pod, revision) for revision in self._revisions):
-            raise Wrong(f"{_POD} has other {differs} than the workload's template and its revisions")
+            raise WrongError(f"{_POD} has other {differs} than the workload's template and its revisions")
 
     def _check_generate_name(self, name: Any) -> None:
         if name is None:
@@ -66,27 +66,29 @@ class Creates:
         prefix = name.removesuffix("-") if isinstance(name, str) else name
         is_cut = len(own) >= _MAX_GENERATE_NAME and bool(prefix) and isinstance(prefix, str) and own.startswith(prefix)
         if prefix == name or not (prefix == own or is_cut):
-            raise Wrong(f"{_POD} has the metadata.generateName {text(name)}, which is not derived from {quoted(own)}")
+            raise WrongError(
+                f"{_POD} has the metadata.generateName {text(name)}, which is not derived from {quoted(own)}"
+            )
 
     def _check_revision(self, create: v1.CreateRevision) -> None:
         revision = parse(create.manifest, _REVISION)
         _check_object(_REVISION, revision, "apps/v1", "ControllerRevision", ["data", "revision"])
         if not is_integer(at(revision, "revision")):
-            raise Wrong(f"{_REVISION} has no number at revision")
+            raise WrongError(f"{_REVISION} has no number at revision")
         self._check_metadata(_REVISION, revision, ["annotations", "labels", "name", "namespace", "ownerReferences"])
         own = self._workload.key.name
         if at(revision, "metadata", "name") != create.name or not is_derived(create.name, own, _MAX_NAME):
-            raise Wrong(
+            raise WrongError(
                 f"the name {quoted(create.name)} of the revision is not the one of {_REVISION}, "
                 f"or not derived from the workload's name {quoted(own)}"
             )
         template = normal(at(self._object, "spec", "template"))
         if not same(labels(at(revision, "metadata")), labels(template["metadata"])):
-            raise Wrong(f"{_REVISION} has other labels than the workload's template")
+            raise WrongError(f"{_REVISION} has other labels than the workload's template")
         annotations = object_at(self._object, "metadata", "annotations")
         for key, value in object_at(revision, "metadata", "annotations").items():
             if key not in annotations or not same(annotations[key], value):
-                raise Wrong(f"{_REVISION} has other annotations than the workload")
+                raise WrongError(f"{_REVISION} has other annotations than the workload")
         _check_data(at(revision, "data"), template)
 
     def _check_metadata(self, what: str, manifest: Any, allowed: list[str]) -> None:
@@ -97,20 +99,20 @@ class Creates:
         _only(what, metadata, allowed, "metadata.")
         if metadata.get("namespace") not in (None, namespace):
             found = text(metadata["namespace"])
-            raise Wrong(f"{what} is for namespace {found}, and the workload is in {quoted(namespace)}")
+            raise WrongError(f"{what} is for namespace {found}, and the workload is in {quoted(namespace)}")
         owners = list_at(metadata, "ownerReferences")
         if len(owners) != 1 or not is_owner(owners[0], self._workload):
-            raise Wrong(f"{what} does not have the workload as its controller and only owner")
+            raise WrongError(f"{what} does not have the workload as its controller and only owner")
         for key, value in object_at(metadata, "labels").items():
             if not isinstance(value, str):
-                raise Wrong(f"{what} has label {key} {text(value)}, which is no string")
+                raise WrongError(f"{what} has label {key} {text(value)}, which is no string")
 
 
 def _is_of(pod: Any, revision: bytes) -> bool:
     """Whether a pod is of the template of a revision. One whose data cannot be read has none."""
     try:
         template = at(parse(revision, "a revision"), "data", "spec", "template")
-    except Wrong:
+    except WrongError:
         return False
     return isinstance(template, dict) and difference(pod, template) is None
 
@@ -124,7 +126,7 @@ def _check_data(data: Any, template: dict[str, Any]) -> None:
     # A template that has the member itself is written without it.
     template.pop("$patch", None)
     if patch != "replace" or not same(made, template):
-        raise Wrong(f"{_REVISION} has other data than the workload's template")
+        raise WrongError(f"{_REVISION} has other data than the workload's template")
 
 
 def _check_object(what: str, manifest: Any, version: str, kind: str, members: list[str]) -> None:
@@ -133,10 +135,10 @@ def _check_object(what: str, manifest: Any, version: str, kind: str, members: li
     for member, expected in (("apiVersion", version), ("kind", kind)):
         found = at(manifest, member)
         if found != expected:
-            raise Wrong(f"{what} has {member} {text(found)}, where {expected} belongs")
+            raise WrongError(f"{what} has {member} {text(found)}, where {expected} belongs")
 
 
 def _only(what: str, members: dict[str, Any], allowed: list[str], path: str) -> None:
     other = other_than(members, allowed)
     if other is not None:
-        raise Wrong(f"{what} has {path}{other}, which a plan may not set")
+        raise WrongError(f"{what} has {path}{other}, which a plan may not set")

@@ -98,8 +98,8 @@ def _without_seconds(toleration: Any) -> Any:
 
 
 def is_derived(name: str, workload: str, limit: int) -> bool:
-    """Whether a name is the workload's, a dash, and letters and digits. The workload's name is cut where the whole would
-    be longer than the limit.
+    """Whether a name is the workload's, a dash, and letters and digits. The workload's name is cut where the whole
+    would be longer than the limit.
     """
     prefix, dash, suffix = name.rpartition("-")
     if not dash or not _SUFFIX.match(suffix):

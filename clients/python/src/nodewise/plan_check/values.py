@@ -5,16 +5,16 @@ from collections.abc import Iterable
 from typing import Any
 
 
-class Wrong(Exception):
+class WrongError(Exception):
     """What is wrong with an action."""
 
 
 def parse(text: bytes, what: str) -> Any:
-    """Reads JSON. Raises `Wrong`, which names what was read."""
+    """Reads JSON. Raises `WrongError`, which names what was read."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise Wrong(f"{what} is not JSON") from None
+        raise WrongError(f"{what} is not JSON") from None
 
 
 def quoted(text: str) -> str:
