@@ -200,7 +200,7 @@ def creates(count: int) -> v1.Plan:
 
 async def test_the_shape_of_a_reconcile(apiserver: tuple[Apiserver, KubeClient], traces: Traces) -> None:
     server, kube = apiserver
-    serve(server)
+    serve(server, pods=[pod("gone")])
     server.script[f"DELETE {PODS}/gone"] = [answer({})]
     applied = plan(
         phase(CREATES, batch(create("foo-a"), create("")), batch(create("foo-b"))),
@@ -215,7 +215,6 @@ async def test_the_shape_of_a_reconcile(apiserver: tuple[Apiserver, KubeClient],
         "reconcile INTERNAL",
         "  snapshot INTERNAL",
         f"  {PLAN} CLIENT",
-        "  GET /api/v1/namespaces/{namespace}/pods/{name} CLIENT",  # the caches do not show the pod
         "  apply INTERNAL",
         "    batch INTERNAL",
         f"      {post}",
@@ -229,7 +228,7 @@ async def test_the_shape_of_a_reconcile(apiserver: tuple[Apiserver, KubeClient],
         f"  {REPORT} CLIENT",
     ]
     assert reconcile.parent is None, "whoever began to work is over long before"
-    assert len(traces.spans) == 16, "no other call has a span"
+    assert len(traces.spans) == 15, "no other call has a span"
     attributes = told(reconcile)
     assert 0 <= attributes.pop("nodewise.queue.duration") < 60
     assert attributes == {
@@ -238,12 +237,9 @@ async def test_the_shape_of_a_reconcile(apiserver: tuple[Apiserver, KubeClient],
         "k8s.daemonset.uid": "u1",
         "nodewise.reconcile.outcome": "settled",
     }
-    (event,) = reconcile.events
-    assert event.name == "trigger"
-    assert dict(event.attributes or {}) == {
-        "nodewise.trigger.resource": "daemonsets",
-        "nodewise.trigger.name": "ns/foo",
-    }
+    assert {event.name for event in reconcile.events} == {"trigger"}
+    triggers = [dict(event.attributes or {}) for event in reconcile.events]
+    assert {"nodewise.trigger.resource": "daemonsets", "nodewise.trigger.name": "ns/foo"} in triggers
     assert not reconcile.links
     host, port = replica.address.split(":")
     asked: dict[str, Any] = {"rpc.system.name": "grpc", "rpc.response.status_code": "OK"}
