@@ -913,6 +913,52 @@ async fn a_companion_applies_no_plan_for_the_whole_workload() {
     }
 }
 
+// W15: nothing of a plan that reaches beyond the workload is written or held, and it is counted.
+#[tokio::test]
+async fn a_plan_for_what_is_not_the_workloads_is_refused() {
+    let elsewhere = |mut plan: v1::Plan| {
+        plan.workload.get_or_insert_default().namespace = "kube-system".into();
+        plan
+    };
+    let delete = |name: &str| {
+        let pod = Some(v1::ObjectReference {
+            name: name.into(),
+            uid: name.into(),
+        });
+        let kind = v1::action::Kind::DeletePod(v1::DeletePod {
+            pod,
+            ..Default::default()
+        });
+        v1::Plan {
+            state: creating(&[("foo-a", "n1")]).state,
+            ..with_actions(v1::PhaseKind::Deletes, vec![kind])
+        }
+    };
+    for (plan, part) in [
+        (elsewhere(creating(&[("foo-a", "n1")])), "kube-system/foo"),
+        (
+            delete("orphan"),
+            "action 1 (DeletePod): pod orphan has no controller",
+        ),
+        (
+            delete("unseen"),
+            "action 1 (DeletePod): pod unseen is controlled by ReplicaSet web",
+        ),
+    ] {
+        let fixture = with(ScriptedService::default().then_plan(plan));
+        fixture.watch(orphan("orphan"));
+        let owner = json!({"kind": "ReplicaSet", "name": "web", "uid": "w", "controller": true});
+        let live = json!({"metadata": {"namespace": "ns", "name": "unseen", "uid": "unseen", "ownerReferences": [owner]}});
+        *fixture.actuator.live.lock().expect("no panic") = live.to_string().into();
+        let ending = fixture.reconcile().await;
+        assert!(is_failed(&ending, part), "{ending:?}");
+        assert_eq!(fixture.actuator.calls(), Vec::<String>::new(), "{part}");
+        assert_eq!(fixture.outstanding(), (0, 0), "{part}");
+        let metrics = fixture.metrics.encode();
+        assert!(metrics.contains("nodewise_plan_violations_total 1"), "{metrics}");
+    }
+}
+
 // D-113: a delete leaves no own-write record; it is its expectation that holds the next plan back.
 #[tokio::test]
 async fn deletes_are_guarded_by_expectations() {
