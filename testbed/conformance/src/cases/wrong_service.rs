@@ -173,13 +173,15 @@ async fn refuses(solo: &mut Solo, two: &Two, wrong: Vec<v1::Plan>) -> Result<()>
         }
     });
     solo.patch("agent", image_patch(2)).await?;
-    solo.eventually("the executor to ask again after each wrong plan", async || {
-        let plans = solo.plans(calls, "agent").len();
-        ensure!(plans > 2 * turns, "{plans} plans");
-        Ok(())
-    })
-    .await?;
-    let writes = solo.writes_anywhere(place).await?;
+    let what = "the executor to ask again after each wrong plan";
+    let writes = solo
+        .eventually(what, async || {
+            let plans = solo.plans(calls, "agent").len();
+            let writes = solo.writes_anywhere(place).await?;
+            ensure!(!writes.is_empty() || plans > 2 * turns, "{plans} plans");
+            Ok(writes)
+        })
+        .await?;
     ensure!(writes.is_empty(), "a wrong plan was carried out: {writes:?}");
     solo.expect_running()?;
     solo.proxy().heal();
