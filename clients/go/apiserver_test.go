@@ -52,7 +52,13 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		items, version := "", "v1"
 		if resource == "daemonsets" {
-			items = `{"metadata":{"namespace":"ns","name":"agent","uid":"d1","resourceVersion":"5"},"spec":{}}`
+			items = `{"metadata":{"namespace":"ns","name":"agent","uid":"d1","resourceVersion":"5"},"spec":{"template":
+				{"metadata":{"labels":{"app":"agent"}},"spec":{"containers":[{"name":"a","image":"agent:1"}]}}}}`
+		}
+		if strings.Contains(r.URL.Path, "/pods/") {
+			_, _ = fmt.Fprintf(w, `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"ns","name":%q,"uid":"u","ownerReferences":
+				[{"apiVersion":"apps/v1","kind":"DaemonSet","name":"agent","uid":"d1","controller":true}]}}`, resource)
+			return
 		}
 		if strings.HasPrefix(r.URL.Path, "/apis/") {
 			version = "apps/v1"

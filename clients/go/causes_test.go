@@ -214,7 +214,7 @@ func TestPodsCarryTheTraceThatCreatedThem(t *testing.T) {
 			if len(planner.asked) > 1 {
 				return noop(request)
 			}
-			plan := creating("a", "b", "c")
+			plan := creating("agent-a", "agent-b", "agent-c")
 			plan.PodManifest = []byte(strings.Replace(string(plan.GetPodManifest()), `"metadata": {`, `"metadata": {"annotations": {"x": "y"},`, 1))
 			return plan, nil
 		}
@@ -224,6 +224,7 @@ func TestPodsCarryTheTraceThatCreatedThem(t *testing.T) {
 		}
 		r := newRig(t, planner, options...)
 		r.apply("agent:1")
+		r.annotateTemplate("x", "y")
 		for range 2 {
 			if err := r.Reconcile(t.Context(), key); err != nil {
 				t.Fatal(err)

@@ -167,6 +167,9 @@ func (r *Reconciler) reconcile(ctx, asking context.Context, key types.Namespaced
 		if err != nil {
 			return ending{}, err
 		}
+		if err := r.check(ctx, planned, live); err != nil {
+			return ending{}, err
+		}
 		r.hold(planned)
 		if planned.plan.GetVerdict() == nodewisev1.Verdict_VERDICT_STALE {
 			return ending{}, &failure{reason: errors.New("the plan is stale: the caches are older than our own writes")}

@@ -35,13 +35,14 @@ func creating(pods ...string) *nodewisev1.Plan {
 	var actions []*nodewisev1.Action
 	expectations := &nodewisev1.Expectations{SetAt: timestamppb.Now()}
 	for _, pod := range pods {
-		actions = append(actions, createPod(pod, "n-"+pod))
-		expectations.Creates = append(expectations.Creates, &nodewisev1.ExpectedCreate{PodName: pod, NodeName: "n-" + pod})
+		node := "n-" + strings.TrimPrefix(pod, "agent-")
+		actions = append(actions, createPod(pod, node))
+		expectations.Creates = append(expectations.Creates, &nodewisev1.ExpectedCreate{PodName: pod, NodeName: node})
 	}
 	plan := planOf(nodewisev1.PhaseKind_PHASE_KIND_CREATES, actions...)
 	plan.PodManifest = []byte(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"app": "agent"}, "ownerReferences":
-		[{"kind": "DaemonSet", "name": "agent", "uid": "d1", "controller": true}]},
-		"spec": {"nodeName": "?", "containers": [{"name": "a", "image": "i"}]}}`)
+		[{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "d1", "controller": true}]},
+		"spec": {"nodeName": "?", "containers": [{"name": "a", "image": "agent:1"}]}}`)
 	plan.NodeNamePointers = []string{"/spec/nodeName"}
 	plan.State = &nodewisev1.ReconcileState{Expectations: expectations}
 	return plan
@@ -88,7 +89,7 @@ func TestHoldsBeforeItWritesAndReportsWhatIsLeft(t *testing.T) {
 	planner := &scripted{}
 	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
 		if len(planner.asked) == 1 {
-			return creating("a", "b"), nil
+			return creating("agent-a", "agent-b"), nil
 		}
 		return noop(request)
 	}
@@ -98,7 +99,7 @@ func TestHoldsBeforeItWritesAndReportsWhatIsLeft(t *testing.T) {
 		if creates, _ := r.state.holdings.Outstanding(key); creates == 0 {
 			t.Error("nothing is expected before the write")
 		}
-		if at.Name == "b" {
+		if at.Name == "agent-b" {
 			return &write.Error{Status: http.StatusForbidden, Message: "a quota"}
 		}
 		return nil
@@ -110,14 +111,14 @@ func TestHoldsBeforeItWritesAndReportsWhatIsLeft(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	report := planner.reports[0]
-	if left := report.GetState().GetExpectations().GetCreates(); len(left) != 1 || left[0].GetPodName() != "b" {
+	if left := report.GetState().GetExpectations().GetCreates(); len(left) != 1 || left[0].GetPodName() != "agent-b" {
 		t.Errorf("reported as held: %v", left)
 	}
 	results := map[string]nodewisev1.Result{}
 	for _, outcome := range report.GetOutcomes() {
 		results[outcome.GetCreatedPod().GetPodName()] = outcome.GetResult()
 	}
-	if results["a"] != nodewisev1.Result_RESULT_SUCCEEDED || results["b"] != nodewisev1.Result_RESULT_FAILED {
+	if results["agent-a"] != nodewisev1.Result_RESULT_SUCCEEDED || results["agent-b"] != nodewisev1.Result_RESULT_FAILED {
 		t.Errorf("reported as done: %v", results)
 	}
 	if r.queue.delays[key] != expectationsExpired {
@@ -130,7 +131,7 @@ func TestAnUndeliveredReportRidesOnTheNextPlan(t *testing.T) {
 	planner := &scripted{}
 	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
 		if len(planner.asked) == 1 {
-			return creating("a"), nil
+			return creating("agent-a"), nil
 		}
 		return noop(request)
 	}
@@ -196,14 +197,18 @@ func TestPlansAgainWithTheRevisionWhoseNameIsTaken(t *testing.T) {
 			return noop(request)
 		}
 		return planOf(nodewisev1.PhaseKind_PHASE_KIND_REVISIONS, &nodewisev1.Action{Kind: &nodewisev1.Action_CreateRevision{
-			CreateRevision: &nodewisev1.CreateRevision{Name: "r", Manifest: []byte(`{"metadata":{"name":"r"},"data":{}}`)},
+			CreateRevision: &nodewisev1.CreateRevision{Name: "agent-r", Manifest: []byte(`{"apiVersion": "apps/v1",
+				"kind": "ControllerRevision", "revision": 1, "metadata": {"name": "agent-r", "labels": {"app": "agent"}, "ownerReferences":
+				[{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "d1", "controller": true}]}, "data": {"spec":
+				{"template": {"$patch": "replace", "metadata": {"labels": {"app": "agent"}},
+				"spec": {"containers": [{"name": "a", "image": "agent:1"}]}}}}}`)},
 		}}), nil
 	}
 	r := newRig(t, planner)
 	r.apply("agent:1")
 	r.cluster.unseen = true
-	r.cluster.objects[write.Key{Resource: cluster.Revisions, Namespace: "ns", Name: "r"}] = map[string]any{
-		"metadata": map[string]any{"namespace": "ns", "name": "r"}, "data": "other",
+	r.cluster.objects[write.Key{Resource: cluster.Revisions, Namespace: "ns", Name: "agent-r"}] = map[string]any{
+		"metadata": map[string]any{"namespace": "ns", "name": "agent-r"}, "data": "other",
 	}
 	if err := r.Reconcile(t.Context(), key); err != nil {
 		t.Fatal(err)
@@ -225,9 +230,13 @@ func TestPlansAgainWithoutAnOrphanThatIsGone(t *testing.T) {
 			return noop(request)
 		}
 		plan := planOf(nodewisev1.PhaseKind_PHASE_KIND_CLAIMS, &nodewisev1.Action{Kind: &nodewisev1.Action_AdoptPod{
-			AdoptPod: &nodewisev1.AdoptPod{Pod: &nodewisev1.ObjectReference{Name: "orphan"}, Patch: []byte(`{}`)},
+			AdoptPod: &nodewisev1.AdoptPod{Pod: &nodewisev1.ObjectReference{Name: "orphan", Uid: "o"}, Patch: []byte(`{"metadata":
+				{"uid": "o", "ownerReferences": [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "d1",
+				"controller": true}]}}`)},
 		}})
-		plan.Phases = append(plan.Phases, creating("a").GetPhases()...)
+		creates := creating("agent-a")
+		plan.Phases = append(plan.Phases, creates.GetPhases()...)
+		plan.PodManifest, plan.NodeNamePointers = creates.GetPodManifest(), creates.GetNodeNamePointers()
 		plan.State = &nodewisev1.ReconcileState{FailedPodBackoffs: []*nodewisev1.FailedPodBackoff{{NodeName: "n9"}}}
 		return plan, nil
 	}
@@ -236,7 +245,8 @@ func TestPlansAgainWithoutAnOrphanThatIsGone(t *testing.T) {
 	at := write.Key{Resource: cluster.Pods, Namespace: "ns", Name: "orphan"}
 	r.cluster.mu.Lock()
 	r.cluster.keep(at, map[string]any{
-		"metadata": map[string]any{"namespace": "ns", "name": "orphan", "uid": "o"}, "spec": map[string]any{},
+		"metadata": map[string]any{"namespace": "ns", "name": "orphan", "uid": "o",
+			"labels": map[string]any{"app": "agent"}}, "spec": map[string]any{},
 	})
 	delete(r.cluster.objects, at)
 	r.cluster.mu.Unlock()
@@ -259,7 +269,7 @@ func TestGoesOnAfterAFullBurst(t *testing.T) {
 		if len(planner.asked) > 2 {
 			return noop(request)
 		}
-		plan := creating(fmt.Sprint("a", len(planner.asked)))
+		plan := creating(fmt.Sprint("agent-a", len(planner.asked)))
 		plan.RequeueAfter = durationpb.New(0)
 		return plan, nil
 	}
@@ -283,7 +293,7 @@ func TestGoesOnAfterAFullBurst(t *testing.T) {
 
 // The service says when to come back, and that a failure is one.
 func TestComesBackAsTheReportSays(t *testing.T) {
-	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating("a"), nil }}
+	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating("agent-a"), nil }}
 	planner.report = func(*nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
 		return &nodewisev1.ReportResponse{
 			State: &nodewisev1.ReconcileState{}, Requeue: nodewisev1.Requeue_REQUEUE_BACKOFF,
@@ -312,7 +322,7 @@ func TestStalePlansAreRetried(t *testing.T) {
 
 // D-71.2: of a workload that is gone nothing is kept.
 func TestAWorkloadThatIsGoneIsForgotten(t *testing.T) {
-	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating("a"), nil }}
+	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating("agent-a"), nil }}
 	r := newRig(t, planner)
 	r.apply("agent:1")
 	r.cluster.unseen = true
@@ -332,7 +342,7 @@ func TestAWorkloadThatIsGoneIsForgotten(t *testing.T) {
 
 // What an observer does not write is not expected, and not reported.
 func TestAnObserverExpectsNothing(t *testing.T) {
-	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating("a"), nil }}
+	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating("agent-a"), nil }}
 	r := newRig(t, planner)
 	r.writer = write.NewObserver(r.cluster)
 	r.apply("agent:1")

@@ -87,6 +87,18 @@ func (r *rig) apply(image string) {
 	r.cluster.keep(at, daemonSet)
 }
 
+// annotateTemplate gives the DaemonSet's template an annotation.
+func (r *rig) annotateTemplate(name, value string) {
+	r.t.Helper()
+	at := write.Key{Resource: cluster.DaemonSets, Namespace: key.Namespace, Name: key.Name}
+	r.cluster.mu.Lock()
+	defer r.cluster.mu.Unlock()
+	daemonSet := r.cluster.objects[at]
+	template := daemonSet["spec"].(map[string]any)["template"].(map[string]any)
+	template["metadata"].(map[string]any)["annotations"] = map[string]any{name: value}
+	r.cluster.keep(at, daemonSet)
+}
+
 // addOrphan makes a pod that is like the one on another node, and that nobody controls.
 func (r *rig) addOrphan(name, like, node string) {
 	r.t.Helper()

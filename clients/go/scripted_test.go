@@ -20,7 +20,7 @@ type scripted struct {
 	reports []*nodewisev1.ReportRequest
 }
 
-func (s *scripted) Plan(ctx context.Context, _ string, build planclient.BuildRequest) (*planclient.Answer, error) {
+func (s *scripted) Plan(ctx context.Context, uid string, build planclient.BuildRequest) (*planclient.Answer, error) {
 	request, err := build(func(planclient.Digest) bool { return false })
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (s *scripted) Plan(ctx context.Context, _ string, build planclient.BuildReq
 		return nil, err
 	}
 	if plan.Workload == nil {
-		plan.Workload = &nodewisev1.WorkloadReference{Kind: "DaemonSet", Namespace: key.Namespace, Name: key.Name, Uid: "d1"}
+		plan.Workload = &nodewisev1.WorkloadReference{Kind: "DaemonSet", Namespace: key.Namespace, Name: key.Name, Uid: uid}
 	}
 	return &planclient.Answer{Plan: plan}, nil
 }

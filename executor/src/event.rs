@@ -249,6 +249,8 @@ pub struct Revision {
     pub namespace: String,
     /// metadata.name.
     pub name: String,
+    /// metadata.uid.
+    pub uid: String,
     /// metadata.resourceVersion.
     pub resource_version: String,
     /// metadata.labels, ordered by key.
@@ -280,6 +282,7 @@ impl Revision {
             deleting: metadata.deletion_timestamp.is_some(),
             namespace: metadata.namespace,
             name: metadata.name,
+            uid: metadata.uid,
             resource_version: metadata.resource_version,
             labels: project::labels(metadata.labels),
             object: project::kept(object),

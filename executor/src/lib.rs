@@ -17,6 +17,7 @@ pub mod gate;
 pub mod handlers;
 pub mod lead;
 pub mod metrics;
+mod plan_check;
 pub mod project;
 pub mod queue;
 pub mod reconcile;

@@ -182,7 +182,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 Some(next) => next,
                 None => self.plan(&workload, &live).await?,
             };
-            self.check_scope(&planned.plan)?;
+            self.check_plan(&planned.plan, &planned.workload, &live).await?;
             self.hold(&planned);
             if planned.plan.verdict() == v1::Verdict::Stale {
                 return Err(Ending::failed(
@@ -336,23 +336,6 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         })?;
         let (workload, sent) = origins.swap_remove(request);
         Ok(Planned { plan, workload, sent })
-    }
-
-    /// Nothing is done that was not asked for: a service that does not know of scopes plans for whole workloads.
-    fn check_scope(&self, plan: &v1::Plan) -> Result<(), Ending> {
-        if self.options.scope() != v1::Scope::Rollouts {
-            return Ok(());
-        }
-        let is_of_rollouts = |action: &v1::Action| {
-            use v1::action::Kind::{DeletePod, EmitEvent};
-            matches!(action.kind, Some(DeletePod(_) | EmitEvent(_)))
-        };
-        if plan.scope() == v1::Scope::Rollouts && plan.actions().all(is_of_rollouts) {
-            return Ok(());
-        }
-        Err(Ending::failed(
-            "the service planned for the whole workload, and was asked for its rollout alone: it is too old for --mode companion",
-        ))
     }
 
     /// Waits for the service, and after a stop for so long at most.

@@ -1,6 +1,6 @@
 //! Label selectors, as far as the executor needs them: to find the DaemonSets that an orphan may belong to.
 //!
-//! What is claimed is decided by the service; this only decides who is woken.
+//! The service decides what is claimed. This decides which workloads an orphan wakes, and whether a plan may adopt it.
 
 use std::collections::BTreeMap;
 

@@ -231,6 +231,19 @@ impl Store {
             })
     }
 
+    /// The pod of this name, if a DaemonSet controls it or it is an orphan.
+    #[must_use]
+    pub fn pod(&self, namespace: &str, name: &str) -> Option<v1::Pod> {
+        let pod = self.namespaces.get(namespace)?.pods.get(name)?;
+        Some(pod.decode())
+    }
+
+    /// The revision of this name, if a DaemonSet controls it or it is an orphan.
+    #[must_use]
+    pub fn revision(&self, namespace: &str, name: &str) -> Option<&Arc<Revision>> {
+        self.namespaces.get(namespace)?.revisions.get(name)
+    }
+
     /// Takes out an orphan that the API does not find, before its watch shows that. Nobody waits for orphans to go.
     pub fn forget_orphan(&mut self, resource: Resource, namespace: &str, name: &str) {
         let Some(kept) = self.namespaces.get(namespace) else {

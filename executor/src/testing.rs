@@ -109,7 +109,7 @@ pub(crate) struct ScriptedActuator {
     pub(crate) calls: Mutex<Vec<String>>,
     /// Refusals by the start of the call's description.
     pub(crate) refusals: Mutex<Vec<(String, Refusal)>>,
-    /// What is read, whatever is asked for.
+    /// What is read, whatever is asked for. Empty: nothing is found.
     pub(crate) live: Mutex<Bytes>,
     pub(crate) before_write: Mutex<Option<Hook>>,
     pub(crate) observes_only: bool,
@@ -195,8 +195,16 @@ impl Actuator for ScriptedActuator {
         })
     }
 
-    async fn read(&self, _: &ObjectKey) -> Result<Bytes, ActuatorError> {
-        Ok(lock(&self.live).clone())
+    async fn read(&self, key: &ObjectKey) -> Result<Bytes, ActuatorError> {
+        let live = lock(&self.live).clone();
+        if live.is_empty() {
+            return Err(ActuatorError {
+                refusal: Refusal::NotFound,
+                http_status: 404,
+                message: format!("{key} is not found"),
+            });
+        }
+        Ok(live)
     }
 
     fn emit(&self, _: WorkloadEvent) {}
@@ -245,8 +253,28 @@ pub(crate) fn first_lists() -> Vec<ClusterEvent> {
     ]
 }
 
+/// The workload as plans name it.
+pub(crate) fn reference() -> v1::WorkloadReference {
+    v1::WorkloadReference {
+        kind: "DaemonSet".into(),
+        namespace: "ns".into(),
+        name: "foo".into(),
+        uid: "u1".into(),
+        resource_version: "10".into(),
+    }
+}
+
+/// The owner reference of what the workload controls.
+pub(crate) fn owner() -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "DaemonSet", "name": "foo", "uid": "u1",
+        "controller": true, "blockOwnerDeletion": true,
+    })
+}
+
 pub(crate) fn noop() -> v1::Plan {
     v1::Plan {
+        workload: Some(reference()),
         verdict: v1::Verdict::Noop.into(),
         plan_id: "noop".into(),
         ..Default::default()
@@ -255,6 +283,8 @@ pub(crate) fn noop() -> v1::Plan {
 
 /// A plan that creates pods on nodes and expects them.
 pub(crate) fn creating(pods: &[(&str, &str)]) -> v1::Plan {
+    let metadata = json!({"ownerReferences": [owner()]});
+    let manifest = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {}});
     let creates = pods.iter().map(|(pod_name, node_name)| v1::CreatePod {
         pod_name: (*pod_name).into(),
         node_name: (*node_name).into(),
@@ -265,7 +295,7 @@ pub(crate) fn creating(pods: &[(&str, &str)]) -> v1::Plan {
         node_name: (*node_name).into(),
     });
     v1::Plan {
-        pod_manifest: json!({"metadata": {}, "spec": {}}).to_string().into(),
+        pod_manifest: manifest.to_string().into(),
         state: Some(v1::ReconcileState {
             expectations: Some(v1::Expectations {
                 set_at: Some(Timestamp { seconds: 1, nanos: 0 }),
@@ -288,13 +318,7 @@ pub(crate) fn with_actions(phase: v1::PhaseKind, actions: Vec<v1::action::Kind>)
     v1::Plan {
         verdict: v1::Verdict::Apply.into(),
         plan_id: "p".into(),
-        workload: Some(v1::WorkloadReference {
-            kind: "DaemonSet".into(),
-            namespace: "ns".into(),
-            name: "foo".into(),
-            uid: "u1".into(),
-            resource_version: "10".into(),
-        }),
+        workload: Some(reference()),
         phases: vec![v1::Phase {
             kind: phase.into(),
             batches: vec![v1::Batch {

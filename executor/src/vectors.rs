@@ -19,7 +19,7 @@ use crate::project;
 use crate::store::Store;
 
 /// Fills each vector of a file with what `answer` makes of it, and compares.
-fn check(file: &str, answer: impl Fn(&mut Value)) {
+fn check(file: &str, mut answer: impl FnMut(&mut Value)) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../proto/testdata")
         .join(file);
@@ -27,7 +27,7 @@ fn check(file: &str, answer: impl Fn(&mut Value)) {
     let given: Vec<Value> = serde_json::from_str(&text).expect(file);
     assert!(!given.is_empty(), "{file}");
     let mut made = given.clone();
-    made.iter_mut().for_each(answer);
+    made.iter_mut().for_each(&mut answer);
     if std::env::var_os("NODEWISE_REGENERATE").is_some() {
         let text = serde_json::to_string_pretty(&made).expect("JSON") + "\n";
         std::fs::write(path, text).expect(file);
@@ -169,5 +169,29 @@ fn expectations() {
             }
         }
         vector["state"] = written(holdings.get(&key, &uid));
+    });
+}
+
+/// What a plan may do to a workload whose caches and apiserver show this (rule W15).
+#[test]
+fn plan_checks() {
+    let mut first = Value::Null;
+    check("plan_checks.json", |vector| {
+        if vector["workload"].is_object() && first.is_null() {
+            first = vector["workload"].clone();
+        }
+        let workload = if vector["workload"].is_object() {
+            &vector["workload"]
+        } else {
+            &first
+        };
+        let answer = crate::plan_check::vectors::answer(vector, workload);
+        let vector = vector.as_object_mut().expect("a vector");
+        vector.remove("refused");
+        vector.extend(
+            answer
+                .err()
+                .map(|violation| ("refused".to_owned(), violation.into())),
+        );
     });
 }

@@ -106,12 +106,27 @@ class FakeService:
         return answer
 
 
-MANIFEST = {
+OWNER = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "foo", "uid": "u1", "controller": True}
+MANIFEST: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Pod",
-    "metadata": {"generateName": "foo-", "labels": {"controller-revision-hash": "h1"}},
+    "metadata": {
+        "generateName": "foo-",
+        "labels": {"controller-revision-hash": "h1"},
+        "ownerReferences": [OWNER],
+    },
     "spec": {"nodeName": ""},
 }
+REVISION = json.dumps(
+    {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {"name": "foo-r", "ownerReferences": [OWNER]},
+        "data": {"spec": {"template": {"$patch": "replace"}}},
+        "revision": 1,
+    }
+).encode()
+"""A revision of the empty template."""
 _IDS = iter(range(1, 1_000_000))
 
 
@@ -129,7 +144,9 @@ def delete(name: str, *, uid_precondition: bool = True) -> v1.Action:
 
 
 def adopt(name: str) -> v1.Action:
-    return action(adopt_pod=v1.AdoptPod(pod=v1.ObjectReference(name=name, uid=f"{name}-uid"), patch=b"{}"))
+    pod = v1.ObjectReference(name=name, uid=f"{name}-uid")
+    patch = json.dumps({"metadata": {"ownerReferences": [OWNER], "uid": pod.uid}}).encode()
+    return action(adopt_pod=v1.AdoptPod(pod=pod, patch=patch))
 
 
 def batch(*actions: v1.Action, confirm: bool = False) -> v1.Batch:

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
@@ -54,7 +55,15 @@ async def answers(server: "Server", request: Any, context: grpc.aio.ServicerCont
     if any(lacks):
         missing = v1.MissingBuckets(node_bucket_indices=lacks[0], pod_bucket_indices=lacks[1])
         await fails(grpc.StatusCode.FAILED_PRECONDITION, "buckets", missing)(server, request, context)
-    return v1.PlanResponse(plan=v1.Plan(plan_id=server.address, verdict=v1.VERDICT_NOOP))
+    plan = v1.Plan(plan_id=server.address, verdict=v1.VERDICT_NOOP, workload=asked_about(snapshot))
+    return v1.PlanResponse(plan=plan)
+
+
+def asked_about(snapshot: v1.Snapshot) -> v1.WorkloadReference:
+    """The workload of a snapshot; an empty reference if there is none."""
+    metadata = json.loads(snapshot.workload.daemon_set.object or b"{}").get("metadata", {})
+    named = {field: metadata.get(field, "") for field in ("namespace", "name", "uid")}
+    return v1.WorkloadReference(kind="DaemonSet", **named)
 
 
 async def hangs(*_: Any) -> Any:

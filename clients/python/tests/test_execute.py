@@ -17,7 +17,7 @@ from nodewise.kinds import Resource
 from nodewise.state import State
 from nodewise.store import Applied, Bookmark, Deleted
 
-from .fakes import FakeActuator, FakeService, action, adopt, batch, create, delete, phase, plan, refused
+from .fakes import REVISION, FakeActuator, FakeService, action, adopt, batch, create, delete, phase, plan, refused
 from .objects import KEY, daemon_set, filled, pod, revision
 
 CREATES, DELETES, CLAIMS, REVISIONS = (
@@ -74,55 +74,63 @@ async def test_a_workload_that_is_gone_is_forgotten() -> None:
 
 
 async def test_expectations_are_held_before_the_first_write_and_shrink_by_what_is_seen() -> None:
-    rig = Rig(plan(phase(CREATES, batch(create("a"), create("b"))), state=expecting("a", "b")))
+    rig = Rig(plan(phase(CREATES, batch(create("foo-a"), create("foo-b"))), state=expecting("foo-a", "foo-b")))
     outstanding = []
     rig.actuator.on_call = lambda *_: outstanding.append(rig.state.holdings.outstanding(KEY))
     assert await rig.reconcile() == Settled()
     assert outstanding == [(2, 0), (2, 0)]
     assert rig.executor.waits_for_watches(KEY)
-    rig.state.take_in(Applied(pod("a")))
-    assert rig.held() == expecting("b")
+    rig.state.take_in(Applied(pod("foo-a")))
+    assert rig.held() == expecting("foo-b")
 
 
 async def test_what_is_seen_while_the_plan_is_under_way_is_not_awaited() -> None:
-    rig = Rig(plan(state=expecting("a", "b", deletes=("gone-uid", "going-uid", "here-uid"))))
+    rig = Rig(plan(state=expecting("foo-a", "foo-b", deletes=("gone-uid", "going-uid", "here-uid"))))
     rig.state.take_in(Applied(pod("going", deleting=True)))
     rig.state.take_in(Applied(pod("here")))
-    rig.service.on_plan = lambda: rig.state.take_in(Applied(pod("a")))
+    rig.service.on_plan = lambda: rig.state.take_in(Applied(pod("foo-a")))
     await rig.reconcile()
-    assert rig.held() == expecting("b", deletes=("here-uid",))
+    assert rig.held() == expecting("foo-b", deletes=("here-uid",))
 
 
 async def test_outcomes_are_reported_and_settle_what_is_held() -> None:
-    rig = Rig(plan(phase(CREATES, batch(create("a"), create("b"), create("c"))), state=expecting("a", "b", "c")))
-    rig.actuator.script("create", "b", refused(403))
+    rig = Rig(
+        plan(
+            phase(CREATES, batch(create("foo-a"), create("foo-b"), create("foo-c"))),
+            state=expecting("foo-a", "foo-b", "foo-c"),
+        )
+    )
+    rig.actuator.script("create", "foo-b", refused(403))
     rig.service.reports = [
         v1.ReportResponse(
-            requeue=v1.REQUEUE_BACKOFF, state=expecting("a", "x"), message="m", requeue_after=Duration(seconds=7)
+            requeue=v1.REQUEUE_BACKOFF,
+            state=expecting("foo-a", "foo-x"),
+            message="m",
+            requeue_after=Duration(seconds=7),
         )
     ]
     ending = await rig.reconcile()
     assert ending == Failed("1 of 3 actions failed, first: refused", 7)
     (report,) = rig.service.reported
     assert report.plan_id == "plan"
-    assert report.state == expecting("a", "b", "c")
+    assert report.state == expecting("foo-a", "foo-b", "foo-c")
     assert [outcome.result for outcome in report.outcomes] == [
         v1.RESULT_SUCCEEDED,
         v1.RESULT_FAILED,
         v1.RESULT_SUCCEEDED,
     ]
-    assert rig.held() == expecting("a"), "settled, and none added"
+    assert rig.held() == expecting("foo-a"), "settled, and none added"
 
 
 async def test_what_succeeded_without_a_subject_is_not_told() -> None:
-    rig = Rig(plan(phase(CLAIMS, batch(adopt("a"))), phase(CREATES, batch(create("b")))))
+    rig = Rig(plan(phase(CLAIMS, batch(adopt("a"))), phase(CREATES, batch(create("foo-b")))))
     await rig.reconcile()
     assert len(rig.service.reported[0].outcomes) == 1
 
 
 # D-109, D-110: named creates are expected, everything else goes through the gate.
 async def test_own_writes_are_awaited() -> None:
-    rig = Rig(plan(phase(CLAIMS, batch(adopt("a"))), phase(CREATES, batch(create("b")))), NOOP)
+    rig = Rig(plan(phase(CLAIMS, batch(adopt("a"))), phase(CREATES, batch(create("foo-b")))), NOOP)
     await rig.reconcile()
     assert await rig.reconcile() == Waiting(Behind(Resource.PODS, "101", "1"))
     assert [wake.key for wake in rig.state.take_in(Bookmark(Resource.PODS, "101"))] == [KEY]
@@ -131,13 +139,13 @@ async def test_own_writes_are_awaited() -> None:
 
 async def test_without_slow_start_across_plans_every_create_is_awaited() -> None:
     options = v1.PlanOptions(disabled_deviations=[v1.DEVIATION_SLOW_START_ACROSS_PLANS], burst=1)
-    rig = Rig(plan(phase(CREATES, batch(create("b")))), options=options)
+    rig = Rig(plan(phase(CREATES, batch(create("foo-b")))), options=options)
     assert await rig.reconcile() == Settled()
     assert isinstance(await rig.reconcile(), Waiting)
 
 
 async def test_only_the_answer_to_a_report_lets_a_plan_be_followed_at_once() -> None:
-    full = plan(phase(CREATES, batch(create("a"))), requeue_after=Duration())
+    full = plan(phase(CREATES, batch(create("foo-a"))), requeue_after=Duration())
     rig = Rig(full, NOOP)
     rig.service.reports = [v1.ReportResponse(requeue=v1.REQUEUE_AFTER, requeue_after=Duration())]
     assert await rig.reconcile() == Settled(0.0)
@@ -155,14 +163,14 @@ async def test_only_the_answer_to_a_report_lets_a_plan_be_followed_at_once() -> 
     assert await rig.reconcile() == Settled()
 
 
-AT_ONCE = v1.ReportResponse(requeue=v1.REQUEUE_AFTER, requeue_after=Duration(), state=expecting("a"))
+AT_ONCE = v1.ReportResponse(requeue=v1.REQUEUE_AFTER, requeue_after=Duration(), state=expecting("foo-a"))
 
 
 def two_in_a_row(*more: v1.Phase, then: v1.Plan | None = None, **fields: Any) -> Rig:
     """Two plans, of which the second follows the first at once."""
     fields = {"requeue_after": Duration(), **fields}
-    first = plan(phase(CREATES, batch(create("a"))), *more, state=expecting("a"), **fields)
-    second = plan(phase(CREATES, batch(create("b", "n2"))))
+    first = plan(phase(CREATES, batch(create("foo-a"))), *more, state=expecting("foo-a"), **fields)
+    second = plan(phase(CREATES, batch(create("foo-b", "n2"))))
     rig = Rig(first, then or second, second)
     rig.service.reports = [AT_ONCE]
     return rig
@@ -183,12 +191,12 @@ async def asked(rig: Rig, between: Callable[[Rig], object] = lambda _: None) -> 
 async def test_what_follows_a_full_burst_is_asked_for_meanwhile() -> None:
     rig = two_in_a_row()
     assert await rig.reconcile() == Settled(0.0)
-    assert [create.pod_name for create in rig.service.requests[1].snapshot.state.expectations.creates] == ["a"]
-    assert rig.actuator.calls == [("create", "a")]
+    assert [create.pod_name for create in rig.service.requests[1].snapshot.state.expectations.creates] == ["foo-a"]
+    assert rig.actuator.calls == [("create", "foo-a")]
     assert rig.state.holdings.outstanding(KEY) == (1, 0), "what is not applied is not held"
     assert await rig.reconcile() == Settled()
     assert len(rig.service.requests) == 2
-    assert rig.actuator.calls == [("create", "a"), ("create", "b")]
+    assert rig.actuator.calls == [("create", "foo-a"), ("create", "foo-b")]
 
 
 async def test_the_next_plan_is_not_taken_when_something_else_is_so_by_then(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,7 +208,7 @@ async def test_the_next_plan_is_not_taken_when_something_else_is_so_by_then(monk
     gone = daemon_set()
     assert await asked(two_in_a_row(), lambda rig: rig.state.take_in(Deleted(gone))) == [2, 2], "no workload"
     rig = two_in_a_row()
-    rig.actuator.script("create", "a", refused(403))
+    rig.actuator.script("create", "foo-a", refused(403))
     assert await asked(rig) == [2, 3], "a create failed"
     for answer in (UnreachableError("away"), RefusedError("no"), v1.ReportResponse(requeue=v1.REQUEUE_NONE)):
         rig = two_in_a_row()
@@ -215,7 +223,7 @@ async def test_a_plan_that_does_anything_else_is_done_first() -> None:
     assert await asked(two_in_a_row(requeue_after=Duration(seconds=1))) == [1, 2]
     assert await asked(two_in_a_row(requeue_after=None)) == [1, 2]
     rig = two_in_a_row()
-    rig.service.plans[0].phases[0].batches.append(batch(create("c")))
+    rig.service.plans[0].phases[0].batches.append(batch(create("foo-c")))
     assert await asked(rig) == [1, 2]
     rig = two_in_a_row()
     rig.actuator.writes = False
@@ -352,7 +360,7 @@ async def test_requeues_and_errors_of_a_plan() -> None:
 
 
 async def test_an_undelivered_report_rides_on_the_next_plan() -> None:
-    rig = Rig(plan(phase(CREATES, batch(create("a"))), requeue_after=Duration(seconds=9)), NOOP, NOOP)
+    rig = Rig(plan(phase(CREATES, batch(create("foo-a"))), requeue_after=Duration(seconds=9)), NOOP, NOOP)
     rig.service.reports = [UnreachableError("away")]
     ending = await rig.reconcile()
     assert isinstance(ending, Failed)
@@ -365,7 +373,7 @@ async def test_an_undelivered_report_rides_on_the_next_plan() -> None:
 
 # As whoever closes the channel of a call does.
 async def test_a_call_that_was_cancelled_has_no_answer_and_cancels_nobody() -> None:
-    rig = Rig(plan(phase(CREATES, batch(create("a")))), NOOP)
+    rig = Rig(plan(phase(CREATES, batch(create("foo-a")))), NOOP)
     real = rig.service.plan
 
     async def cancelled(*_: Any) -> Any:
@@ -382,7 +390,7 @@ async def test_a_call_that_was_cancelled_has_no_answer_and_cancels_nobody() -> N
 
 
 async def test_a_plan_that_comes_after_the_stop_is_not_applied() -> None:
-    rig = Rig(plan(phase(CREATES, batch(create("a")))))
+    rig = Rig(plan(phase(CREATES, batch(create("foo-a")))))
     rig.service.on_plan = rig.executor.stop
     for _ in range(2):
         with pytest.raises(StoppedError):
@@ -394,7 +402,7 @@ async def test_a_plan_that_comes_after_the_stop_is_not_applied() -> None:
 @pytest.mark.parametrize("stops", ["while it is applied", "while it is reported"])
 async def test_a_report_that_hangs_after_the_stop_is_kept(stops: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execute, "REPORT_GRACE", 1.0)
-    rig = Rig(plan(phase(CREATES, batch(create("a")))))
+    rig = Rig(plan(phase(CREATES, batch(create("foo-a")))))
     telling = asyncio.Event()
 
     async def hangs(report: v1.ReportRequest) -> v1.ReportResponse:
@@ -424,7 +432,7 @@ async def test_neither_is_one_that_was_there_before() -> None:
     rig.executor.stop()
     with pytest.raises(StoppedError):
         await rig.reconcile()
-    assert rig.actuator.calls == [("create", "a")]
+    assert rig.actuator.calls == [("create", "foo-a")]
 
 
 async def test_nothing_goes_on_when_a_reconcile_is_cancelled() -> None:
@@ -461,11 +469,11 @@ async def test_nothing_is_written_without_a_plan() -> None:
 
 
 async def test_a_refused_report_ends_the_reconcile() -> None:
-    manifest = b'{"metadata":{"name":"r"}}'
-    taken = action(create_revision=v1.CreateRevision(name="r", manifest=manifest))
+    manifest = REVISION
+    taken = action(create_revision=v1.CreateRevision(name="foo-r", manifest=manifest))
     rig = Rig(plan(phase(REVISIONS, batch(taken))))
-    rig.actuator.script("create", "r", refused(409, "AlreadyExists"))
-    rig.actuator.script("read", "r", revision("r", owner="u9").object)
+    rig.actuator.script("create", "foo-r", refused(409, "AlreadyExists"))
+    rig.actuator.script("read", "foo-r", revision("foo-r", owner="u9").object)
     rig.service.reports = [RefusedError("too large")]
     assert isinstance(await rig.reconcile(), Failed)
     assert len(rig.service.requests) == 1
@@ -473,16 +481,12 @@ async def test_a_refused_report_ends_the_reconcile() -> None:
 
 # D-62
 async def test_a_revision_whose_name_is_taken_is_planned_with_at_once() -> None:
-    taken = plan(
-        phase(
-            REVISIONS, batch(action(create_revision=v1.CreateRevision(name="r", manifest=b'{"metadata":{"name":"r"}}')))
-        )
-    )
+    taken = plan(phase(REVISIONS, batch(action(create_revision=v1.CreateRevision(name="foo-r", manifest=REVISION)))))
     rig = Rig(*[taken] * MAX_PLANS)
-    served = revision("r", owner="u9").object
+    served = revision("foo-r", owner="u9").object
     for _ in range(MAX_PLANS):
-        rig.actuator.script("create", "r", refused(409, "AlreadyExists"))
-        rig.actuator.script("read", "r", served)
+        rig.actuator.script("create", "foo-r", refused(409, "AlreadyExists"))
+        rig.actuator.script("read", "foo-r", served)
     ending = await rig.reconcile()
     assert isinstance(ending, Failed)
     assert f"after {MAX_PLANS} plans" in ending.reason
@@ -492,11 +496,11 @@ async def test_a_revision_whose_name_is_taken_is_planned_with_at_once() -> None:
 
 
 async def test_what_was_read_live_outlives_a_wait_for_the_caches() -> None:
-    manifest = b'{"metadata":{"name":"r"}}'
-    taken = action(create_revision=v1.CreateRevision(name="r", manifest=manifest))
-    rig = Rig(plan(phase(REVISIONS, batch(taken), batch(create("x"))), phase(CLAIMS, batch(adopt("a")))), NOOP)
-    rig.actuator.script("create", "r", refused(409, "AlreadyExists"))
-    rig.actuator.script("read", "r", revision("r", owner="u9").object)
+    manifest = REVISION
+    taken = action(create_revision=v1.CreateRevision(name="foo-r", manifest=manifest))
+    rig = Rig(plan(phase(REVISIONS, batch(taken), batch(create("foo-x"))), phase(CLAIMS, batch(adopt("a")))), NOOP)
+    rig.actuator.script("create", "foo-r", refused(409, "AlreadyExists"))
+    rig.actuator.script("read", "foo-r", revision("foo-r", owner="u9").object)
     assert isinstance(await rig.reconcile(), Waiting), "for the adoption to be seen"
     rig.state.take_in(Bookmark(Resource.PODS, "200"))
     assert await rig.reconcile() == Settled()
@@ -505,36 +509,40 @@ async def test_what_was_read_live_outlives_a_wait_for_the_caches() -> None:
 
 # D-23
 async def test_an_orphan_that_is_gone_is_planned_without_at_once() -> None:
-    rig = Rig(plan(phase(CLAIMS, batch(adopt("orphan"))), phase(CREATES, batch(create("x")))), NOOP)
+    rig = Rig(plan(phase(CLAIMS, batch(adopt("orphan"))), phase(CREATES, batch(create("foo-x")))), NOOP)
     rig.state.take_in(Applied(pod("orphan", owner=None)))
     rig.actuator.script("patch", "orphan", refused(404))
     assert await rig.reconcile() == Settled()
     sizes = [len(request.snapshot.pod_buckets[0].data) for request in rig.service.requests]
     assert sizes[0] > 0
     assert sizes[1] == 0
-    assert ("create", "x") not in rig.actuator.calls
+    assert ("create", "foo-x") not in rig.actuator.calls
 
 
 async def test_revisions_created_by_a_plan_that_was_cut_short_are_read_live() -> None:
-    made = action(create_revision=v1.CreateRevision(name="r", manifest=b'{"metadata":{"name":"r"}}'))
+    made = action(create_revision=v1.CreateRevision(name="foo-r", manifest=REVISION))
     rig = Rig(plan(phase(REVISIONS, batch(made)), phase(CLAIMS, batch(adopt("orphan")))), NOOP)
     rig.actuator.script("patch", "orphan", refused(404))
-    rig.actuator.script("read", "r", revision("r").object)
+    rig.actuator.script("read", "foo-r", revision("foo-r").object)
     assert await rig.reconcile() == Settled()
     assert [len(request.snapshot.revisions) for request in rig.service.requests] == [0, 1]
 
 
 async def test_a_defect_in_that_read_loses_no_report() -> None:
-    made = action(create_revision=v1.CreateRevision(name="r", manifest=b'{"metadata":{"name":"r"}}'))
+    made = action(create_revision=v1.CreateRevision(name="foo-r", manifest=REVISION))
     rig = Rig(plan(phase(REVISIONS, batch(made)), phase(CLAIMS, batch(adopt("orphan")))), NOOP)
     rig.actuator.script("patch", "orphan", refused(404))
-    rig.actuator.script("read", "r", KeyError("a defect"))
+    rig.actuator.script("read", "foo-r", KeyError("a defect"))
     assert await rig.reconcile() == Settled()
     assert len(rig.service.reported) == 1
 
 
 async def test_a_sealed_revision_is_marked_while_it_stays_as_it_is() -> None:
-    update = action(update_revision=v1.UpdateRevision(revision=v1.ObjectReference(name="r", uid="x"), patch=b"{}"))
+    update = action(
+        update_revision=v1.UpdateRevision(
+            revision=v1.ObjectReference(name="r", uid="x"), patch=b'{"metadata":{"uid":"x"}}'
+        )
+    )
     rig = Rig(plan(phase(REVISIONS, batch(update))), NOOP, NOOP)
     rig.state.take_in(Applied(revision("r", "5")))
     rig.actuator.script("patch", "r", refused(422, "Invalid", 'ControllerRevision "r" is invalid: data: immutable'))
@@ -559,7 +567,8 @@ async def test_backoffs_are_restored_when_a_plan_ends_early(aborts: bool) -> Non
 
 async def test_observing_writes_nothing_and_expects_nothing() -> None:
     rig = Rig(
-        plan(phase(CREATES, batch(create("a"))), state=expecting("a"), requeue_after=Duration(seconds=2)), writes=False
+        plan(phase(CREATES, batch(create("foo-a"))), state=expecting("foo-a"), requeue_after=Duration(seconds=2)),
+        writes=False,
     )
     assert await rig.reconcile() == Settled(2)
     assert rig.held() == v1.ReconcileState()

@@ -91,6 +91,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn writes_end_with_the_lease() {
         let (within, pulse) = (Arc::new(ScriptedActuator::default()), Pulse::default());
+        *within.live.lock().expect("no panic") = "{}".into();
         let fenced = Fenced::new(Arc::clone(&within), pulse.clone(), Timing::default());
         let key = ObjectKey::new(Resource::Pods, "ns", "p");
         let body = || Bytes::from_static(b"{\"metadata\":{\"name\":\"p\"}}");

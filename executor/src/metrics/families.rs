@@ -39,6 +39,7 @@ pub(super) struct Families {
     pub(super) watches: Watches,
     pub(super) events: Family<Fate, Counter>,
     pub(super) unreadable: Family<GroupResource, Counter>,
+    pub(super) plan_violations: Counter,
     pub(super) reconciles: Histograms<Outcome>,
     pub(super) failures: Family<Workload, Gauge>,
     pub(super) divergence: Family<Workload, Gauge>,
@@ -200,6 +201,7 @@ impl Default for Families {
             watches: Watches::default(),
             events: Family::default(),
             unreadable: Family::default(),
+            plan_violations: Counter::default(),
             reconciles: Family::new_with_constructor(call_buckets),
             failures: Family::default(),
             divergence: Family::default(),
@@ -285,6 +287,11 @@ impl Families {
             "unreadable_objects",
             "Objects passed over since what the apiserver served cannot be read",
             self.unreadable.clone(),
+        );
+        own.register(
+            "plan_violations",
+            "Plans of which nothing was written, since they were not for the workload that was asked about or named what is not its own",
+            self.plan_violations.clone(),
         );
         own.register(
             "reconcile_duration_seconds",

@@ -152,6 +152,11 @@ impl Metrics {
         self.families().unreadable.get_or_create(&labels).inc();
     }
 
+    /// A plan was refused since it broke rule W15.
+    pub fn plan_violation(&self) {
+        self.families().plan_violations.inc();
+    }
+
     /// A plan was applied with these outcomes.
     pub fn applied(&self, plan: &v1::Plan, applied: &Applied) {
         let results: HashMap<u32, v1::Result> = applied

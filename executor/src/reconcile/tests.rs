@@ -96,8 +96,19 @@ fn adopt(name: &str) -> v1::action::Kind {
             name: name.into(),
             uid: name.into(),
         }),
-        patch: "{}".into(),
+        patch: json!({"metadata": {"ownerReferences": [owner()], "uid": name}})
+            .to_string()
+            .into(),
     })
+}
+
+/// An orphan that the workload selects, of this name and uid.
+fn orphan(name: &str) -> ClusterEvent {
+    let labels = json!({"app": "foo"});
+    let metadata =
+        json!({"namespace": "ns", "name": name, "uid": name, "resourceVersion": "11", "labels": labels});
+    let orphan = crate::event::Pod::from_json(&json!({ "metadata": metadata })).expect("a pod");
+    ClusterEvent::Pods(Delta::Applied(orphan))
 }
 
 fn is_failed(ending: &Ending, part: &str) -> bool {
@@ -145,7 +156,7 @@ async fn the_request_is_the_snapshot() {
 #[tokio::test]
 async fn waits_for_the_caches_to_show_our_writes() {
     let fixture = strict(with(
-        ScriptedService::default().then_plan(creating(&[("a", "n1")])),
+        ScriptedService::default().then_plan(creating(&[("foo-a", "n1")])),
     ));
     assert_eq!(fixture.reconcile().await, SETTLED);
     let behind = Behind {
@@ -172,7 +183,7 @@ async fn waits_for_the_caches_to_show_our_writes() {
 // waited for as ever.
 #[tokio::test]
 async fn named_creates_are_planned_on_from() {
-    for (name, goes_on) in [("a", true), ("", false)] {
+    for (name, goes_on) in [("foo-a", true), ("", false)] {
         let fixture = with(ScriptedService::default().then_plan(creating(&[(name, "n1")])));
         assert_eq!(fixture.reconcile().await, SETTLED, "{name:?}");
         let second = fixture.reconcile().await;
@@ -198,11 +209,11 @@ fn full_burst(creates: &[(&str, &str)]) -> (v1::Plan, v1::ReportResponse) {
 
 /// Two plans, of which the second follows the first at once.
 fn two_in_a_row(change: impl FnOnce(&mut v1::Plan)) -> Fixture {
-    let (mut plan, response) = full_burst(&[("a", "n1")]);
+    let (mut plan, response) = full_burst(&[("foo-a", "n1")]);
     change(&mut plan);
     let service = ScriptedService::default()
         .then_plan(plan)
-        .then_plan(creating(&[("b", "n2")]))
+        .then_plan(creating(&[("foo-b", "n2")]))
         .then_answer_report(Ok(response));
     with(service)
 }
@@ -225,12 +236,15 @@ async fn what_follows_a_full_burst_is_asked_for_meanwhile() {
     assert_eq!(fixture.reconcile().await, AT_ONCE);
     assert_eq!(fixture.service.plans_asked(), 2);
     let expected = fixture.service.snapshot(1).state.expect("a state").expectations;
-    assert_eq!(expected.expect("expectations").creates[0].pod_name, "a");
-    assert_eq!(fixture.actuator.calls(), ["create pods a"]);
+    assert_eq!(expected.expect("expectations").creates[0].pod_name, "foo-a");
+    assert_eq!(fixture.actuator.calls(), ["create pods foo-a"]);
     assert_eq!(fixture.outstanding(), (1, 0), "what is not applied is not held");
     assert_eq!(fixture.reconcile().await, SETTLED);
     assert_eq!(fixture.service.plans_asked(), 2);
-    assert_eq!(fixture.actuator.calls(), ["create pods a", "create pods b"]);
+    assert_eq!(
+        fixture.actuator.calls(),
+        ["create pods foo-a", "create pods foo-b"]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -252,7 +266,7 @@ async fn the_next_plan_is_not_taken_when_something_else_is_so_by_then() {
         "another workload"
     );
     let fixture = two_in_a_row(|_| ());
-    fixture.actuator.refuse("create pods a", Refusal::Other);
+    fixture.actuator.refuse("create pods foo-a", Refusal::Other);
     assert_eq!(fixture.asked_in_two(|_| ()).await, (2, 3), "a create failed");
     let fixture = two_in_a_row(|_| ());
     fixture.reconcile().await;
@@ -281,7 +295,7 @@ async fn a_plan_that_does_anything_else_is_done_first() {
 // What else is to be done rests on pods that may have changed by then.
 #[tokio::test]
 async fn the_next_plan_is_not_taken_when_it_does_anything_else() {
-    let (plan, response) = full_burst(&[("a", "n1")]);
+    let (plan, response) = full_burst(&[("foo-a", "n1")]);
     let deleting = with_actions(v1::PhaseKind::Deletes, Vec::new());
     let service = ScriptedService::default()
         .then_plan(plan)
@@ -293,7 +307,7 @@ async fn the_next_plan_is_not_taken_when_it_does_anything_else() {
 // What an observer does not do need not be gone on with: it would ask for ever.
 #[tokio::test]
 async fn an_observer_does_not_go_on_at_once() {
-    let (plan, _) = full_burst(&[("a", "n1")]);
+    let (plan, _) = full_burst(&[("foo-a", "n1")]);
     let actuator = ScriptedActuator {
         observes_only: true,
         ..ScriptedActuator::default()
@@ -306,7 +320,7 @@ async fn an_observer_does_not_go_on_at_once() {
 // D-72: expectations are held before the first call, and go out with the next snapshot.
 #[tokio::test]
 async fn expectations_are_held_before_the_first_write() {
-    let fixture = with(ScriptedService::default().then_plan(creating(&[("a", "n1"), ("b", "n2")])));
+    let fixture = with(ScriptedService::default().then_plan(creating(&[("foo-a", "n1"), ("foo-b", "n2")])));
     let at_write = Arc::new(Mutex::new(Vec::new()));
     fixture.actuator.before_write({
         let (state, at_write) = (fixture.state.clone(), Arc::clone(&at_write));
@@ -324,7 +338,7 @@ async fn expectations_are_held_before_the_first_write() {
 // D-73: a watch event that comes while a plan is under way is not undone by that plan.
 #[tokio::test]
 async fn what_is_observed_during_a_plan_stays_observed() {
-    let first = creating(&[("a", "n1"), ("b", "n2")]);
+    let first = creating(&[("foo-a", "n1"), ("foo-b", "n2")]);
     let second = v1::Plan {
         verdict: v1::Verdict::StatusOnly.into(),
         state: first.state.clone(),
@@ -348,7 +362,7 @@ async fn what_is_observed_during_a_plan_stays_observed() {
         move || {
             state
                 .lock()
-                .take_in(ClusterEvent::Pods(Delta::Applied(pod("a", "101"))), &metrics);
+                .take_in(ClusterEvent::Pods(Delta::Applied(pod("foo-a", "101"))), &metrics);
         }
     });
     fixture.reconcile().await;
@@ -435,7 +449,7 @@ async fn the_report_says_when_to_come_back() {
             ..Default::default()
         };
         let service = ScriptedService::default()
-            .then_plan(creating(&[("a", "n1")]))
+            .then_plan(creating(&[("foo-a", "n1")]))
             .then_answer_report(Ok(answer));
         assert_eq!(with(service).reconcile().await, expected);
     }
@@ -475,7 +489,7 @@ async fn a_plan_without_actions_needs_no_report() {
 // D-73, D-79: the report tells every outcome, and what it settles is not waited for.
 #[tokio::test]
 async fn the_report_settles_what_failed() {
-    let plan = creating(&[("a", "n1"), ("b", "n2")]);
+    let plan = creating(&[("foo-a", "n1"), ("foo-b", "n2")]);
     let mut settled = plan.state.clone().expect("a state");
     settled
         .expectations
@@ -493,10 +507,13 @@ async fn the_report_settles_what_failed() {
             .then_plan(plan)
             .then_answer_report(Ok(answer)),
     );
-    fixture.actuator.refuse("create pods b", Refusal::Other);
+    fixture.actuator.refuse("create pods foo-b", Refusal::Other);
     let ending = fixture.reconcile().await;
     assert!(
-        is_failed(&ending, "1 of 2 actions failed, first: refused: create pods b"),
+        is_failed(
+            &ending,
+            "1 of 2 actions failed, first: refused: create pods foo-b"
+        ),
         "{ending:?}"
     );
     assert_eq!(fixture.outstanding(), (1, 0));
@@ -518,6 +535,9 @@ async fn adoptions_that_succeeded_are_not_told() {
         ["a", "b", "c"].map(adopt).into_iter().collect(),
     );
     let fixture = with(ScriptedService::default().then_plan(plan));
+    for name in ["a", "b", "c"] {
+        fixture.watch(orphan(name));
+    }
     fixture.actuator.refuse("patch pods ns/b", Refusal::Other);
     fixture.reconcile().await;
     let reported = fixture.service.reported.lock().expect("no panic");
@@ -534,7 +554,7 @@ async fn adoptions_that_succeeded_are_not_told() {
 async fn a_lost_report_rides_on_the_next_plan() {
     let lost = Err(ServiceError::Unreachable("gone".into()));
     let service = ScriptedService::default()
-        .then_plan(creating(&[("a", "n1")]))
+        .then_plan(creating(&[("foo-a", "n1")]))
         .then_answer_report(lost)
         .then_fail(ServiceError::Unreachable("still gone".into()));
     let fixture = with(service);
@@ -559,12 +579,12 @@ async fn without_a_plan_nothing_is_written() {
     let stale = v1::Plan {
         verdict: v1::Verdict::Stale.into(),
         state: None,
-        ..creating(&[("z", "n9")])
+        ..creating(&[("foo-z", "n9")])
     };
     let service = ScriptedService::default()
-        .then_plan(creating(&[("a", "n1")]))
+        .then_plan(creating(&[("foo-a", "n1")]))
         .then_answer_report(Ok(v1::ReportResponse {
-            state: creating(&[("a", "n1")]).state,
+            state: creating(&[("foo-a", "n1")]).state,
             ..Default::default()
         }))
         .then_fail(ServiceError::Unreachable("down".into()))
@@ -585,9 +605,14 @@ async fn without_a_plan_nothing_is_written() {
 }
 
 fn creating_revision() -> v1::Plan {
+    let manifest = json!({
+        "apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": 1,
+        "metadata": {"name": "foo-abc", "ownerReferences": [owner()]},
+        "data": {"spec": {"template": {"$patch": "replace"}}},
+    });
     let create = v1::CreateRevision {
         name: "foo-abc".into(),
-        manifest: json!({"metadata": {"name": "foo-abc"}}).to_string().into(),
+        manifest: manifest.to_string().into(),
     };
     with_actions(
         v1::PhaseKind::Revisions,
@@ -662,10 +687,7 @@ async fn a_taken_pod_name_is_planned_again_at_once() {
 async fn an_orphan_that_is_gone_is_left_out_by_another_plan_at_once() {
     let orphans = |fixture: &Fixture| {
         for name in ["gone", "there"] {
-            let object =
-                json!({"metadata": {"namespace": "ns", "name": name, "uid": name, "resourceVersion": "11"}});
-            let orphan = crate::event::Pod::from_json(&object).expect("a pod");
-            fixture.watch(ClusterEvent::Pods(Delta::Applied(orphan)));
+            fixture.watch(orphan(name));
         }
     };
     let first = || with_actions(v1::PhaseKind::Claims, vec![adopt("gone")]);
@@ -812,7 +834,7 @@ async fn a_sealed_revision_is_not_to_be_changed() {
             name: "a".into(),
             uid: "a".into(),
         }),
-        patch: "{}".into(),
+        patch: json!({"metadata": {"uid": "a"}}).to_string().into(),
         ..Default::default()
     });
     let plan = with_actions(v1::PhaseKind::Revisions, vec![update]);
@@ -869,7 +891,7 @@ async fn observing_expects_and_reports_nothing() {
         ..Default::default()
     };
     let fixture = fixture(
-        ScriptedService::default().then_plan(creating(&[("a", "n1")])),
+        ScriptedService::default().then_plan(creating(&[("foo-a", "n1")])),
         actuator,
     );
     assert_eq!(fixture.reconcile().await, OBSERVED);
@@ -880,7 +902,7 @@ async fn observing_expects_and_reports_nothing() {
 // S-126: replaced under its name while it was planned: nothing of the old one is held for the new one.
 #[tokio::test]
 async fn a_replaced_workload_does_not_inherit() {
-    let fixture = with(ScriptedService::default().then_plan(creating(&[("a", "n1")])));
+    let fixture = with(ScriptedService::default().then_plan(creating(&[("foo-a", "n1")])));
     fixture.reconcile().await;
     fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u2", "200"))));
     fixture.watch(ClusterEvent::Bookmark(Resource::Pods, "200".into()));
@@ -896,10 +918,10 @@ async fn a_replaced_workload_does_not_inherit() {
 async fn a_refused_report_is_not_sent_again() {
     let refused = || ServiceError::Refused("outcomes[0].action_id: unknown".into());
     let at_once = ScriptedService::default()
-        .then_plan(creating(&[("a", "n1")]))
+        .then_plan(creating(&[("foo-a", "n1")]))
         .then_answer_report(Err(refused()));
     let later = ScriptedService::default()
-        .then_plan(creating(&[("a", "n1")]))
+        .then_plan(creating(&[("foo-a", "n1")]))
         .then_answer_report(Err(ServiceError::Unreachable("gone".into())))
         .then_fail(refused());
     for (service, riding) in [(at_once, vec![0, 0]), (later, vec![1, 0])] {
@@ -931,6 +953,52 @@ async fn a_companion_applies_no_plan_for_the_whole_workload() {
         assert!(is_failed(&ending, "too old for --mode companion"), "{ending:?}");
         assert_eq!(fixture.actuator.calls(), Vec::<String>::new());
         assert_eq!(fixture.outstanding(), (0, 0));
+    }
+}
+
+// W15: nothing of a plan that reaches beyond the workload is written or held, and it is counted.
+#[tokio::test]
+async fn a_plan_for_what_is_not_the_workloads_is_refused() {
+    let elsewhere = |mut plan: v1::Plan| {
+        plan.workload.get_or_insert_default().namespace = "kube-system".into();
+        plan
+    };
+    let delete = |name: &str| {
+        let pod = Some(v1::ObjectReference {
+            name: name.into(),
+            uid: name.into(),
+        });
+        let kind = v1::action::Kind::DeletePod(v1::DeletePod {
+            pod,
+            ..Default::default()
+        });
+        v1::Plan {
+            state: creating(&[("foo-a", "n1")]).state,
+            ..with_actions(v1::PhaseKind::Deletes, vec![kind])
+        }
+    };
+    for (plan, part) in [
+        (elsewhere(creating(&[("foo-a", "n1")])), "kube-system/foo"),
+        (
+            delete("orphan"),
+            "action 1 (DeletePod): pod orphan has no controller",
+        ),
+        (
+            delete("unseen"),
+            "action 1 (DeletePod): pod unseen is controlled by ReplicaSet web",
+        ),
+    ] {
+        let fixture = with(ScriptedService::default().then_plan(plan));
+        fixture.watch(orphan("orphan"));
+        let owner = json!({"kind": "ReplicaSet", "name": "web", "uid": "w", "controller": true});
+        let live = json!({"metadata": {"namespace": "ns", "name": "unseen", "uid": "unseen", "ownerReferences": [owner]}});
+        *fixture.actuator.live.lock().expect("no panic") = live.to_string().into();
+        let ending = fixture.reconcile().await;
+        assert!(is_failed(&ending, part), "{ending:?}");
+        assert_eq!(fixture.actuator.calls(), Vec::<String>::new(), "{part}");
+        assert_eq!(fixture.outstanding(), (0, 0), "{part}");
+        let metrics = fixture.metrics.encode();
+        assert!(metrics.contains("nodewise_plan_violations_total 1"), "{metrics}");
     }
 }
 

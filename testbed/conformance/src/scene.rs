@@ -162,6 +162,15 @@ impl Scene {
         self.audited(since, is_executors_write).await
     }
 
+    /// All writes since then that the executor asked for, in any namespace, but for Events and its Lease.
+    pub(crate) async fn writes_anywhere(&self, since: Place) -> Result<Vec<AuditEvent>> {
+        self.place().await?;
+        let wanted = |event: &AuditEvent| {
+            is_executors_write(event) && !["events", "leases"].contains(&event.resource.as_str())
+        };
+        self.cluster.audited(since, wanted).await
+    }
+
     /// When the executor had pods deleted, in order.
     pub(crate) async fn deletes_of_pods(&self) -> Result<Vec<Timestamp>> {
         let writes = self.writes().await?.into_iter();

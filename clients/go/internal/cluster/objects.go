@@ -89,6 +89,7 @@ func NewDaemonSet(object *served.Object) (*DaemonSet, error) {
 // Revision is an apps/v1 ControllerRevision.
 type Revision struct {
 	Namespace, Name string
+	UID             types.UID
 	ResourceVersion string
 	Labels          labels.Set
 	// Controller is nil for an orphan.
@@ -103,6 +104,7 @@ func NewRevision(object *served.Object) *Revision {
 	return &Revision{
 		Namespace:       object.Namespace,
 		Name:            object.Name,
+		UID:             object.UID,
 		ResourceVersion: object.ResourceVersion,
 		Labels:          object.Labels,
 		Controller:      convert.Controller(object.OwnerReferences),
@@ -111,12 +113,29 @@ func NewRevision(object *served.Object) *Revision {
 	}
 }
 
+// Identity is what tells which pod or revision one is, and whose.
+type Identity struct {
+	UID string
+	// Controller is nil for an orphan.
+	Controller *nodewisev1.ControllerReference
+	Labels     labels.Set
+}
+
 // Pod is the projection of a v1 Pod, and what else is needed to keep it.
 type Pod struct {
 	Namespace, ResourceVersion string
 	// Traceparent is the trace context that the pod carries. It is known of a pod as it comes from a watch, and not kept.
 	Traceparent string
 	*nodewisev1.Pod
+}
+
+// LabelSet are its labels.
+func (p *Pod) LabelSet() labels.Set {
+	set := make(labels.Set, len(p.Labels))
+	for _, label := range p.Labels {
+		set[label.GetKey()] = label.GetValue()
+	}
+	return set
 }
 
 // Node is the projection of a v1 Node, likewise.

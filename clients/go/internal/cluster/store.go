@@ -158,6 +158,27 @@ func (s *Store) ControlsPod(namespace string, uid types.UID, name string) bool {
 	return pod != nil && pod.owner() == string(uid)
 }
 
+// Identity is the pod or revision of this name, if a DaemonSet controls it or it is an orphan; nil if there is none.
+func (s *Store) Identity(resource Resource, namespace, name string) *Identity {
+	kept := s.namespaces[namespace]
+	if kept == nil {
+		return nil
+	}
+	switch resource {
+	case Pods:
+		if found := kept.pods.names[name]; found != nil {
+			pod := found.pod(namespace)
+			return &Identity{UID: pod.GetUid(), Controller: pod.Controller, Labels: pod.LabelSet()}
+		}
+	case Revisions:
+		if found := kept.revisions[name]; found != nil {
+			return &Identity{UID: string(found.UID), Controller: found.Controller, Labels: found.Labels}
+		}
+	default:
+	}
+	return nil
+}
+
 // Deleting tells by uid whether a pod is being deleted, for each pod that the workload controls and each orphan of its
 // namespace: a pod that was adopted just now may still look like one.
 func (s *Store) Deleting(namespace string, uid types.UID) map[string]bool {

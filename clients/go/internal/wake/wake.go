@@ -121,7 +121,7 @@ func (r *Reactions) pod(store *cluster.Store, change *cluster.Change[cluster.Pod
 
 func (r *Reactions) podAdded(store *cluster.Store, pod *cluster.Pod) {
 	if pod.Controller == nil {
-		r.wakeMatching(store, pod.Namespace, labelSet(pod))
+		r.wakeMatching(store, pod.Namespace, pod.LabelSet())
 		return
 	}
 	owner := store.Resolve(pod.Namespace, pod.Controller)
@@ -147,7 +147,7 @@ func (r *Reactions) podUpdated(store *cluster.Store, old, next *cluster.Pod) {
 		return
 	}
 	if next.Controller == nil && (changedHands || !sameLabels(old.Labels, next.Labels)) {
-		r.wakeMatching(store, next.Namespace, labelSet(next))
+		r.wakeMatching(store, next.Namespace, next.LabelSet())
 	}
 }
 
@@ -232,12 +232,4 @@ func (r *Reactions) wakeMatching(store *cluster.Store, namespace string, set lab
 
 func isReady(pod *cluster.Pod) bool {
 	return pod.GetReady() == nodewisev1.ConditionStatus_CONDITION_STATUS_TRUE
-}
-
-func labelSet(pod *cluster.Pod) labels.Set {
-	set := make(labels.Set, len(pod.Labels))
-	for _, label := range pod.Labels {
-		set[label.GetKey()] = label.GetValue()
-	}
-	return set
 }

@@ -11,16 +11,17 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from . import snapshot, times, tracing, v1, waiting
-from .actuator import Actuator, ActuatorError
+from . import plan_check, snapshot, times, tracing, v1, waiting
+from .actuator import Actuator, ActuatorError, WorkloadEvent
 from .apply import DEFAULT_CONCURRENCY, Applied, apply
 from .buckets import Digest
 from .client import PlanService, RefusedError, ServiceError, UnreachableError
 from .convert import ConversionError
 from .gate import Behind
-from .kinds import Key, ObjectKey, Resource
+from .kinds import OWNER_KIND, Key, ObjectKey, Resource
 from .objects import DaemonSet, Revision
 from .options import is_enabled
+from .plan_check import Asked
 from .state import State
 from .tracing import DEFAULT_TRACES, BatchTraces
 
@@ -152,6 +153,7 @@ class Executor:
                 return Settled()
             planned = await self._plan(workload, live) if ahead is None or live else ahead
             self._go_on()
+            await self._check(planned, live)
             self._hold(planned)
             if planned.plan.verdict == v1.VERDICT_STALE:
                 return Failed("the plan is stale: the caches are older than our own writes")
@@ -259,6 +261,28 @@ class Executor:
     def _go_on(self) -> None:
         if self._stopping:
             raise StoppedError
+
+    async def _check(self, planned: _Planned, live: Sequence[Revision]) -> None:
+        """Checks a plan before anything of it is held or written (rule W15). A violation ends the reconcile as a
+        refused request does.
+        """
+        try:
+            await plan_check.check_with_reads(
+                planned.plan, Asked(planned.workload, self._options.scope, live), self.state.store, self._actuator
+            )
+        except plan_check.ViolationError as violation:
+            workload = planned.workload
+            reference = v1.WorkloadReference(
+                kind=OWNER_KIND,
+                namespace=workload.key.namespace,
+                name=workload.key.name,
+                uid=workload.uid,
+                resource_version=workload.resource_version,
+            )
+            self._actuator.emit(WorkloadEvent(reference, "Warning", "PlanRefused", str(violation)))
+            raise _EndedError(Failed(str(violation))) from violation
+        except plan_check.UnclearError as error:
+            raise _EndedError(Failed(str(error))) from error
 
     def _hold(self, planned: _Planned) -> None:
         """Holds what the plan says, before its first write."""

@@ -80,6 +80,7 @@ class Revision:
 
     namespace: str
     name: str
+    uid: str
     resource_version: str
     labels: Mapping[str, str]
     controller: Owner | None
@@ -97,6 +98,7 @@ class Revision:
         return cls(
             namespace=meta.namespace,
             name=meta.name,
+            uid=meta.uid,
             resource_version=meta.resource_version,
             labels={label.key: label.value for label in full.labels},
             controller=None if controller is None else owner_of(controller),

@@ -238,6 +238,17 @@ class Store:
         )
         return sorted(ours, key=lambda revision: revision.name)
 
+    def pod(self, namespace: str, name: str) -> v1.Pod | None:
+        """The pod of this name, if a DaemonSet controls it or it is an orphan."""
+        kept = self._namespaces.get(namespace)
+        pod = kept.pods.get(name) if kept else None
+        return None if pod is None else pod.pod()
+
+    def revision(self, namespace: str, name: str) -> Revision | None:
+        """The revision of this name, if a DaemonSet controls it or it is an orphan."""
+        kept = self._namespaces.get(namespace)
+        return kept.revisions.get(name) if kept else None
+
     def pods(self, namespace: str, uid: str) -> tuple[Buckets | None, Buckets | None]:
         """The pods of a workload and the orphans of its namespace (D-3)."""
         kept = self._namespaces.get(namespace)

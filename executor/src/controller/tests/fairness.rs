@@ -12,6 +12,8 @@ use crate::event::{DaemonSet, Node, Pod, Revision};
 
 const NODES: usize = 5_000;
 const AGENTS: usize = 20;
+/// Pods of each rollout.
+const PODS: usize = 250;
 
 fn name_of(role: &str, index: usize) -> String {
     format!("{role}-{index}")
@@ -23,6 +25,16 @@ fn workload(name: &str) -> DaemonSet {
         "spec": {"selector": {"matchLabels": {"app": name}}},
     });
     DaemonSet::from_json(&object).expect("a DaemonSet")
+}
+
+/// The pods of a rollout, which stay for all deletes.
+fn pods(role: &str) -> impl Iterator<Item = Pod> {
+    (0..PODS).map(move |index| {
+        let name = name_of(role, index);
+        let owner = json!({"kind": "DaemonSet", "name": role, "uid": role, "controller": true});
+        let metadata = json!({"namespace": "ns", "name": name, "uid": name, "ownerReferences": [owner]});
+        Pod::from_json(&json!({ "metadata": metadata })).expect("a pod")
+    })
 }
 
 fn node(name: &str) -> Node {
@@ -75,19 +87,28 @@ impl PlanService for Rollouts {
         let mut asked = self.asked.lock().expect("no panic");
         let (with, without) = asked.entry(uid.to_owned()).or_default();
         *(if shown { with } else { without }) += 1;
+        let workload = Some(v1::WorkloadReference {
+            name: uid.to_owned(),
+            uid: uid.to_owned(),
+            ..reference()
+        });
         if !uid.starts_with("rollout") {
-            return Ok(answer(noop()));
+            return Ok(answer(v1::Plan { workload, ..noop() }));
         }
-        let deletes = (0..250).map(|index| {
+        let deletes = (0..PODS).map(|index| {
+            let name = name_of(uid, index);
             v1::action::Kind::DeletePod(v1::DeletePod {
                 pod: Some(v1::ObjectReference {
-                    name: format!("{uid}-{index}"),
-                    ..Default::default()
+                    uid: name.clone(),
+                    name,
                 }),
                 ..Default::default()
             })
         });
-        Ok(answer(with_actions(v1::PhaseKind::Deletes, deletes.collect())))
+        Ok(answer(v1::Plan {
+            workload,
+            ..with_actions(v1::PhaseKind::Deletes, deletes.collect())
+        }))
     }
 
     async fn report(&self, _: v1::ReportRequest) -> Result<v1::ReportResponse, ServiceError> {
@@ -133,7 +154,11 @@ fn start_with(rollouts: usize, actuator: ScriptedActuator) -> Cluster {
         ClusterEvent::Nodes(listed(
             (0..NODES).map(|index| node(&name_of("n", index))).collect(),
         )),
-        ClusterEvent::Pods(listed::<Pod>(Vec::new())),
+        ClusterEvent::Pods(listed(
+            (0..rollouts)
+                .flat_map(|index| pods(&name_of("rollout", index)).collect::<Vec<_>>())
+                .collect(),
+        )),
         ClusterEvent::Revisions(listed::<Revision>(Vec::new())),
         ClusterEvent::DaemonSets(listed(names.map(|name| workload(&name)).collect())),
     ] {

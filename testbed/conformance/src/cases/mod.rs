@@ -15,6 +15,7 @@ mod service;
 mod takeover;
 mod tls;
 mod traces;
+mod wrong_service;
 
 use crate::case::Case;
 
@@ -35,4 +36,5 @@ pub(crate) const ALL: &[&[Case]] = &[
     process::CASES,
     tls::CASES,
     traces::CASES,
+    wrong_service::CASES,
 ];

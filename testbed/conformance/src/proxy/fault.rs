@@ -1,7 +1,8 @@
 //! What may go wrong on the way.
 
-use std::time::Duration;
+use std::{fmt, sync::Arc, time::Duration};
 
+use nodewise_proto::v1;
 use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
 
@@ -43,5 +44,25 @@ impl Fault {
             }
             _ => None,
         }
+    }
+}
+
+/// What a wrong service makes of a plan.
+#[derive(Clone)]
+pub struct Rewrite(Arc<dyn Fn(&mut v1::Plan) + Send + Sync>);
+
+impl Rewrite {
+    pub(super) fn new(rewrite: impl Fn(&mut v1::Plan) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(rewrite))
+    }
+
+    pub(super) fn apply(&self, plan: &mut v1::Plan) {
+        (self.0)(plan);
+    }
+}
+
+impl fmt::Debug for Rewrite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Rewrite")
     }
 }

@@ -103,6 +103,9 @@ impl OneCall {
         if fault == Some(Fault::Twice) {
             answer = self.ask_once(&metadata, &asked).await;
         }
+        if method == Method::Plan {
+            answer = answer.map(|(metadata, bytes)| (metadata, self.shared.rewritten(bytes)));
+        }
         match fault {
             Some(Fault::ResetAfter) => {
                 note(Err(Code::Unknown));
@@ -211,7 +214,7 @@ impl Passing {
         let Ok(bytes) = answer else {
             return vec![answer];
         };
-        let answer = v1::PlanStreamResponse::decode(bytes.clone()).unwrap_or_default();
+        let (bytes, answer) = rewritten(&call.shared, bytes);
         let (fault, question) = self.open().remove(&answer.id).unwrap_or_default();
         let (code, plan) = match answer.result {
             Some(PlanResult::Response(response)) => (Code::Ok, response.plan),
@@ -235,6 +238,21 @@ impl Passing {
     fn open(&self) -> MutexGuard<'_, HashMap<String, (Option<Fault>, Question)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// An answer on a stream as the executor gets it.
+fn rewritten(shared: &Shared, bytes: Bytes) -> (Bytes, v1::PlanStreamResponse) {
+    let mut answer = v1::PlanStreamResponse::decode(bytes.clone()).unwrap_or_default();
+    let Some(PlanResult::Response(response)) = &mut answer.result else {
+        return (bytes, answer);
+    };
+    let sent = Bytes::from(response.encode_to_vec());
+    let got = shared.rewritten(sent.clone());
+    if got == sent {
+        return (bytes, answer);
+    }
+    *response = v1::PlanResponse::decode(got).unwrap_or_default();
+    (answer.encode_to_vec().into(), answer)
 }
 
 /// An error as an answer on a stream.

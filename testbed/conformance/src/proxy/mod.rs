@@ -18,11 +18,14 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
+use bytes::Bytes;
+use nodewise_proto::v1;
+use prost::Message as _;
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::{Channel, Endpoint};
 
-pub use fault::Fault;
+pub use fault::{Fault, Rewrite};
 pub use log::{Call, Mark, Method};
 
 /// A running proxy before one server; ends when dropped, with all its connections.
@@ -47,6 +50,8 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     fault: Option<(Fault, u64)>,
+    /// What is made of each plan on its way to the executor.
+    rewrite: Option<Rewrite>,
     /// Connections are reset as soon as they are made.
     cut: bool,
     /// Cancelled when the way is cut.
@@ -64,6 +69,7 @@ impl FaultProxy {
             server,
             state: Mutex::new(State {
                 fault: None,
+                rewrite: None,
                 cut: false,
                 connections: CancellationToken::new(),
             }),
@@ -96,10 +102,16 @@ impl FaultProxy {
         self.shared.state().fault = Some((fault, every.max(1)));
     }
 
+    /// From now on the executor gets, in the place of each plan, what this makes of it: the service is a wrong one.
+    pub fn rewrite(&self, rewrite: impl Fn(&mut v1::Plan) + Send + Sync + 'static) {
+        self.shared.state().rewrite = Some(Rewrite::new(rewrite));
+    }
+
     /// From now on all is well again.
     pub fn heal(&self) {
         let mut state = self.shared.state();
         state.fault = None;
+        state.rewrite = None;
         state.cut = false;
     }
 
@@ -139,6 +151,18 @@ impl Drop for FaultProxy {
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The answer as the executor gets it.
+    fn rewritten(&self, answer: Bytes) -> Bytes {
+        let Some(rewrite) = self.state().rewrite.clone() else {
+            return answer;
+        };
+        let Ok(mut response) = v1::PlanResponse::decode(answer.clone()) else {
+            return answer;
+        };
+        response.plan.iter_mut().for_each(|plan| rewrite.apply(plan));
+        response.encode_to_vec().into()
     }
 
     /// What happens to the call that is now there.

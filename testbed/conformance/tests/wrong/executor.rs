@@ -8,8 +8,8 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use k8s_openapi::api::apps::v1::DaemonSet;
-use kube::Client;
+use k8s_openapi::api::{apps::v1::DaemonSet, core::v1::Pod};
+use kube::{Api, Client, api::DeleteParams};
 use nodewise_client::{
     Answer, BuildRequest, ClientConfig, ClientTls, Digest, PlanClient, PlanService, ServiceError,
 };
@@ -46,6 +46,8 @@ pub(crate) enum Defect {
     SendsEverything,
     /// It believes also servers whose certificates are of an authority that it was not told.
     BelievesAnybody,
+    /// It deletes what a plan names before it looks whose pods these are.
+    DeletesUnchecked,
     /// It does not end on SIGTERM.
     Deaf,
 }
@@ -54,6 +56,7 @@ pub(crate) enum Defect {
 struct Wrong {
     defect: Defect,
     client: PlanClient,
+    cluster: Client,
     /// The last plans with creates, by the uid of the workload.
     last: Mutex<HashMap<String, v1::Plan>>,
 }
@@ -81,6 +84,9 @@ impl PlanService for Wrong {
             (answer, _) => {
                 let mut answer = answer?;
                 apply_wrongly(defect, &mut answer.plan);
+                if defect == Defect::DeletesUnchecked {
+                    delete_unchecked(&self.cluster, &answer.plan);
+                }
                 if creates(&answer.plan) {
                     last.insert(uid.to_owned(), answer.plan.clone());
                 }
@@ -91,6 +97,22 @@ impl PlanService for Wrong {
 
     async fn report(&self, report: v1::ReportRequest) -> Result<v1::ReportResponse, ServiceError> {
         self.client.report(report).await
+    }
+}
+
+/// Deletes all pods that a plan names, without waiting for that.
+fn delete_unchecked(cluster: &Client, plan: &v1::Plan) {
+    let namespace = plan.workload.as_ref().map_or("", |workload| &*workload.namespace);
+    let pods: Api<Pod> = Api::namespaced(cluster.clone(), namespace);
+    for action in plan.actions() {
+        if let Some(Kind::DeletePod(delete)) = &action.kind {
+            let name = delete
+                .pod
+                .as_ref()
+                .map_or_else(String::new, |pod| pod.name.clone());
+            let pods = pods.clone();
+            tokio::spawn(async move { pods.delete(&name, &DeleteParams::default()).await });
+        }
     }
 }
 
@@ -137,7 +159,7 @@ fn apply_wrongly(defect: Defect, plan: &mut v1::Plan) {
             let batches = plan.phases.iter_mut().flat_map(|phase| &mut phase.batches);
             for action in batches.flat_map(|batch| &mut batch.actions) {
                 if let Some(Kind::CreateRevision(create)) = &mut action.kind {
-                    create.name.push_str("-mine");
+                    create.name.push_str("mine");
                     let mut object: Value = serde_json::from_slice(&create.manifest).unwrap_or_default();
                     object["metadata"]["name"] = json!(create.name);
                     create.manifest = object.to_string().into();
@@ -197,6 +219,7 @@ pub(crate) async fn run(defect: Defect) -> Result<()> {
     let actuator = KubeActuator::new(client.clone(), timeout, metrics.clone(), recorder);
     let service = Wrong {
         defect,
+        cluster: client.clone(),
         client: PlanClient::new(&servers, config_of_client(defect)?, Arc::new(metrics.clone()))?,
         last: Mutex::default(),
     };

@@ -11,7 +11,7 @@ use nodewise_conformance::{Case, Run, all_cases};
 use executor::Defect;
 
 /// What is wrong, the case that must fail, and a part of why.
-const DEFECTS: [(Defect, &str, &str); 10] = [
+const DEFECTS: [(Defect, &str, &str); 11] = [
     (Defect::AllAtOnce, "slow-start-batches", "a batch of"),
     (
         Defect::NamesRevisionsItself,
@@ -37,6 +37,11 @@ const DEFECTS: [(Defect, &str, &str); 10] = [
     ),
     (Defect::HoldsNothing, "late-watches", "was asked for again"),
     (Defect::BelievesAnybody, "tls-foreign", "a server was believed"),
+    (
+        Defect::DeletesUnchecked,
+        "wrong-plan-delete",
+        "a wrong plan was carried out",
+    ),
     (Defect::Deaf, "sigterm-at-rest", "SIGTERM must end it"),
 ];
 

@@ -1,0 +1,261 @@
+// Package plancheck tells whether a plan may be applied (rule W15 of docs/writing-an-executor.md). The executor holds the rights in the
+// cluster, so it checks everything that the service says before the first write.
+//
+// The check is pure: it looks at the plan, at what was asked and at the caches. An object that the caches do not show, or do not show
+// with this uid, is handed back: it may be gone since the snapshot, or it may be another workload's. One live read tells which.
+package plancheck
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"nodewise.dev/clients/go/convert"
+	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/served"
+)
+
+// MaxUnseen is the most objects of one plan that are read live. When more of them are gone, the snapshot is too old to act on.
+const MaxUnseen = 100
+
+// Asked is what the plan has to answer.
+type Asked struct {
+	// Workload is the workload as the snapshot had it.
+	Workload *cluster.DaemonSet
+	// Scope is what was to be decided of the workload.
+	Scope nodewisev1.Scope
+	// Live are revisions of the snapshot that were read live.
+	Live []*cluster.Revision
+}
+
+// Caches are what the caches show of the workload's namespace.
+type Caches interface {
+	// Object is the pod or revision of this name; nil if there is none.
+	Object(resource cluster.Resource, name string) *cluster.Identity
+	// OwnRevisions are the revisions that the workload controls, as JSON.
+	OwnRevisions() [][]byte
+}
+
+// Violation says why a plan must not be applied.
+type Violation struct {
+	// Action is the action that is wrong; nil when the plan as a whole is.
+	Action *nodewisev1.Action
+	// What is wrong.
+	What string
+}
+
+func (v *Violation) Error() string {
+	const refused = "the plan is refused and nothing of it is written: "
+	if v.Action == nil {
+		return refused + v.What
+	}
+	return fmt.Sprintf("%saction %d (%s): %s", refused, v.Action.GetId(), kindName(v.Action), v.What)
+}
+
+func kindName(action *nodewisev1.Action) string {
+	reflected := action.ProtoReflect()
+	kind := reflected.WhichOneof(reflected.Descriptor().Oneofs().ByName("kind"))
+	if kind == nil {
+		return "unknown"
+	}
+	return string(kind.Message().Name())
+}
+
+// orphan is what an action may do to an object without a controller.
+type orphan int
+
+const (
+	// orphanRefused: nothing.
+	orphanRefused orphan = iota
+	// orphanIfSelected: adopt it, where the selector matches; or whatever this plan does to it after its adoption.
+	orphanIfSelected
+	// orphanAccepted: release it once more, since an earlier plan has released it since the snapshot.
+	orphanAccepted
+)
+
+// Named is an object that an action is about.
+type Named struct {
+	action *nodewisev1.Action
+	// Resource is pods or revisions.
+	Resource cluster.Resource
+	// Reference is its name and uid.
+	Reference *nodewisev1.ObjectReference
+	orphan    orphan
+}
+
+func (n *Named) String() string {
+	kind := "ControllerRevision"
+	if n.Resource == cluster.Pods {
+		kind = "pod"
+	}
+	return kind + " " + n.Reference.GetName()
+}
+
+func (n *Named) violation(format string, arguments ...any) error {
+	return &Violation{Action: n.action, What: n.String() + " " + fmt.Sprintf(format, arguments...)}
+}
+
+// Check checks a plan. It answers with the objects that have to be read live before the plan may be applied. The error is a [*Violation].
+func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) ([]*Named, error) {
+	if what := checkWorkload(plan.GetWorkload(), asked.Workload); what != "" {
+		return nil, &Violation{What: what}
+	}
+	actions := actionsOf(plan)
+	if !isInScope(plan, actions, asked.Scope) {
+		return nil, &Violation{What: "the service planned for the whole workload, and was asked for its rollout alone: " +
+			"it is too old for --mode companion"}
+	}
+	if violation := checkManifests(plan, actions, asked, caches); violation != nil {
+		return nil, violation
+	}
+	adopted := map[string]bool{}
+	for _, action := range actions {
+		for _, reference := range []*nodewisev1.ObjectReference{action.GetAdoptPod().GetPod(), action.GetAdoptRevision().GetRevision()} {
+			if reference != nil {
+				adopted[reference.GetUid()] = true
+			}
+		}
+	}
+	var unseen []*Named
+	for _, action := range actions {
+		named, violation := nameOf(action, adopted)
+		if violation != nil {
+			return nil, violation
+		}
+		if named == nil {
+			continue
+		}
+		if err := checkPatch(action, named.Reference, asked.Workload); err != nil {
+			return nil, &Violation{Action: action, What: err.Error()}
+		}
+		known := caches.Object(named.Resource, named.Reference.GetName())
+		if known == nil || known.UID != named.Reference.GetUid() {
+			unseen = append(unseen, named)
+		} else if err := named.checkController(asked, known); err != nil {
+			return nil, err
+		}
+	}
+	return unseen, nil
+}
+
+// CheckLive checks an object that the caches do not show, as it was read live. One that is gone, or has been replaced, is no violation:
+// the write finds that out by the uid.
+func (n *Named) CheckLive(asked *Asked, object []byte) error {
+	known, err := read(object)
+	if err != nil {
+		return n.violation("cannot be read: %v", err)
+	}
+	if known.UID == n.Reference.GetUid() {
+		return n.checkController(asked, known)
+	}
+	if remove := n.action.GetDeletePod(); remove != nil && !remove.GetUidPrecondition() {
+		// Without a precondition the delete would take the other object.
+		return n.violation("has the uid %s by now, and the delete carries none", known.UID)
+	}
+	return nil
+}
+
+func read(object []byte) (*cluster.Identity, error) {
+	parsed, err := served.Parse(object)
+	if err != nil {
+		return nil, err
+	}
+	return &cluster.Identity{
+		UID:        string(parsed.UID),
+		Controller: convert.Controller(parsed.OwnerReferences),
+		Labels:     labels.Set(parsed.Labels),
+	}, nil
+}
+
+func actionsOf(plan *nodewisev1.Plan) []*nodewisev1.Action {
+	var actions []*nodewisev1.Action
+	for _, phase := range plan.GetPhases() {
+		for _, batch := range phase.GetBatches() {
+			actions = append(actions, batch.GetActions()...)
+		}
+	}
+	return actions
+}
+
+func checkWorkload(planned *nodewisev1.WorkloadReference, asked *cluster.DaemonSet) string {
+	if planned == nil {
+		return "it names no workload"
+	}
+	if planned.GetKind() == cluster.Kind && planned.GetNamespace() == asked.Key.Namespace &&
+		planned.GetName() == asked.Key.Name && planned.GetUid() == string(asked.UID) {
+		return ""
+	}
+	return fmt.Sprintf("it is for %s %s/%s with uid %q, and was asked for %s %s with uid %q",
+		planned.GetKind(), planned.GetNamespace(), planned.GetName(), planned.GetUid(), cluster.Kind, asked.Key, asked.UID)
+}
+
+// isInScope: a service that does not know of scopes plans for whole workloads.
+func isInScope(plan *nodewisev1.Plan, actions []*nodewisev1.Action, scope nodewisev1.Scope) bool {
+	const rollouts = nodewisev1.Scope_SCOPE_ROLLOUTS
+	if scope != rollouts {
+		return true
+	}
+	for _, action := range actions {
+		if action.GetDeletePod() == nil && action.GetEmitEvent() == nil {
+			return false
+		}
+	}
+	return plan.GetScope() == rollouts
+}
+
+// nameOf is the object that exists already which an action is about; nil when there is none.
+func nameOf(action *nodewisev1.Action, adopted map[string]bool) (*Named, error) {
+	named := &Named{action: action}
+	switch kind := action.GetKind().(type) {
+	case *nodewisev1.Action_UpdateRevision:
+		named.Resource, named.Reference = cluster.Revisions, kind.UpdateRevision.GetRevision()
+	case *nodewisev1.Action_DeleteRevision:
+		named.Resource, named.Reference = cluster.Revisions, kind.DeleteRevision.GetRevision()
+	case *nodewisev1.Action_AdoptRevision:
+		named.Resource, named.Reference = cluster.Revisions, kind.AdoptRevision.GetRevision()
+	case *nodewisev1.Action_ReleaseRevision:
+		named.Resource, named.Reference = cluster.Revisions, kind.ReleaseRevision.GetRevision()
+		named.orphan = orphanAccepted
+	case *nodewisev1.Action_AdoptPod:
+		named.Resource, named.Reference = cluster.Pods, kind.AdoptPod.GetPod()
+	case *nodewisev1.Action_ReleasePod:
+		named.Resource, named.Reference = cluster.Pods, kind.ReleasePod.GetPod()
+		named.orphan = orphanAccepted
+	case *nodewisev1.Action_RelabelPod:
+		named.Resource, named.Reference = cluster.Pods, kind.RelabelPod.GetPod()
+	case *nodewisev1.Action_DeletePod:
+		named.Resource, named.Reference = cluster.Pods, kind.DeletePod.GetPod()
+	default:
+		// What an action of an unknown kind would write is not known; it is not carried out.
+		return nil, nil
+	}
+	switch {
+	case named.Reference.GetName() == "":
+		return nil, &Violation{Action: action, What: "it names no object"}
+	case named.Reference.GetUid() == "":
+		return nil, &Violation{Action: action, What: fmt.Sprintf("it names %s without a uid", named.Reference.GetName())}
+	case named.orphan == orphanRefused && adopted[named.Reference.GetUid()]:
+		named.orphan = orphanIfSelected
+	}
+	return named, nil
+}
+
+// checkController: the object is the workload's, or it is an orphan and may be.
+func (n *Named) checkController(asked *Asked, known *cluster.Identity) error {
+	switch controller := known.Controller; {
+	case controller != nil && controller.GetUid() == string(asked.Workload.UID):
+		return nil
+	case controller != nil:
+		return n.violation("is controlled by %s %s with uid %q, not by the workload",
+			controller.GetKind(), controller.GetName(), controller.GetUid())
+	case n.orphan == orphanAccepted:
+		return nil
+	case n.orphan == orphanRefused:
+		return n.violation("has no controller, and the plan does not adopt it")
+	case !asked.Workload.Selector.Matches(known.Labels):
+		return n.violation("is not selected by the workload")
+	default:
+		return nil
+	}
+}

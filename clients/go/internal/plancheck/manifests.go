@@ -1,0 +1,231 @@
+package plancheck
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+const (
+	// maxName is the longest name of an object (a DNS-1123 subdomain).
+	maxName = 253
+	// maxPodName is the longest name of a pod that is a host name, too (a DNS-1123 label).
+	maxPodName = 63
+	// maxGenerateName is what is left of a generateName when the apiserver makes a name of it.
+	maxGenerateName = 58
+	// nodeAffinity is where the name of a node may be written.
+	nodeAffinity = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/"
+
+	podManifest      = "the plan's pod_manifest"
+	revisionManifest = "its manifest"
+)
+
+// checkManifests checks everything that a plan creates: pods of the workload's template or of one of its revisions, and revisions of its
+// template.
+func checkManifests(plan *nodewisev1.Plan, actions []*nodewisev1.Action, asked *Asked, caches Caches) error {
+	var workload any
+	var isPodChecked bool
+	for _, action := range actions {
+		pod, revision := action.GetCreatePod(), action.GetCreateRevision()
+		if pod == nil && revision == nil {
+			continue
+		}
+		var err error
+		if workload == nil {
+			if workload, err = parse(asked.Workload.JSON); err != nil {
+				return &Violation{Action: action, What: fmt.Sprintf("the workload cannot be read: %v", err)}
+			}
+		}
+		if revision != nil {
+			err = checkRevision(revision, workload, asked.Workload)
+		} else {
+			err = checkPodName(pod.GetPodName(), asked.Workload.Key.Name)
+			if err == nil && !isPodChecked {
+				isPodChecked = true
+				err = checkPod(plan, workload, asked, caches)
+			}
+		}
+		if err != nil {
+			return &Violation{Action: action, What: err.Error()}
+		}
+	}
+	return nil
+}
+
+func checkPodName(name, workload string) error {
+	if name == "" || isDerived(name, workload, maxPodName) {
+		return nil
+	}
+	return fmt.Errorf("the pod name %q is not derived from the workload's name %q", name, workload)
+}
+
+// checkPod checks the manifest of the plan's pods.
+func checkPod(plan *nodewisev1.Plan, workload any, asked *Asked, caches Caches) error {
+	pod, err := parse(plan.GetPodManifest())
+	if err != nil {
+		return errors.New(podManifest + " is not JSON")
+	}
+	for _, pointer := range plan.GetNodeNamePointers() {
+		if pointer != "/spec/nodeName" && !strings.HasPrefix(pointer, nodeAffinity) {
+			return fmt.Errorf("node_name_pointers leads to %q, where no node's name belongs", pointer)
+		}
+	}
+	if err := checkObject(podManifest, pod, "v1", "Pod", "spec"); err != nil {
+		return err
+	}
+	allowed := []string{"annotations", "finalizers", "generateName", "labels", "name", "namespace", "ownerReferences"}
+	if err := checkMetadata(podManifest, pod, asked.Workload, allowed); err != nil {
+		return err
+	}
+	if err := checkGenerateName(at(pod, "metadata", "generateName"), asked.Workload.Key.Name); err != nil {
+		return err
+	}
+	difference := differenceFrom(pod, at(workload, "spec", "template"))
+	if difference == "" || slices.ContainsFunc(revisionsOf(asked, caches), func(revision []byte) bool {
+		// One whose data cannot be read has no template that could be compared.
+		parsed, err := parse(revision)
+		template, isObject := at(parsed, "data", "spec", "template").(object)
+		return err == nil && isObject && differenceFrom(pod, template) == ""
+	}) {
+		return nil
+	}
+	return fmt.Errorf("%s has other %s than the workload's template and its revisions", podManifest, difference)
+}
+
+// revisionsOf are the revisions that the workload controls.
+func revisionsOf(asked *Asked, caches Caches) [][]byte {
+	revisions := caches.OwnRevisions()
+	for _, revision := range asked.Live {
+		if revision.Controller.GetUid() == string(asked.Workload.UID) {
+			revisions = append(revisions, revision.JSON)
+		}
+	}
+	return revisions
+}
+
+// differenceFrom is the field of a pod that differs from a template; empty if none does.
+func differenceFrom(pod, template any) string {
+	ofPod, ofTemplate := normal(pod), normal(template)
+	switch {
+	case !equal(labelsOf(ofPod["metadata"]), labelsOf(ofTemplate["metadata"])):
+		return "labels"
+	case !equal(at(ofPod, "metadata", "annotations"), at(ofTemplate, "metadata", "annotations")):
+		return "annotations"
+	case !equal(at(ofPod, "metadata", "finalizers"), at(ofTemplate, "metadata", "finalizers")):
+		return "finalizers"
+	case !toleratesAs(at(ofPod, "spec", "tolerations"), at(ofTemplate, "spec", "tolerations")):
+		return "tolerations"
+	case !equal(forAnyNode(objectAt(ofPod, "spec")), forAnyNode(objectAt(ofTemplate, "spec"))):
+		return "spec"
+	default:
+		return ""
+	}
+}
+
+func checkGenerateName(value any, workload string) error {
+	if value == nil {
+		return nil
+	}
+	name, isString := value.(string)
+	prefix, hasDash := strings.CutSuffix(name, "-")
+	isCut := len(workload) >= maxGenerateName && prefix != "" && strings.HasPrefix(workload, prefix)
+	if isString && hasDash && (prefix == workload || isCut) {
+		return nil
+	}
+	return fmt.Errorf("%s has the metadata.generateName %s, which is not derived from %q", podManifest, text(value), workload)
+}
+
+// checkRevision checks a revision to be created.
+func checkRevision(create *nodewisev1.CreateRevision, workload any, asked *cluster.DaemonSet) error {
+	revision, err := parse(create.GetManifest())
+	if err != nil {
+		return errors.New(revisionManifest + " is not JSON")
+	}
+	if err := checkObject(revisionManifest, revision, "apps/v1", "ControllerRevision", "data", "revision"); err != nil {
+		return err
+	}
+	if !isInteger(at(revision, "revision")) {
+		return errors.New(revisionManifest + " has no number at revision")
+	}
+	allowed := []string{"annotations", "labels", "name", "namespace", "ownerReferences"}
+	if err := checkMetadata(revisionManifest, revision, asked, allowed); err != nil {
+		return err
+	}
+	if at(revision, "metadata", "name") != create.GetName() || !isDerived(create.GetName(), asked.Key.Name, maxName) {
+		return fmt.Errorf("the name %q of the revision is not the one of %s, or not derived from the workload's name %q",
+			create.GetName(), revisionManifest, asked.Key.Name)
+	}
+	own := normal(at(workload, "spec", "template"))
+	if !equal(labelsOf(at(revision, "metadata")), labelsOf(own["metadata"])) {
+		return errors.New(revisionManifest + " has other labels than the workload's template")
+	}
+	annotations := objectAt(workload, "metadata", "annotations")
+	for key, value := range objectAt(revision, "metadata", "annotations") {
+		if own, has := annotations[key]; !has || !reflect.DeepEqual(own, value) {
+			return errors.New(revisionManifest + " has other annotations than the workload")
+		}
+	}
+	return checkData(at(revision, "data"), own)
+}
+
+// checkData checks the data of a revision, which replaces the template by this one.
+func checkData(data any, own object) error {
+	for _, level := range []struct {
+		path    string
+		members object
+		allowed string
+	}{{"data.", objectAt(data), "spec"}, {"data.spec.", objectAt(data, "spec"), "template"}} {
+		if other := otherThan(level.members, level.allowed); other != "" {
+			return fmt.Errorf("%s has %s%s, which a plan may not set", revisionManifest, level.path, other)
+		}
+	}
+	template := normal(at(data, "spec", "template"))
+	patch := template["$patch"]
+	delete(template, "$patch")
+	// A template that has the member itself is written without it.
+	delete(own, "$patch")
+	if patch != "replace" || !reflect.DeepEqual(template, own) {
+		return errors.New(revisionManifest + " has other data than the workload's template")
+	}
+	return nil
+}
+
+// checkObject checks what kind of object a manifest is of, and that it has no other members.
+func checkObject(what string, manifest any, version, kind string, members ...string) error {
+	members = append([]string{"apiVersion", "kind", "metadata"}, members...)
+	if other := otherThan(objectAt(manifest), members...); other != "" {
+		return fmt.Errorf("%s has %s, which a plan may not set", what, other)
+	}
+	for _, expected := range [][2]string{{"apiVersion", version}, {"kind", kind}} {
+		if value := at(manifest, expected[0]); value != expected[1] {
+			return fmt.Errorf("%s has %s %s, where %s belongs", what, expected[0], text(value), expected[1])
+		}
+	}
+	return nil
+}
+
+// checkMetadata: the object is in the workload's namespace, the workload is its controller and only owner, and labels are strings.
+func checkMetadata(what string, manifest any, workload *cluster.DaemonSet, allowed []string) error {
+	metadata := objectAt(manifest, "metadata")
+	if other := otherThan(metadata, allowed...); other != "" {
+		return fmt.Errorf("%s has metadata.%s, which a plan may not set", what, other)
+	}
+	if namespace := metadata["namespace"]; namespace != nil && namespace != workload.Key.Namespace {
+		return fmt.Errorf("%s is for namespace %s, and the workload is in %q", what, text(namespace), workload.Key.Namespace)
+	}
+	owners, _ := metadata["ownerReferences"].([]any)
+	if len(owners) != 1 || !isOwner(owners[0], workload) {
+		return fmt.Errorf("%s does not have the workload as its controller and only owner", what)
+	}
+	for key, value := range objectAt(metadata, "labels") {
+		if _, isString := value.(string); !isString {
+			return fmt.Errorf("%s has label %s %s, which is no string", what, key, text(value))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package plancheck
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// checkPatch checks what the patch of an action changes, if it is one. Each carries the uid of its object, so that the API refuses it for
+// another one.
+func checkPatch(action *nodewisev1.Action, named *nodewisev1.ObjectReference, workload *cluster.DaemonSet) error {
+	var patch []byte
+	check := checkLabel
+	members := []string{"metadata"}
+	adopts := func(metadata object) error {
+		return checkOwners(metadata, func(owner any) bool { return isOwner(owner, workload) })
+	}
+	releases := func(metadata object) error {
+		release := object{"$patch": "delete", "uid": string(workload.UID)}
+		return checkOwners(metadata, func(owner any) bool { return reflect.DeepEqual(owner, release) })
+	}
+	switch kind := action.GetKind().(type) {
+	case *nodewisev1.Action_AdoptPod:
+		patch, check = kind.AdoptPod.GetPatch(), adopts
+	case *nodewisev1.Action_AdoptRevision:
+		patch, check = kind.AdoptRevision.GetPatch(), adopts
+	case *nodewisev1.Action_ReleasePod:
+		patch, check = kind.ReleasePod.GetPatch(), releases
+	case *nodewisev1.Action_ReleaseRevision:
+		patch, check = kind.ReleaseRevision.GetPatch(), releases
+	case *nodewisev1.Action_RelabelPod:
+		patch = kind.RelabelPod.GetPatch()
+	case *nodewisev1.Action_UpdateRevision:
+		patch, members = kind.UpdateRevision.GetPatch(), append(members, "revision")
+	default:
+		return nil
+	}
+	value, err := parse(patch)
+	if err != nil {
+		return errors.New("its patch is not JSON")
+	}
+	changes, isObject := value.(object)
+	if !isObject {
+		return errors.New("its patch is no object")
+	}
+	metadata := objectAt(changes, "metadata")
+	if metadata["uid"] != named.GetUid() {
+		return fmt.Errorf("its patch does not carry the uid %q", named.GetUid())
+	}
+	if other := otherThan(changes, members...); other != "" {
+		return fmt.Errorf("its patch changes %s", other)
+	}
+	if number, sets := changes["revision"]; sets && !isInteger(number) {
+		return errors.New("its patch sets revision to what is no number")
+	}
+	return check(metadata)
+}
+
+// checkOwners: one owner reference is changed, as it should be.
+func checkOwners(metadata object, isRight func(owner any) bool) error {
+	if other := otherThan(metadata, "uid", "ownerReferences"); other != "" {
+		return fmt.Errorf("its patch changes metadata.%s", other)
+	}
+	owners, _ := metadata["ownerReferences"].([]any)
+	if len(owners) != 1 || !isRight(owners[0]) {
+		return errors.New("its patch changes other owner references than the workload's")
+	}
+	return nil
+}
+
+// checkLabel: only the hash label is set.
+func checkLabel(metadata object) error {
+	const label = appsv1.ControllerRevisionHashLabelKey
+	if other := otherThan(metadata, "uid", "labels"); other != "" {
+		return fmt.Errorf("its patch changes metadata.%s", other)
+	}
+	value, sets := metadata["labels"]
+	if !sets {
+		return nil
+	}
+	labels, isObject := value.(object)
+	if !isObject {
+		return errors.New("its patch sets metadata.labels to what is no object")
+	}
+	if other := otherThan(labels, label); other != "" {
+		return fmt.Errorf("its patch changes metadata.labels.%s", other)
+	}
+	for _, value := range labels {
+		if _, isString := value.(string); !isString {
+			return fmt.Errorf("its patch sets label %s to what is no string", label)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package plancheck
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"nodewise.dev/clients/go/internal/cluster"
+)
+
+// generationLabel is the label that tells a pod's template generation.
+const generationLabel = "pod-template-generation"
+
+// isOwner tells whether an owner reference makes the workload the controller.
+func isOwner(owner any, workload *cluster.DaemonSet) bool {
+	members, isObject := owner.(object)
+	if !isObject {
+		return false
+	}
+	members = maps.Clone(members)
+	delete(members, "blockOwnerDeletion")
+	return reflect.DeepEqual(members, object{
+		"apiVersion": appsv1.SchemeGroupVersion.String(), "kind": cluster.Kind,
+		"name": workload.Key.Name, "uid": string(workload.UID), "controller": true,
+	})
+}
+
+// normal is a pod template in the form that is compared: without nulls, with metadata, and with the resources of each container. Upstream
+// writes a template in that form into its revisions.
+func normal(template any) object {
+	whole, isObject := withoutNulls(template).(object)
+	if !isObject {
+		whole = object{}
+	}
+	for _, member := range []string{"metadata", "spec"} {
+		if _, isObject := whole[member].(object); !isObject {
+			whole[member] = object{}
+		}
+	}
+	for _, list := range []string{"containers", "initContainers"} {
+		containers, _ := at(whole, "spec", list).([]any)
+		for _, container := range containers {
+			if members, isObject := container.(object); isObject && members["resources"] == nil {
+				members["resources"] = object{}
+			}
+		}
+	}
+	return whole
+}
+
+// withoutNulls copies a value without the members that are null.
+func withoutNulls(value any) any {
+	switch value := value.(type) {
+	case object:
+		copied := make(object, len(value))
+		for key, member := range value {
+			if member != nil {
+				copied[key] = withoutNulls(member)
+			}
+		}
+		return copied
+	case []any:
+		copied := make([]any, len(value))
+		for i, item := range value {
+			copied[i] = withoutNulls(item)
+		}
+		return copied
+	default:
+		return value
+	}
+}
+
+// forAnyNode is a normal pod spec without what the service may set for a node: the node's name, what is required of nodes, and
+// tolerations.
+func forAnyNode(spec object) object {
+	spec = maps.Clone(spec)
+	delete(spec, "nodeName")
+	delete(spec, "tolerations")
+	affinity := maps.Clone(objectAt(spec, "affinity"))
+	delete(spec, "affinity")
+	if ofNodes := objectAt(affinity, "nodeAffinity"); ofNodes != nil {
+		ofNodes = maps.Clone(ofNodes)
+		delete(ofNodes, "requiredDuringSchedulingIgnoredDuringExecution")
+		affinity["nodeAffinity"] = ofNodes
+		if len(ofNodes) == 0 {
+			delete(affinity, "nodeAffinity")
+		}
+	}
+	if len(affinity) > 0 {
+		spec["affinity"] = affinity
+	}
+	return spec
+}
+
+// toleratesAs tells whether these tolerations are those of the template and automatic ones. A toleration of the template may lose its
+// seconds.
+func toleratesAs(tolerations, template any) bool {
+	have, own := withoutSeconds(tolerations), withoutSeconds(template)
+	isIn := func(list []any, toleration any) bool {
+		return slices.ContainsFunc(list, func(other any) bool { return reflect.DeepEqual(other, toleration) })
+	}
+	for _, toleration := range own {
+		if !isIn(have, toleration) {
+			return false
+		}
+	}
+	for _, toleration := range have {
+		key, _ := at(toleration, "key").(string)
+		if !isIn(own, toleration) && !strings.HasPrefix(key, "node.kubernetes.io/") {
+			return false
+		}
+	}
+	return true
+}
+
+func withoutSeconds(tolerations any) []any {
+	list, _ := tolerations.([]any)
+	list = slices.Clone(list)
+	for i, toleration := range list {
+		if members, isObject := toleration.(object); isObject {
+			members = maps.Clone(members)
+			delete(members, "tolerationSeconds")
+			// An absent string is an empty one.
+			maps.DeleteFunc(members, func(_ string, value any) bool { return value == "" })
+			list[i] = members
+		}
+	}
+	return list
+}
+
+// labelsOf are labels without those that the service sets.
+func labelsOf(metadata any) object {
+	labels := maps.Clone(objectAt(metadata, "labels"))
+	delete(labels, appsv1.ControllerRevisionHashLabelKey)
+	delete(labels, generationLabel)
+	return labels
+}
+
+// equal compares two objects or lists, of which an absent one is empty.
+func equal(a, b any) bool { return isEmpty(a) && isEmpty(b) || reflect.DeepEqual(a, b) }
+
+func isEmpty(value any) bool {
+	switch value := value.(type) {
+	case object:
+		return len(value) == 0
+	case []any:
+		return len(value) == 0
+	default:
+		return value == nil
+	}
+}
+
+// isDerived tells whether a name is the workload's, a dash, and letters and digits. The workload's name is cut where the whole would be
+// longer than the limit.
+func isDerived(name, workload string, limit int) bool {
+	dash := strings.LastIndexByte(name, '-')
+	if dash < 0 {
+		return false
+	}
+	prefix, suffix := name[:dash], name[dash+1:]
+	isOther := func(letter rune) bool { return (letter < 'a' || letter > 'z') && (letter < '0' || letter > '9') }
+	if suffix == "" || strings.ContainsFunc(suffix, isOther) {
+		return false
+	}
+	isCut := len(workload)+1+len(suffix) > limit && prefix != "" && strings.HasPrefix(workload, prefix)
+	return prefix == workload || isCut
+}

@@ -1,0 +1,124 @@
+package plancheck_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"nodewise.dev/clients/go/convert"
+	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/plancheck"
+	"nodewise.dev/clients/go/internal/testkit"
+	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/served"
+)
+
+type vector struct {
+	Name      string            `json:"name"`
+	Workload  json.RawMessage   `json:"workload"`
+	Scope     string            `json:"scope"`
+	Plan      json.RawMessage   `json:"plan"`
+	Pods      []json.RawMessage `json:"pods"`
+	Revisions []json.RawMessage `json:"revisions"`
+	ReadLive  []json.RawMessage `json:"read_live"`
+	Live      []json.RawMessage `json:"live"`
+	Refused   string            `json:"refused"`
+}
+
+// shown are caches of one workload.
+type shown struct {
+	*cluster.Store
+	workload *cluster.DaemonSet
+}
+
+func (s shown) Object(resource cluster.Resource, name string) *cluster.Identity {
+	return s.Identity(resource, s.workload.Key.Namespace, name)
+}
+
+func (s shown) OwnRevisions() [][]byte {
+	var own [][]byte
+	for _, revision := range s.Revisions(s.workload.Key.Namespace, s.workload.UID) {
+		if revision.Controller != nil {
+			own = append(own, revision.JSON)
+		}
+	}
+	return own
+}
+
+// Every executor refuses the same plans, with the same words.
+func TestVectors(t *testing.T) {
+	vectors := testkit.Vectors[[]vector](t, "plan_checks.json")
+	for _, vector := range vectors {
+		t.Run(vector.Name, func(t *testing.T) {
+			if vector.Workload == nil {
+				vector.Workload = vectors[0].Workload
+			}
+			var refused string
+			if err := vector.check(t); err != nil {
+				refused = err.Error()
+			}
+			if refused != vector.Refused {
+				t.Errorf("got  %q\nwant %q", refused, vector.Refused)
+			}
+		})
+	}
+}
+
+func (v *vector) check(t *testing.T) error {
+	workload, err := cluster.NewDaemonSet(parsed(t, v.Workload))
+	if err != nil {
+		t.Fatal(err)
+	}
+	caches := shown{cluster.NewStore(4), workload}
+	for _, object := range v.Pods {
+		var pod corev1.Pod
+		if err := json.Unmarshal(object, &pod); err != nil {
+			t.Fatal(err)
+		}
+		projection, err := convert.Pod(&pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		caches.PutPod(&cluster.Pod{Namespace: pod.Namespace, ResourceVersion: pod.ResourceVersion, Pod: projection})
+	}
+	for _, object := range v.Revisions {
+		caches.PutRevision(cluster.NewRevision(parsed(t, object)))
+	}
+	asked := &plancheck.Asked{Workload: workload, Scope: nodewisev1.Scope(nodewisev1.Scope_value[v.Scope])}
+	for _, object := range v.ReadLive {
+		asked.Live = append(asked.Live, cluster.NewRevision(parsed(t, object)))
+	}
+	plan := &nodewisev1.Plan{}
+	if err := protojson.Unmarshal(v.Plan, plan); err != nil {
+		t.Fatal(err)
+	}
+	unseen, err := plancheck.Check(plan, asked, caches)
+	if err != nil {
+		return err
+	}
+	for _, named := range unseen {
+		isIt := func(object json.RawMessage) bool {
+			found := parsed(t, object)
+			return found.Name == named.Reference.GetName() && (found.Kind == "Pod") == (named.Resource == cluster.Pods)
+		}
+		if i := slices.IndexFunc(v.Live, isIt); i >= 0 {
+			if err := named.CheckLive(asked, v.Live[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func parsed(t *testing.T, object []byte) *served.Object {
+	t.Helper()
+	found, err := served.Parse(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

@@ -1,0 +1,263 @@
+"""Whether a plan may be applied (rule W15 of docs/writing-an-executor.md).
+
+The executor holds the rights in the cluster, so it checks everything that the service says before the first write.
+
+The check is pure: it looks at the plan, at what was asked and at the caches. An object that the caches do not show, or
+do not show with this uid, is handed back: it may be gone since the snapshot, or it may be another workload's. One live
+read tells which.
+"""
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from .. import convert, v1
+from ..actuator import Actuator, ActuatorError, Refusal
+from ..kinds import OWNER_KIND, ObjectKey, Resource
+from ..objects import DaemonSet, Owner, Pod, Revision, owner_of
+from . import manifests, patches
+from .values import WrongError, quoted
+
+MAX_UNSEEN = 100
+"""Most objects of one plan that are read live. When more of them are gone, the snapshot is too old to act on."""
+
+
+class Known(NamedTuple):
+    """What is known of an object."""
+
+    uid: str
+    controller: Owner | None
+    labels: Mapping[str, str]
+
+    @classmethod
+    def of_pod(cls, pod: v1.Pod) -> "Known":
+        """Of a pod."""
+        controller = owner_of(pod.controller) if pod.HasField("controller") else None
+        return cls(pod.uid, controller, {label.key: label.value for label in pod.labels})
+
+    @classmethod
+    def of_revision(cls, revision: Revision) -> "Known":
+        """Of a revision."""
+        return cls(revision.uid, revision.controller, revision.labels)
+
+
+class Caches(Protocol):
+    """What the caches show."""
+
+    def pod(self, namespace: str, name: str) -> v1.Pod | None:
+        """The pod of this name."""
+
+    def revision(self, namespace: str, name: str) -> Revision | None:
+        """The revision of this name."""
+
+    def revisions(self, namespace: str, uid: str) -> list[Revision]:
+        """The revisions that a workload controls, and orphans."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the plan has to answer."""
+
+    workload: DaemonSet
+    """The workload as the snapshot had it."""
+    scope: v1.Scope.ValueType = v1.SCOPE_UNSPECIFIED
+    """What was to be decided of the workload."""
+    live: Sequence[Revision] = ()
+    """Revisions of the snapshot that were read live."""
+
+
+class ViolationError(Exception):
+    """Why a plan must not be applied."""
+
+    def __init__(self, what: str, action: v1.Action | None = None) -> None:
+        of = "" if action is None else f"action {action.id} ({_kind_name(action)}): "
+        super().__init__(f"the plan is refused and nothing of it is written: {of}{what}")
+
+
+class UnclearError(Exception):
+    """A plan cannot be judged now."""
+
+
+class _Orphan(enum.Enum):
+    """What an action may do to an object without a controller."""
+
+    REFUSED = enum.auto()
+    """Nothing."""
+    IF_SELECTED = enum.auto()
+    """Adopt it, where the selector matches; or whatever this plan does to it after its adoption."""
+    ACCEPTED = enum.auto()
+    """Release it once more: an earlier plan has released it since the snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An object that an action is about."""
+
+    action: v1.Action
+    resource: Resource
+    """Pods or revisions."""
+    reference: v1.ObjectReference
+    """Its name and uid."""
+    orphan: _Orphan
+
+    def check_live(self, asked: Asked, served: bytes) -> None:
+        """Checks an object that the caches do not show, as it was read live. One that is gone, or has been replaced, is
+        no violation: the write finds that out by the uid. Raises `ViolationError`.
+        """
+        try:
+            if self.resource is Resource.PODS:
+                known = Known.of_pod(Pod.read(served).projection)
+            else:
+                known = Known.of_revision(Revision.read(served))
+        except convert.ConversionError as error:
+            raise self._violation(f"cannot be read: {error}") from error
+        if known.uid == self.reference.uid:
+            self.check_controller(asked, known)
+        elif self.action.HasField("delete_pod") and not self.action.delete_pod.uid_precondition:
+            # Without a precondition the delete would take the other object.
+            raise self._violation(f"has the uid {known.uid} by now, and the delete carries none")
+
+    def check_controller(self, asked: Asked, known: Known) -> None:
+        """The object is the workload's, or it is an orphan and may be. Raises `ViolationError`."""
+        controller = known.controller
+        if controller is not None:
+            if controller.uid != asked.workload.uid:
+                of = f"{controller.kind} {controller.name} with uid {quoted(controller.uid)}"
+                raise self._violation(f"is controlled by {of}, not by the workload")
+        elif self.orphan is _Orphan.REFUSED:
+            raise self._violation("has no controller, and the plan does not adopt it")
+        elif self.orphan is _Orphan.IF_SELECTED and not asked.workload.selector.matches(known.labels):
+            raise self._violation("is not selected by the workload")
+
+    def _violation(self, what: str) -> ViolationError:
+        kind = "pod" if self.resource is Resource.PODS else "ControllerRevision"
+        return ViolationError(f"{kind} {self.reference.name} {what}", self.action)
+
+
+def check(plan: v1.Plan, asked: Asked, caches: Caches) -> list[Named]:
+    """Checks a plan. Answers with the objects that have to be read live before it may be applied. Raises
+    `ViolationError`.
+    """
+    _check_workload(plan, asked.workload)
+    actions = [action for phase in plan.phases for batch in phase.batches for action in batch.actions]
+    _check_scope(plan, actions, asked.scope)
+    own = [
+        found.object for found in caches.revisions(asked.workload.key.namespace, asked.workload.uid) if found.controller
+    ]
+    own += [found.object for found in asked.live if found.controller and found.controller.uid == asked.workload.uid]
+    creates = manifests.Creates(plan, asked.workload, own)
+    for action in actions:
+        try:
+            creates.check(action)
+        except WrongError as wrong:
+            raise ViolationError(str(wrong), action) from None
+    adopted = {action.adopt_pod.pod.uid for action in actions if action.HasField("adopt_pod")}
+    adopted |= {action.adopt_revision.revision.uid for action in actions if action.HasField("adopt_revision")}
+    unseen = []
+    for action in actions:
+        named = _named(action, adopted)
+        if named is None:
+            continue
+        try:
+            patches.check(action, named.reference.uid, asked.workload)
+        except WrongError as wrong:
+            raise ViolationError(str(wrong), action) from None
+        known = _known(caches, asked.workload.key.namespace, named)
+        if known is None or known.uid != named.reference.uid:
+            unseen.append(named)
+        else:
+            named.check_controller(asked, known)
+    return unseen
+
+
+async def check_with_reads(plan: v1.Plan, asked: Asked, caches: Caches, actuator: Actuator) -> None:
+    """Checks a plan, and reads live what the caches do not show. Raises `ViolationError`, and `UnclearError` when the
+    plan cannot be judged now.
+    """
+    unseen = check(plan, asked, caches)
+    if len(unseen) > MAX_UNSEEN:
+        raise UnclearError(
+            f"the plan names {len(unseen)} objects that the caches do not show; "
+            "the snapshot it was made from is too old"
+        )
+    for named in unseen:
+        key = ObjectKey(named.resource, asked.workload.key.namespace, named.reference.name)
+        try:
+            served = await actuator.read(key)
+        except Exception as raised:
+            error = ActuatorError.of(raised)
+            if error.refusal is Refusal.NOT_FOUND:
+                continue
+            raise UnclearError(f"reading {key}, which the plan names: {error.message}") from raised
+        named.check_live(asked, served)
+
+
+def _known(caches: Caches, namespace: str, named: Named) -> Known | None:
+    """What the caches show by the name of an object."""
+    if named.resource is Resource.PODS:
+        pod = caches.pod(namespace, named.reference.name)
+        return None if pod is None else Known.of_pod(pod)
+    revision = caches.revision(namespace, named.reference.name)
+    return None if revision is None else Known.of_revision(revision)
+
+
+def _check_workload(plan: v1.Plan, workload: DaemonSet) -> None:
+    """The plan is for the workload that was asked about."""
+    if not plan.HasField("workload"):
+        raise ViolationError("it names no workload")
+    planned, key = plan.workload, workload.key
+    if (planned.kind, planned.namespace, planned.name, planned.uid) != (OWNER_KIND, *key, workload.uid):
+        raise ViolationError(
+            f"it is for {planned.kind} {planned.namespace}/{planned.name} with uid {quoted(planned.uid)}, "
+            f"and was asked for {OWNER_KIND} {key} with uid {quoted(workload.uid)}"
+        )
+
+
+def _check_scope(plan: v1.Plan, actions: Sequence[v1.Action], scope: v1.Scope.ValueType) -> None:
+    """A service that does not know of scopes plans for whole workloads."""
+    if scope != v1.SCOPE_ROLLOUTS:
+        return
+    of_rollouts = all(action.WhichOneof("kind") in ("delete_pod", "emit_event") for action in actions)
+    if plan.scope != v1.SCOPE_ROLLOUTS or not of_rollouts:
+        raise ViolationError(
+            "the service planned for the whole workload, and was asked for its rollout alone: "
+            "it is too old for --mode companion"
+        )
+
+
+def _named(action: v1.Action, adopted: set[str]) -> Named | None:
+    """The object that exists already which an action is about, if there is one."""
+    orphan = _Orphan.REFUSED
+    match action.WhichOneof("kind"):
+        case "update_revision":
+            resource, reference = Resource.REVISIONS, action.update_revision.revision
+        case "delete_revision":
+            resource, reference = Resource.REVISIONS, action.delete_revision.revision
+        case "adopt_revision":
+            resource, reference = Resource.REVISIONS, action.adopt_revision.revision
+        case "release_revision":
+            resource, reference, orphan = Resource.REVISIONS, action.release_revision.revision, _Orphan.ACCEPTED
+        case "adopt_pod":
+            resource, reference = Resource.PODS, action.adopt_pod.pod
+        case "release_pod":
+            resource, reference, orphan = Resource.PODS, action.release_pod.pod, _Orphan.ACCEPTED
+        case "relabel_pod":
+            resource, reference = Resource.PODS, action.relabel_pod.pod
+        case "delete_pod":
+            resource, reference = Resource.PODS, action.delete_pod.pod
+        case _:
+            # What an action of an unknown kind would write is not known; it is not carried out.
+            return None
+    if not reference.name:
+        raise ViolationError("it names no object", action)
+    if not reference.uid:
+        raise ViolationError(f"it names {reference.name} without a uid", action)
+    if orphan is _Orphan.REFUSED and reference.uid in adopted:
+        orphan = _Orphan.IF_SELECTED
+    return Named(action, resource, reference, orphan)
+
+
+def _kind_name(action: v1.Action) -> str:
+    kind = action.WhichOneof("kind")
+    return "unknown" if kind is None else type(getattr(action, kind)).__name__

@@ -1,0 +1,144 @@
+"""What a plan may create: pods of the workload's template or of one of its revisions, and revisions of its template."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from .. import v1
+from ..objects import DaemonSet
+from .templates import difference, is_derived, is_owner, labels, normal
+from .values import WrongError, at, is_integer, list_at, object_at, other_than, parse, quoted, same, text
+
+_MAX_NAME = 253
+"""Longest name of an object (a DNS-1123 subdomain)."""
+_MAX_POD_NAME = 63
+"""Longest name of a pod that is a host name, too (a DNS-1123 label)."""
+_MAX_GENERATE_NAME = 58
+"""What is left of a generateName when the apiserver makes a name of it."""
+_NODE_AFFINITY = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/"
+"""Where the name of a node may be written."""
+_POD = "the plan's pod_manifest"
+_REVISION = "its manifest"
+
+
+class Creates:
+    """The creates of one plan."""
+
+    def __init__(self, plan: v1.Plan, workload: DaemonSet, revisions: Sequence[bytes]) -> None:
+        """`revisions` are those that the workload controls."""
+        self._plan, self._workload, self._revisions = plan, workload, revisions
+        self._is_manifest_checked = False
+
+    def check(self, action: v1.Action) -> None:
+        """Checks an action, if it is a create. Raises `WrongError`."""
+        if action.HasField("create_revision"):
+            self._check_revision(action.create_revision)
+        elif action.HasField("create_pod"):
+            name, own = action.create_pod.pod_name, self._workload.key.name
+            if name and not is_derived(name, own, _MAX_POD_NAME):
+                raise WrongError(f"the pod name {quoted(name)} is not derived from the workload's name {quoted(own)}")
+            if not self._is_manifest_checked:
+                self._is_manifest_checked = True
+                self._check_pod()
+
+    @cached_property
+    def _object(self) -> Any:
+        return parse(self._workload.object, "the workload")
+
+    def _check_pod(self) -> None:
+        """Checks the manifest of the plan's pods."""
+        pod = parse(self._plan.pod_manifest, _POD)
+        for pointer in self._plan.node_name_pointers:
+            if pointer != "/spec/nodeName" and not pointer.startswith(_NODE_AFFINITY):
+                raise WrongError(f"node_name_pointers leads to {quoted(pointer)}, where no node's name belongs")
+        _check_object(_POD, pod, "v1", "Pod", ["spec"])
+        allowed = ["annotations", "finalizers", "generateName", "labels", "name", "namespace", "ownerReferences"]
+        self._check_metadata(_POD, pod, allowed)
+        self._check_generate_name(at(pod, "metadata", "generateName"))
+        differs = difference(pod, at(self._object, "spec", "template"))
+        if differs is not None and not any(_is_of(pod, revision) for revision in self._revisions):
+            raise WrongError(f"{_POD} has other {differs} than the workload's template and its revisions")
+
+    def _check_generate_name(self, name: Any) -> None:
+        if name is None:
+            return
+        own = self._workload.key.name
+        prefix = name.removesuffix("-") if isinstance(name, str) else name
+        is_cut = len(own) >= _MAX_GENERATE_NAME and bool(prefix) and isinstance(prefix, str) and own.startswith(prefix)
+        if prefix == name or not (prefix == own or is_cut):
+            raise WrongError(
+                f"{_POD} has the metadata.generateName {text(name)}, which is not derived from {quoted(own)}"
+            )
+
+    def _check_revision(self, create: v1.CreateRevision) -> None:
+        revision = parse(create.manifest, _REVISION)
+        _check_object(_REVISION, revision, "apps/v1", "ControllerRevision", ["data", "revision"])
+        if not is_integer(at(revision, "revision")):
+            raise WrongError(f"{_REVISION} has no number at revision")
+        self._check_metadata(_REVISION, revision, ["annotations", "labels", "name", "namespace", "ownerReferences"])
+        own = self._workload.key.name
+        if at(revision, "metadata", "name") != create.name or not is_derived(create.name, own, _MAX_NAME):
+            raise WrongError(
+                f"the name {quoted(create.name)} of the revision is not the one of {_REVISION}, "
+                f"or not derived from the workload's name {quoted(own)}"
+            )
+        template = normal(at(self._object, "spec", "template"))
+        if not same(labels(at(revision, "metadata")), labels(template["metadata"])):
+            raise WrongError(f"{_REVISION} has other labels than the workload's template")
+        annotations = object_at(self._object, "metadata", "annotations")
+        for key, value in object_at(revision, "metadata", "annotations").items():
+            if key not in annotations or not same(annotations[key], value):
+                raise WrongError(f"{_REVISION} has other annotations than the workload")
+        _check_data(at(revision, "data"), template)
+
+    def _check_metadata(self, what: str, manifest: Any, allowed: list[str]) -> None:
+        """The object is in the workload's namespace, the workload is its controller and only owner, and labels are
+        strings.
+        """
+        metadata, namespace = object_at(manifest, "metadata"), self._workload.key.namespace
+        _only(what, metadata, allowed, "metadata.")
+        if metadata.get("namespace") not in (None, namespace):
+            found = text(metadata["namespace"])
+            raise WrongError(f"{what} is for namespace {found}, and the workload is in {quoted(namespace)}")
+        owners = list_at(metadata, "ownerReferences")
+        if len(owners) != 1 or not is_owner(owners[0], self._workload):
+            raise WrongError(f"{what} does not have the workload as its controller and only owner")
+        for key, value in object_at(metadata, "labels").items():
+            if not isinstance(value, str):
+                raise WrongError(f"{what} has label {key} {text(value)}, which is no string")
+
+
+def _is_of(pod: Any, revision: bytes) -> bool:
+    """Whether a pod is of the template of a revision. One whose data cannot be read has none."""
+    try:
+        template = at(parse(revision, "a revision"), "data", "spec", "template")
+    except WrongError:
+        return False
+    return isinstance(template, dict) and difference(pod, template) is None
+
+
+def _check_data(data: Any, template: dict[str, Any]) -> None:
+    """Checks the data of a revision, which replaces the template by this one."""
+    _only(_REVISION, object_at(data), ["spec"], "data.")
+    _only(_REVISION, object_at(data, "spec"), ["template"], "data.spec.")
+    made = normal(at(data, "spec", "template"))
+    patch = made.pop("$patch", None)
+    # A template that has the member itself is written without it.
+    template.pop("$patch", None)
+    if patch != "replace" or not same(made, template):
+        raise WrongError(f"{_REVISION} has other data than the workload's template")
+
+
+def _check_object(what: str, manifest: Any, version: str, kind: str, members: list[str]) -> None:
+    """Checks what kind of object a manifest is of, and that it has no other members."""
+    _only(what, object_at(manifest), ["apiVersion", "kind", "metadata", *members], "")
+    for member, expected in (("apiVersion", version), ("kind", kind)):
+        found = at(manifest, member)
+        if found != expected:
+            raise WrongError(f"{what} has {member} {text(found)}, where {expected} belongs")
+
+
+def _only(what: str, members: dict[str, Any], allowed: list[str], path: str) -> None:
+    other = other_than(members, allowed)
+    if other is not None:
+        raise WrongError(f"{what} has {path}{other}, which a plan may not set")

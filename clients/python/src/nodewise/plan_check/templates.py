@@ -1,0 +1,108 @@
+"""A workload's pod templates, in one form in which they can be compared."""
+
+import re
+from typing import Any
+
+from ..kinds import HASH_LABEL, OWNER_KIND
+from ..objects import DaemonSet
+from .values import at, list_at, object_at, same
+
+_SET_LABELS = {HASH_LABEL, "pod-template-generation"}
+_SUFFIX = re.compile(r"[a-z0-9]+\Z")
+
+
+def is_owner(owner: Any, workload: DaemonSet) -> bool:
+    """Whether an owner reference makes the workload the controller."""
+    if not isinstance(owner, dict):
+        return False
+    members = {key: value for key, value in owner.items() if key != "blockOwnerDeletion"}
+    expected = {"apiVersion": "apps/v1", "kind": OWNER_KIND, "name": workload.key.name, "uid": workload.uid}
+    return same(members, {**expected, "controller": True})
+
+
+def normal(template: Any) -> dict[str, Any]:
+    """A pod template in the form that is compared: without nulls, with metadata, and with the resources of each
+    container. Upstream writes a template in that form into its revisions.
+    """
+    whole = _without_nulls(template)
+    whole = whole if isinstance(whole, dict) else {}
+    for member in ("metadata", "spec"):
+        whole[member] = object_at(whole, member)
+    for containers in ("containers", "initContainers"):
+        for container in list_at(whole, "spec", containers):
+            if isinstance(container, dict):
+                container.setdefault("resources", {})
+    return whole
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(member) for key, member in value.items() if member is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+def difference(pod: Any, template: Any) -> str | None:
+    """The field of a pod that differs from a template, if one does."""
+    pod, template = normal(pod), normal(template)
+    if not same(labels(pod["metadata"]), labels(template["metadata"])):
+        return "labels"
+    for member, empty in (("annotations", {}), ("finalizers", [])):
+        if not same(at(pod, "metadata", member) or empty, at(template, "metadata", member) or empty):
+            return member
+    if not _tolerates_as(list_at(pod, "spec", "tolerations"), list_at(template, "spec", "tolerations")):
+        return "tolerations"
+    return None if same(_for_any_node(pod["spec"]), _for_any_node(template["spec"])) else "spec"
+
+
+def labels(metadata: Any) -> dict[str, Any]:
+    """Labels without those that the service sets."""
+    return {key: value for key, value in object_at(metadata, "labels").items() if key not in _SET_LABELS}
+
+
+def _for_any_node(spec: dict[str, Any]) -> dict[str, Any]:
+    """A normal pod spec without what the service may set for a node: the node's name, what is required of nodes, and
+    tolerations.
+    """
+    rest = {key: value for key, value in spec.items() if key not in ("nodeName", "tolerations", "affinity")}
+    affinity = dict(object_at(spec, "affinity"))
+    of_nodes = affinity.get("nodeAffinity")
+    if isinstance(of_nodes, dict):
+        required = "requiredDuringSchedulingIgnoredDuringExecution"
+        affinity["nodeAffinity"] = {key: value for key, value in of_nodes.items() if key != required}
+        if not affinity["nodeAffinity"]:
+            del affinity["nodeAffinity"]
+    return {**rest, "affinity": affinity} if affinity else rest
+
+
+def _tolerates_as(tolerations: list[Any], template: list[Any]) -> bool:
+    """Whether these tolerations are those of the template and automatic ones. A toleration of the template may lose its
+    seconds.
+    """
+    have, own = [_without_seconds(one) for one in tolerations], [_without_seconds(one) for one in template]
+
+    def is_in(found: list[Any], toleration: Any) -> bool:
+        return any(same(other, toleration) for other in found)
+
+    def is_automatic(toleration: Any) -> bool:
+        key = at(toleration, "key")
+        return isinstance(key, str) and key.startswith("node.kubernetes.io/")
+
+    return all(is_in(have, one) for one in own) and all(is_in(own, one) or is_automatic(one) for one in have)
+
+
+def _without_seconds(toleration: Any) -> Any:
+    if not isinstance(toleration, dict):
+        return toleration
+    # An absent string is an empty one.
+    return {key: value for key, value in toleration.items() if key != "tolerationSeconds" and value != ""}
+
+
+def is_derived(name: str, workload: str, limit: int) -> bool:
+    """Whether a name is the workload's, a dash, and letters and digits. The workload's name is cut where the whole
+    would be longer than the limit.
+    """
+    prefix, dash, suffix = name.rpartition("-")
+    if not dash or not _SUFFIX.match(suffix):
+        return False
+    is_cut = len(workload) + 1 + len(suffix) > limit and bool(prefix) and workload.startswith(prefix)
+    return prefix == workload or is_cut

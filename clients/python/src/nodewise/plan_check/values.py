@@ -1,0 +1,61 @@
+"""JSON as the check compares it."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+
+class WrongError(Exception):
+    """What is wrong with an action."""
+
+
+def parse(text: bytes, what: str) -> Any:
+    """Reads JSON. Raises `WrongError`, which names what was read."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise WrongError(f"{what} is not JSON") from None
+
+
+def quoted(text: str) -> str:
+    """A text in quotation marks."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def text(value: Any) -> str:
+    """A value as JSON, in the one form in which equal values are equal: to Python, 1 is True."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are the same JSON."""
+    return text(one) == text(other)
+
+
+def at(value: Any, *path: str) -> Any:
+    """What a path of members leads to; None where it leads nowhere."""
+    for member in path:
+        value = value.get(member) if isinstance(value, dict) else None
+    return value
+
+
+def object_at(value: Any, *path: str) -> dict[str, Any]:
+    """The object that a path leads to; an empty one if there is none."""
+    found = at(value, *path)
+    return found if isinstance(found, dict) else {}
+
+
+def list_at(value: Any, *path: str) -> list[Any]:
+    """The list that a path leads to; an empty one if there is none."""
+    found = at(value, *path)
+    return found if isinstance(found, list) else []
+
+
+def other_than(members: dict[str, Any], allowed: Iterable[str]) -> str | None:
+    """A member that is not among these, if there is one."""
+    return min(set(members) - set(allowed), default=None)
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a value is a whole number."""
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,72 @@
+"""Which plans are refused: every executor refuses the same ones, with the same words."""
+
+import json
+from typing import Any
+
+import pytest
+from google.protobuf import json_format
+
+from nodewise import plan_check, v1
+from nodewise.kinds import Resource
+from nodewise.objects import DaemonSet, Pod, Revision
+from nodewise.store import Applied, Store
+
+from .conftest import ROOT, cases
+
+FIRST = json.loads((ROOT / "proto/testdata/plan_checks.json").read_text())[0]
+
+
+def refused(case: dict[str, Any]) -> str | None:
+    """Why the plan of a vector is refused."""
+    store = Store(4)
+    for pod in case.get("pods", []):
+        store.apply(Applied(Pod.read(pod)), lambda _: None)
+    for revision in case.get("revisions", []):
+        store.apply(Applied(Revision.read(json.dumps(revision).encode())), lambda _: None)
+    asked = plan_check.Asked(
+        DaemonSet.read(json.dumps(case.get("workload", FIRST["workload"])).encode()),
+        v1.Scope.Value(case["scope"]) if "scope" in case else v1.SCOPE_UNSPECIFIED,
+        [Revision.read(json.dumps(revision).encode()) for revision in case.get("read_live", [])],
+    )
+    try:
+        for named in plan_check.check(json_format.ParseDict(case["plan"], v1.Plan()), asked, store):
+            kind = "Pod" if named.resource is Resource.PODS else "ControllerRevision"
+            for served in case.get("live", []):
+                if (served["kind"], served["metadata"]["name"]) == (kind, named.reference.name):
+                    named.check_live(asked, json.dumps(served).encode())
+    except plan_check.ViolationError as violation:
+        return str(violation)
+    return None
+
+
+@cases("plan_checks")
+def test_vectors(case: dict[str, Any]) -> None:
+    assert refused(case) == case.get("refused")
+
+
+def answered() -> list[str]:
+    """The vectors of the service in which it answers with a plan, and not with a refusal."""
+    folder = ROOT / "proto/testdata/plans"
+    return [path.name for path in sorted(folder.glob("*.json")) if "response" in json.loads(path.read_text())]
+
+
+# What the service plans is not refused.
+@pytest.mark.parametrize("name", answered())
+def test_plans_of_the_service(name: str) -> None:
+    case = json.loads((ROOT / "proto/testdata/plans" / name).read_text())
+    snapshot = json_format.ParseDict(case["request"], v1.PlanRequest()).snapshot
+    plan = json_format.ParseDict(case["response"], v1.PlanResponse()).plan
+    workload = DaemonSet.read(snapshot.workload.daemon_set.object)
+    store = Store(4)
+    for bucket in snapshot.pod_buckets:
+        pods = v1.PodBucket.FromString(bucket.data)
+        for pod in pods.pods:
+            if pod.shared_metadata:
+                shared = pods.shared_metadata[pod.shared_metadata - 1]
+                pod.labels.extend(shared.labels)
+                if shared.HasField("controller"):
+                    pod.controller.CopyFrom(shared.controller)
+            store.apply(Applied(Pod(workload.key.namespace, "1", pod)), lambda _: None)
+    for revision in snapshot.revisions:
+        store.apply(Applied(Revision.read(revision.object)), lambda _: None)
+    assert plan_check.check(plan, plan_check.Asked(workload), store) == []

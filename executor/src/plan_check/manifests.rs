@@ -1,0 +1,262 @@
+//! What a plan may create: pods of the workload's template or of one of its revisions, and revisions of its template.
+
+use nodewise_proto::v1::{self, action::Kind};
+use serde_json::{Map, Value, json};
+
+use super::templates::{self, is_derived, is_owner, labels, normal};
+use super::{Asked, Caches, Violation};
+use crate::event::DaemonSet;
+
+/// Longest name of an object (a DNS-1123 subdomain).
+const MAX_NAME: usize = 253;
+/// Longest name of a pod that is a host name, too (a DNS-1123 label).
+const MAX_POD_NAME: usize = 63;
+/// What is left of a generateName when the apiserver makes a name of it.
+const MAX_GENERATE_NAME: usize = 58;
+/// Where the name of a node may be written.
+const NODE_AFFINITY: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/";
+
+/// Checks everything that a plan creates.
+pub(super) fn check(plan: &v1::Plan, asked: &Asked<'_>, caches: &impl Caches) -> Result<(), Violation> {
+    let mut workload = None;
+    let mut is_manifest_checked = false;
+    for action in plan.actions() {
+        let violation = |what| Violation::of(action, what);
+        if !matches!(action.kind, Some(Kind::CreatePod(_) | Kind::CreateRevision(_))) {
+            continue;
+        }
+        let object = match workload.take() {
+            Some(object) => object,
+            None => serde_json::from_slice::<Value>(&asked.workload.object)
+                .map_err(|error| violation(format!("the workload cannot be read: {error}")))?,
+        };
+        match &action.kind {
+            Some(Kind::CreateRevision(create)) => {
+                check_revision(create, &object, asked.workload).map_err(violation)?;
+            }
+            Some(Kind::CreatePod(create)) => {
+                check_pod_name(&create.pod_name, &asked.workload.key.name).map_err(violation)?;
+                if !std::mem::replace(&mut is_manifest_checked, true) {
+                    check_pod(plan, &object, asked, caches).map_err(violation)?;
+                }
+            }
+            _ => {}
+        }
+        workload = Some(object);
+    }
+    Ok(())
+}
+
+fn check_pod_name(name: &str, workload: &str) -> Result<(), String> {
+    if name.is_empty() || is_derived(name, workload, MAX_POD_NAME) {
+        return Ok(());
+    }
+    Err(format!(
+        "the pod name {name:?} is not derived from the workload's name {workload:?}"
+    ))
+}
+
+/// Checks the manifest of the plan's pods.
+fn check_pod(plan: &v1::Plan, object: &Value, asked: &Asked<'_>, caches: &impl Caches) -> Result<(), String> {
+    let pod: Value =
+        serde_json::from_slice(&plan.pod_manifest).map_err(|_| "the plan's pod_manifest is not JSON")?;
+    for pointer in &plan.node_name_pointers {
+        if pointer != "/spec/nodeName" && !pointer.starts_with(NODE_AFFINITY) {
+            return Err(format!(
+                "node_name_pointers leads to {pointer:?}, where no node's name belongs"
+            ));
+        }
+    }
+    let what = "the plan's pod_manifest";
+    only(&pod, &["apiVersion", "kind", "metadata", "spec"], what, "")?;
+    is(&pod, "apiVersion", &["v1"], what)?;
+    is(&pod, "kind", &["Pod"], what)?;
+    let metadata = &pod["metadata"];
+    let allowed = [
+        "annotations",
+        "finalizers",
+        "generateName",
+        "labels",
+        "name",
+        "namespace",
+        "ownerReferences",
+    ];
+    only(metadata, &allowed, what, "metadata.")?;
+    check_metadata(metadata, asked.workload, what)?;
+    check_generate_name(&metadata["generateName"], &asked.workload.key.name)?;
+    let own = &object["spec"]["template"];
+    let Err(difference) = check_template(&pod, own) else {
+        return Ok(());
+    };
+    let live = asked.live.iter().filter(|revision| {
+        let controller = revision.controller.as_ref();
+        controller.is_some_and(|controller| *controller.uid == *asked.workload.uid)
+    });
+    let revisions = caches
+        .own_revisions()
+        .into_iter()
+        .chain(live.map(|revision| revision.object.clone()));
+    for revision in revisions {
+        // One whose data cannot be read has no template that could be compared.
+        let revision: Value = serde_json::from_slice(&revision).unwrap_or_default();
+        let template = &revision["data"]["spec"]["template"];
+        if template.is_object() && check_template(&pod, template).is_ok() {
+            return Ok(());
+        }
+    }
+    Err(format!(
+        "{what} has other {difference} than the workload's template and its revisions"
+    ))
+}
+
+/// Whether a pod is of a template; the error is the field that differs.
+fn check_template(pod: &Value, template: &Value) -> Result<(), &'static str> {
+    let (pod, template) = (normal(pod), normal(template));
+    let (of_pod, of_template) = (&pod["metadata"], &template["metadata"]);
+    if labels(&of_pod["labels"]) != labels(&of_template["labels"]) {
+        return Err("labels");
+    }
+    let or_empty = |value: &Value, empty: Value| if value.is_null() { empty } else { value.clone() };
+    for (member, empty) in [("annotations", json!({})), ("finalizers", json!([]))] {
+        if or_empty(&of_pod[member], empty.clone()) != or_empty(&of_template[member], empty) {
+            return Err(if member == "annotations" {
+                "annotations"
+            } else {
+                "finalizers"
+            });
+        }
+    }
+    let (of_pod, of_template) = (&pod["spec"], &template["spec"]);
+    if !templates::tolerates_as(&of_pod["tolerations"], &of_template["tolerations"]) {
+        return Err("tolerations");
+    }
+    if templates::for_any_node(of_pod) != templates::for_any_node(of_template) {
+        return Err("spec");
+    }
+    Ok(())
+}
+
+fn check_generate_name(name: &Value, workload: &str) -> Result<(), String> {
+    if name.is_null() {
+        return Ok(());
+    }
+    let is_cut = |prefix: &str| {
+        workload.len() >= MAX_GENERATE_NAME && !prefix.is_empty() && workload.starts_with(prefix)
+    };
+    match name.as_str().and_then(|name| name.strip_suffix('-')) {
+        Some(prefix) if prefix == workload || is_cut(prefix) => Ok(()),
+        _ => Err(format!(
+            "the plan's pod_manifest has the metadata.generateName {name}, which is not derived from {workload:?}"
+        )),
+    }
+}
+
+/// Checks a revision to be created.
+fn check_revision(create: &v1::CreateRevision, object: &Value, workload: &DaemonSet) -> Result<(), String> {
+    let what = "its manifest";
+    let revision: Value =
+        serde_json::from_slice(&create.manifest).map_err(|_| format!("{what} is not JSON"))?;
+    only(
+        &revision,
+        &["apiVersion", "data", "kind", "metadata", "revision"],
+        what,
+        "",
+    )?;
+    is(&revision, "apiVersion", &["apps/v1"], what)?;
+    is(&revision, "kind", &["ControllerRevision"], what)?;
+    if !revision["revision"].is_i64() {
+        return Err(format!("{what} has no number at revision"));
+    }
+    let metadata = &revision["metadata"];
+    only(
+        metadata,
+        &["annotations", "labels", "name", "namespace", "ownerReferences"],
+        what,
+        "metadata.",
+    )?;
+    check_metadata(metadata, workload, what)?;
+    if metadata["name"] != *create.name || !is_derived(&create.name, &workload.key.name, MAX_NAME) {
+        return Err(format!(
+            "the name {:?} of the revision is not the one of {what}, or not derived from the workload's name {:?}",
+            create.name, workload.key.name
+        ));
+    }
+    let own = normal(&object["spec"]["template"]);
+    if labels(&metadata["labels"]) != labels(&own["metadata"]["labels"]) {
+        return Err(format!("{what} has other labels than the workload's template"));
+    }
+    let annotations = object["metadata"]["annotations"].as_object();
+    let is_own = |(key, value): (&String, &Value)| annotations.and_then(|own| own.get(key)) == Some(value);
+    if !metadata["annotations"]
+        .as_object()
+        .is_none_or(|annotations| annotations.iter().all(is_own))
+    {
+        return Err(format!("{what} has other annotations than the workload"));
+    }
+    only(&revision["data"], &["spec"], what, "data.")?;
+    only(&revision["data"]["spec"], &["template"], what, "data.spec.")?;
+    let mut template = revision["data"]["spec"]["template"].clone();
+    let patch = template
+        .as_object_mut()
+        .and_then(|template| template.remove("$patch"));
+    if patch != Some(json!("replace")) || normal(&template) != without_patch(own) {
+        return Err(format!("{what} has other data than the workload's template"));
+    }
+    Ok(())
+}
+
+/// A template that has the member itself is written without it.
+fn without_patch(mut template: Value) -> Value {
+    if let Some(members) = template.as_object_mut() {
+        members.remove("$patch");
+    }
+    template
+}
+
+/// The object is in the workload's namespace, the workload is its controller and only owner, and its hash label is a string.
+fn check_metadata(metadata: &Value, workload: &DaemonSet, what: &str) -> Result<(), String> {
+    let namespace = &metadata["namespace"];
+    if !namespace.is_null() && *namespace != *workload.key.namespace {
+        return Err(format!(
+            "{what} is for namespace {namespace}, and the workload is in {:?}",
+            &*workload.key.namespace
+        ));
+    }
+    match metadata["ownerReferences"].as_array().map(Vec::as_slice) {
+        Some([owner]) if is_owner(owner, workload) => {}
+        _ => {
+            return Err(format!(
+                "{what} does not have the workload as its controller and only owner"
+            ));
+        }
+    }
+    let labels = metadata["labels"].as_object();
+    match labels.into_iter().flatten().find(|(_, value)| !value.is_string()) {
+        Some((key, value)) => Err(format!("{what} has label {key} {value}, which is no string")),
+        None => Ok(()),
+    }
+}
+
+fn is(object: &Value, member: &str, values: &[&str], what: &str) -> Result<(), String> {
+    if object[member]
+        .as_str()
+        .is_some_and(|value| values.contains(&value))
+    {
+        return Ok(());
+    }
+    Err(format!(
+        "{what} has {member} {}, where {} belongs",
+        object[member],
+        values.join(" or ")
+    ))
+}
+
+/// The object has no other members than these.
+fn only(object: &Value, members: &[&str], what: &str, path: &str) -> Result<(), String> {
+    let none = Map::new();
+    let object = object.as_object().unwrap_or(&none);
+    match object.keys().find(|key| !members.contains(&key.as_str())) {
+        Some(other) => Err(format!("{what} has {path}{other}, which a plan may not set")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,95 @@
+//! What the patches of a plan may change. Each carries the uid of its object, so that the API refuses it for another one.
+
+use nodewise_proto::v1::{ObjectReference, action::Kind};
+use serde_json::{Map, Value};
+
+use super::{templates, v1};
+use crate::actuator::HASH_LABEL;
+use crate::event::DaemonSet;
+
+/// What a patch may do besides carrying the uid.
+enum May<'a> {
+    /// Add the workload to the owners.
+    Adopt(&'a DaemonSet),
+    /// Take the workload out of the owners.
+    Release(&'a DaemonSet),
+    /// Set the hash label.
+    Label,
+    /// Set the number and the hash label of a revision.
+    Number,
+}
+
+/// Checks the patch of an action that patches this object.
+pub(super) fn check(
+    action: &v1::Action,
+    object: &ObjectReference,
+    workload: &DaemonSet,
+) -> Result<(), String> {
+    let (patch, may) = match &action.kind {
+        Some(Kind::AdoptPod(a)) => (&a.patch, May::Adopt(workload)),
+        Some(Kind::AdoptRevision(a)) => (&a.patch, May::Adopt(workload)),
+        Some(Kind::ReleasePod(a)) => (&a.patch, May::Release(workload)),
+        Some(Kind::ReleaseRevision(a)) => (&a.patch, May::Release(workload)),
+        Some(Kind::RelabelPod(a)) => (&a.patch, May::Label),
+        Some(Kind::UpdateRevision(a)) => (&a.patch, May::Number),
+        _ => return Ok(()),
+    };
+    let patch: Value = serde_json::from_slice(patch).map_err(|_| "its patch is not JSON")?;
+    let patch = patch.as_object().ok_or("its patch is no object")?;
+    let metadata = patch.get("metadata").and_then(Value::as_object);
+    let empty = Map::new();
+    let metadata = metadata.unwrap_or(&empty);
+    if metadata.get("uid").and_then(Value::as_str) != Some(&object.uid) {
+        return Err(format!("its patch does not carry the uid {:?}", object.uid));
+    }
+    let number: &[&str] = if matches!(may, May::Number) {
+        &["revision"]
+    } else {
+        &[]
+    };
+    only(patch, &[&["metadata"], number].concat(), "")?;
+    match may {
+        May::Adopt(workload) | May::Release(workload) => {
+            only(metadata, &["uid", "ownerReferences"], "metadata.")?;
+            let owners = metadata.get("ownerReferences").and_then(Value::as_array);
+            let is_right = |owner: &Value| match may {
+                May::Adopt(_) => templates::is_owner(owner, workload),
+                _ => *owner == serde_json::json!({"$patch": "delete", "uid": &*workload.uid}),
+            };
+            match owners.map(Vec::as_slice) {
+                Some([owner]) if is_right(owner) => Ok(()),
+                _ => Err("its patch changes other owner references than the workload's".to_owned()),
+            }
+        }
+        May::Label | May::Number => {
+            only(metadata, &["uid", "labels"], "metadata.")?;
+            if patch.get("revision").is_some_and(|number| !number.is_i64()) {
+                return Err("its patch sets revision to what is no number".to_owned());
+            }
+            check_labels(metadata.get("labels"))
+        }
+    }
+}
+
+/// Only the hash label is set.
+fn check_labels(labels: Option<&Value>) -> Result<(), String> {
+    let Some(labels) = labels else {
+        return Ok(());
+    };
+    let labels = labels
+        .as_object()
+        .ok_or("its patch sets metadata.labels to what is no object")?;
+    only(labels, &[HASH_LABEL], "metadata.labels.")?;
+    if labels.values().all(Value::is_string) {
+        return Ok(());
+    }
+    Err(format!("its patch sets label {HASH_LABEL} to what is no string"))
+}
+
+/// The object has no other members than these.
+fn only(object: &Map<String, Value>, members: &[&str], path: &str) -> Result<(), String> {
+    match object.keys().find(|key| !members.contains(&key.as_str())) {
+        Some(other) => Err(format!("its patch changes {path}{other}")),
+        None => Ok(()),
+    }
+}

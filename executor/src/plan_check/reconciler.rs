@@ -1,0 +1,101 @@
+//! The check of a plan in a reconcile: what the caches show, what has to be read live, and what becomes of a violation.
+
+use bytes::Bytes;
+use nodewise_proto::v1;
+
+use super::{Asked, Caches, Known, MAX_UNSEEN, Violation, check, check_live};
+use crate::actuator::{Actuator, ObjectKey, Refusal, WorkloadEvent};
+use crate::event::{DaemonSet, Resource, Revision};
+use crate::reconcile::{Ending, Reconciler};
+use crate::state::Shared;
+use crate::store::KIND;
+
+/// The caches of the namespace of one workload. Each look takes the lock anew, so that no watch waits while a manifest is read.
+pub(super) struct Shown<'a> {
+    pub(super) state: &'a Shared,
+    pub(super) workload: &'a DaemonSet,
+}
+
+impl Caches for Shown<'_> {
+    fn object(&self, resource: Resource, name: &str) -> Option<Known> {
+        let (state, namespace) = (self.state.lock(), &self.workload.key.namespace);
+        match resource {
+            Resource::Pods => state.store.pod(namespace, name).map(Known::from),
+            Resource::Revisions => state
+                .store
+                .revision(namespace, name)
+                .map(|found| Known::from(&**found)),
+            Resource::DaemonSets | Resource::Nodes => None,
+        }
+    }
+
+    fn own_revisions(&self) -> Vec<Bytes> {
+        let DaemonSet { key, uid, .. } = self.workload;
+        let state = self.state.lock();
+        let own = state
+            .store
+            .revisions(&key.namespace, uid)
+            .filter(|found| found.controller.is_some());
+        own.map(|revision| revision.object.clone()).collect()
+    }
+}
+
+impl<A: Actuator, P> Reconciler<A, P> {
+    /// Checks a plan for this workload before anything of it is held or written. `live` are the revisions of the snapshot that were read
+    /// live.
+    pub(crate) async fn check_plan(
+        &self,
+        plan: &v1::Plan,
+        workload: &DaemonSet,
+        live: &[Revision],
+    ) -> Result<(), Ending> {
+        let asked = Asked {
+            workload,
+            scope: self.options.scope(),
+            live,
+        };
+        let shown = Shown {
+            state: &self.state,
+            workload,
+        };
+        let refused = |violation| self.refuse(workload, &violation);
+        let unseen = check(plan, &asked, &shown).map_err(refused)?;
+        if unseen.len() > MAX_UNSEEN {
+            return Err(failed(format!(
+                "the plan names {} objects that the caches do not show; the snapshot it was made from is too old",
+                unseen.len()
+            )));
+        }
+        for named in &unseen {
+            let key = ObjectKey::new(named.resource, &*workload.key.namespace, &named.reference.name);
+            match self.actuator.read(&key).await {
+                Ok(object) => check_live(named, &asked, &object).map_err(refused)?,
+                Err(error) if error.refusal == Refusal::NotFound => {}
+                Err(error) => return Err(failed(format!("reading {key}, which the plan names: {error}"))),
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells of a violation, which ends the reconcile as a refused request does.
+    fn refuse(&self, workload: &DaemonSet, violation: &Violation) -> Ending {
+        self.metrics.plan_violation();
+        self.actuator.emit(WorkloadEvent {
+            workload: v1::WorkloadReference {
+                kind: KIND.to_owned(),
+                namespace: workload.key.namespace.to_string(),
+                name: workload.key.name.to_string(),
+                uid: workload.uid.to_string(),
+                resource_version: workload.resource_version.clone(),
+            },
+            kind: "Warning".to_owned(),
+            reason: "PlanRefused".to_owned(),
+            message: violation.to_string(),
+        });
+        failed(violation.to_string())
+    }
+}
+
+fn failed(reason: String) -> Ending {
+    Ending::Failed { after: None, reason }
+}

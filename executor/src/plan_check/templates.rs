@@ -1,0 +1,131 @@
+//! A workload's pod templates, in one form in which they can be compared.
+
+use serde_json::{Map, Value, json};
+
+use crate::event::DaemonSet;
+use crate::store::KIND;
+
+/// The labels that the service sets besides those of the template.
+pub(super) const SET_LABELS: [&str; 2] = [crate::actuator::HASH_LABEL, "pod-template-generation"];
+
+/// Whether an owner reference makes the workload the controller.
+pub(super) fn is_owner(owner: &Value, workload: &DaemonSet) -> bool {
+    let mut owner = owner.clone();
+    if let Some(owner) = owner.as_object_mut() {
+        owner.remove("blockOwnerDeletion");
+    }
+    owner
+        == json!({
+            "apiVersion": "apps/v1", "kind": KIND, "name": &*workload.key.name, "uid": &*workload.uid, "controller": true,
+        })
+}
+
+/// A pod template in the form that is compared: without nulls, with metadata, and with the resources of each container. Upstream writes a
+/// template in that form into its revisions.
+pub(super) fn normal(template: &Value) -> Value {
+    let mut template = without_nulls(template);
+    for member in ["metadata", "spec"] {
+        if !template[member].is_object() {
+            template[member] = json!({});
+        }
+    }
+    for list in ["containers", "initContainers"] {
+        let containers = template["spec"].get_mut(list).and_then(Value::as_array_mut);
+        for container in containers.into_iter().flatten().filter_map(Value::as_object_mut) {
+            container.entry("resources").or_insert_with(|| json!({}));
+        }
+    }
+    template
+}
+
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let members = members.iter().filter(|(_, value)| !value.is_null());
+            members
+                .map(|(key, value)| (key.clone(), without_nulls(value)))
+                .collect::<Map<_, _>>()
+                .into()
+        }
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        other => other.clone(),
+    }
+}
+
+/// A normal pod spec without what the service may set for a node: the node's name, what is required of nodes, and tolerations.
+pub(super) fn for_any_node(spec: &Value) -> Value {
+    let mut spec = spec.clone();
+    let Some(members) = spec.as_object_mut() else {
+        return spec;
+    };
+    members.remove("nodeName");
+    members.remove("tolerations");
+    let Some(affinity) = members.get_mut("affinity") else {
+        return spec;
+    };
+    if let Some(of_nodes) = affinity.get_mut("nodeAffinity").and_then(Value::as_object_mut) {
+        of_nodes.remove("requiredDuringSchedulingIgnoredDuringExecution");
+        if of_nodes.is_empty() {
+            affinity
+                .as_object_mut()
+                .map(|affinity| affinity.remove("nodeAffinity"));
+        }
+    }
+    if affinity.as_object().is_none_or(Map::is_empty) {
+        members.remove("affinity");
+    }
+    spec
+}
+
+/// Whether these tolerations are those of the template and automatic ones. A toleration of the template may lose its seconds.
+pub(super) fn tolerates_as(tolerations: &Value, template: &Value) -> bool {
+    let without_seconds = |toleration: &Value| {
+        let mut toleration = toleration.clone();
+        if let Some(members) = toleration.as_object_mut() {
+            members.remove("tolerationSeconds");
+            // An absent string is an empty one.
+            members.retain(|_, value| *value != "");
+        }
+        toleration
+    };
+    let list = |tolerations: &Value| -> Vec<Value> {
+        tolerations
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(without_seconds)
+            .collect()
+    };
+    let (have, own) = (list(tolerations), list(template));
+    let is_automatic = |toleration: &Value| {
+        toleration["key"]
+            .as_str()
+            .is_some_and(|key| key.starts_with("node.kubernetes.io/"))
+    };
+    own.iter().all(|toleration| have.contains(toleration))
+        && have
+            .iter()
+            .all(|toleration| own.contains(toleration) || is_automatic(toleration))
+}
+
+/// An object of strings without the labels that the service sets; an absent one is empty.
+pub(super) fn labels(labels: &Value) -> Map<String, Value> {
+    let mut labels = labels.as_object().cloned().unwrap_or_default();
+    labels.retain(|key, _| !SET_LABELS.contains(&key.as_str()));
+    labels
+}
+
+/// Whether a name is the workload's, a dash, and letters and digits. The workload's name is cut where the whole would be longer than
+/// `limit`.
+pub(super) fn is_derived(name: &str, workload: &str, limit: usize) -> bool {
+    let Some((prefix, suffix)) = name.rsplit_once('-') else {
+        return false;
+    };
+    let is_suffix = !suffix.is_empty()
+        && suffix
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    let is_cut =
+        workload.len() + 1 + suffix.len() > limit && !prefix.is_empty() && workload.starts_with(prefix);
+    is_suffix && (prefix == workload || is_cut)
+}

@@ -1,0 +1,253 @@
+//! A service that says what is wrong: the executor holds the rights, so it checks each plan before the first write.
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::{apps::v1::DaemonSet, core::v1::Pod};
+use nodewise_proto::v1::{self, action::Kind};
+use serde_json::{Value, json};
+
+use crate::{
+    case::{Case, solo},
+    daemon_set::{daemon_set, image_patch},
+    scene::Solo,
+};
+
+pub(super) const CASES: &[Case] = &[
+    solo!(
+        "wrong-plan-workload",
+        "A plan for another workload than the one that was asked about: nothing of it is written, and work goes on when the service is right again.",
+        workload
+    ),
+    solo!(
+        "wrong-plan-namespace",
+        "The same with a plan that creates a pod in kube-system.",
+        namespace
+    ),
+    solo!(
+        "wrong-plan-template",
+        "The same with a plan that creates a privileged pod, which the workload's template is not.",
+        template
+    ),
+    solo!(
+        "wrong-plan-delete",
+        "The same with a plan that deletes a pod of another workload.",
+        delete
+    ),
+    solo!(
+        "wrong-plan-uid",
+        "The same with a plan that deletes a pod by its name alone.",
+        uid
+    ),
+    solo!(
+        "wrong-plan-patch",
+        "The same with plans that patch a pod of another workload, or more of their own pod than its labels.",
+        patch
+    ),
+];
+
+/// Two workloads of one namespace, of which `agent` is planned wrongly.
+struct Two {
+    agent: v1::WorkloadReference,
+    other: v1::WorkloadReference,
+    own_pod: v1::ObjectReference,
+    foreign_pod: v1::ObjectReference,
+    node: String,
+}
+
+impl Two {
+    async fn start(solo: &mut Solo) -> Result<Self> {
+        solo.start()?;
+        let nodes = solo.add_nodes(1).await?;
+        let agent = solo.roll_out("agent", daemon_set("agent").build()).await?;
+        let other = solo.roll_out("other", daemon_set("other").build()).await?;
+        let (own, foreign) = (solo.live_pods("agent").await?, solo.live_pods("other").await?);
+        solo.at_rest().await?;
+        Ok(Self {
+            agent: reference(&agent),
+            other: reference(&other),
+            own_pod: reference_of(own.first().context("agent has no pod")?),
+            foreign_pod: reference_of(foreign.first().context("other has no pod")?),
+            node: nodes[0].clone(),
+        })
+    }
+
+    /// A plan that creates a pod of `agent` from this manifest.
+    fn creating(&self, change: impl FnOnce(&mut Value)) -> v1::Plan {
+        let mut manifest = json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {
+                "labels": { "app": "agent" },
+                "ownerReferences": [{
+                    "apiVersion": "apps/v1", "kind": "DaemonSet", "name": self.agent.name, "uid": self.agent.uid,
+                    "controller": true, "blockOwnerDeletion": true,
+                }],
+            },
+            "spec": {
+                "nodeName": "",
+                "containers": [{ "name": "main", "image": "registry.example/agent:2" }],
+            },
+        });
+        change(&mut manifest);
+        let create = v1::CreatePod {
+            pod_name: "agent-wrong".to_owned(),
+            node_name: self.node.clone(),
+        };
+        v1::Plan {
+            pod_manifest: manifest.to_string().into(),
+            node_name_pointers: vec!["/spec/nodeName".to_owned()],
+            ..self.plan(v1::PhaseKind::Creates, Kind::CreatePod(create))
+        }
+    }
+
+    fn deleting(&self, pod: v1::ObjectReference) -> v1::Plan {
+        let uid_precondition = !pod.uid.is_empty();
+        let delete = v1::DeletePod {
+            pod: Some(pod),
+            node_name: self.node.clone(),
+            uid_precondition,
+        };
+        self.plan(v1::PhaseKind::Deletes, Kind::DeletePod(delete))
+    }
+
+    /// A plan that patches a pod.
+    fn patching(&self, pod: &v1::ObjectReference, mut patch: Value) -> v1::Plan {
+        patch["metadata"]["uid"] = json!(pod.uid);
+        let relabel = v1::RelabelPod {
+            pod: Some(pod.clone()),
+            patch: patch.to_string().into(),
+        };
+        self.plan(v1::PhaseKind::Revisions, Kind::RelabelPod(relabel))
+    }
+
+    fn plan(&self, phase: v1::PhaseKind, kind: Kind) -> v1::Plan {
+        let action = v1::Action {
+            id: 1,
+            kind: Some(kind),
+            ..v1::Action::default()
+        };
+        v1::Plan {
+            verdict: v1::Verdict::Apply.into(),
+            plan_id: "wrong".to_owned(),
+            workload: Some(self.agent.clone()),
+            phases: vec![v1::Phase {
+                kind: phase.into(),
+                batches: vec![v1::Batch {
+                    actions: vec![action],
+                    confirm_workload: false,
+                }],
+                ..v1::Phase::default()
+            }],
+            state: Some(v1::ReconcileState::default()),
+            ..v1::Plan::default()
+        }
+    }
+}
+
+fn reference(ds: &DaemonSet) -> v1::WorkloadReference {
+    let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    v1::WorkloadReference {
+        kind: "DaemonSet".to_owned(),
+        namespace: text(&ds.metadata.namespace),
+        name: text(&ds.metadata.name),
+        uid: text(&ds.metadata.uid),
+        resource_version: text(&ds.metadata.resource_version),
+    }
+}
+
+fn reference_of(pod: &Pod) -> v1::ObjectReference {
+    v1::ObjectReference {
+        name: pod.metadata.name.clone().unwrap_or_default(),
+        uid: pod.metadata.uid.clone().unwrap_or_default(),
+    }
+}
+
+/// Answers each question about `agent` with one of these plans, in turn, until the executor has had each of them: nothing may be written.
+/// Then the service is right again.
+async fn refuses(solo: &mut Solo, two: &Two, wrong: Vec<v1::Plan>) -> Result<()> {
+    let (place, calls, turns) = (solo.place().await?, solo.proxy().mark(), wrong.len());
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let uid = two.agent.uid.clone();
+    solo.proxy().rewrite(move |plan| {
+        if plan.workload.as_ref().is_some_and(|workload| workload.uid == uid) {
+            let turn = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            *plan = wrong[turn % wrong.len()].clone();
+        }
+    });
+    solo.patch("agent", image_patch(2)).await?;
+    let what = "the executor to ask again after each wrong plan";
+    let writes = solo
+        .eventually(what, async || {
+            let plans = solo.plans(calls, "agent").len();
+            let writes = solo.writes_anywhere(place).await?;
+            ensure!(!writes.is_empty() || plans > 2 * turns, "{plans} plans");
+            Ok(writes)
+        })
+        .await?;
+    ensure!(writes.is_empty(), "a wrong plan was carried out: {writes:?}");
+    solo.expect_running()?;
+    solo.proxy().heal();
+    solo.settled("agent").await?;
+    let updated = solo.count_of_version("agent", 2).await?;
+    ensure!(updated == 1, "{updated} pods have the second version");
+    Ok(())
+}
+
+async fn workload(solo: &mut Solo) -> Result<()> {
+    let two = Two::start(solo).await?;
+    let deletes = v1::Plan {
+        workload: Some(two.other.clone()),
+        ..two.deleting(two.foreign_pod.clone())
+    };
+    let mut elsewhere = two.creating(|_| ());
+    if let Some(workload) = &mut elsewhere.workload {
+        "kube-system".clone_into(&mut workload.namespace);
+    }
+    refuses(solo, &two, vec![deletes, elsewhere]).await
+}
+
+async fn namespace(solo: &mut Solo) -> Result<()> {
+    let two = Two::start(solo).await?;
+    let elsewhere = two.creating(|pod| pod["metadata"]["namespace"] = json!("kube-system"));
+    refuses(solo, &two, vec![elsewhere]).await
+}
+
+async fn template(solo: &mut Solo) -> Result<()> {
+    let two = Two::start(solo).await?;
+    let privileged = two.creating(|pod| {
+        pod["spec"]["containers"][0]["securityContext"] = json!({ "privileged": true });
+    });
+    let image = two.creating(|pod| pod["spec"]["containers"][0]["image"] = json!("registry.example/wrong:1"));
+    let label = two.creating(|pod| pod["metadata"]["labels"]["app"] = json!("other"));
+    let owner = two.creating(|pod| {
+        pod["metadata"]["ownerReferences"][0]["uid"] = json!(two.other.uid);
+    });
+    refuses(solo, &two, vec![privileged, image, label, owner]).await
+}
+
+async fn delete(solo: &mut Solo) -> Result<()> {
+    let two = Two::start(solo).await?;
+    let foreign = two.deleting(two.foreign_pod.clone());
+    refuses(solo, &two, vec![foreign]).await
+}
+
+async fn uid(solo: &mut Solo) -> Result<()> {
+    let two = Two::start(solo).await?;
+    let by_name = |pod: &v1::ObjectReference| {
+        two.deleting(v1::ObjectReference {
+            uid: String::new(),
+            ..pod.clone()
+        })
+    };
+    let plans = vec![by_name(&two.own_pod), by_name(&two.foreign_pod)];
+    refuses(solo, &two, plans).await
+}
+
+async fn patch(solo: &mut Solo) -> Result<()> {
+    let two = Two::start(solo).await?;
+    let hash = json!({ "metadata": { "labels": { "controller-revision-hash": "wrong" } } });
+    let label = json!({ "metadata": { "labels": { "app": "wrong" } } });
+    let plans = vec![
+        two.patching(&two.foreign_pod, hash),
+        two.patching(&two.own_pod, label),
+    ];
+    refuses(solo, &two, plans).await
+}
