@@ -1438,8 +1438,8 @@ type ReconcileState struct {
 	PodNameCollisions []*PodNameCollision `protobuf:"bytes,3,rep,name=pod_name_collisions,json=podNameCollisions,proto3" json:"pod_name_collisions,omitempty"`
 	// How far the slow start of pod creates has come. Not set: at its beginning.
 	SlowStart *SlowStart `protobuf:"bytes,4,opt,name=slow_start,json=slowStart,proto3" json:"slow_start,omitempty"`
-	// Names that no new pod gets for now: those of pods that were seen to finish, to be deleted or to vanish. The executor adds
-	// them; a plan leaves out those that it does not need any more.
+	// Names that no new pod gets for now: those of pods that are gone. The executor adds them; a plan leaves out those that it does
+	// not need any more.
 	UsedPodNames  []*UsedPodName `protobuf:"bytes,5,rep,name=used_pod_names,json=usedPodNames,proto3" json:"used_pod_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1840,9 +1840,9 @@ func (x *PodNameCollision) GetRefusedCount() uint32 {
 
 // UsedPodName keeps a pod from being called like the one that it replaces: people and programs wait for a name to go away.
 //
-// The executor adds one when a pod of the workload is seen to finish or to be deleted, or vanishes from its cache while no other
-// pod of the workload is on the node. It removes those of a node when another pod of the workload is seen there. A name whose pod
-// was never seen is not among them: a create that is repeated must collide with itself.
+// The executor adds one when a pod of the workload vanishes from its cache: deleted, absent in a list, or replaced by another uid.
+// Before that the snapshot has the pod, and no other pod gets its name. It removes those of a node when a pod of the workload is
+// added there. A name whose pod was never seen is not among them: a create that is repeated must collide with itself.
 type UsedPodName struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node that the pod was on or meant for.

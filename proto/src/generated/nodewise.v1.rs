@@ -245,8 +245,8 @@ pub struct ReconcileState {
     /// How far the slow start of pod creates has come. Not set: at its beginning.
     #[prost(message, optional, tag = "4")]
     pub slow_start: ::core::option::Option<SlowStart>,
-    /// Names that no new pod gets for now: those of pods that were seen to finish, to be deleted or to vanish. The executor adds
-    /// them; a plan leaves out those that it does not need any more.
+    /// Names that no new pod gets for now: those of pods that are gone. The executor adds them; a plan leaves out those that it does
+    /// not need any more.
     #[prost(message, repeated, tag = "5")]
     pub used_pod_names: ::prost::alloc::vec::Vec<UsedPodName>,
 }
@@ -325,9 +325,9 @@ pub struct PodNameCollision {
 }
 /// UsedPodName keeps a pod from being called like the one that it replaces: people and programs wait for a name to go away.
 ///
-/// The executor adds one when a pod of the workload is seen to finish or to be deleted, or vanishes from its cache while no other
-/// pod of the workload is on the node. It removes those of a node when another pod of the workload is seen there. A name whose pod
-/// was never seen is not among them: a create that is repeated must collide with itself.
+/// The executor adds one when a pod of the workload vanishes from its cache: deleted, absent in a list, or replaced by another uid.
+/// Before that the snapshot has the pod, and no other pod gets its name. It removes those of a node when a pod of the workload is
+/// added there. A name whose pod was never seen is not among them: a create that is repeated must collide with itself.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct UsedPodName {
     /// The node that the pod was on or meant for.

@@ -758,8 +758,8 @@ class ReconcileState(google.protobuf.message.Message):
 
     @property
     def used_pod_names(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___UsedPodName]:
-        """Names that no new pod gets for now: those of pods that were seen to finish, to be deleted or to vanish. The executor adds
-        them; a plan leaves out those that it does not need any more.
+        """Names that no new pod gets for now: those of pods that are gone. The executor adds them; a plan leaves out those that it does
+        not need any more.
         """
 
     def __init__(
@@ -937,9 +937,9 @@ global___PodNameCollision = PodNameCollision
 class UsedPodName(google.protobuf.message.Message):
     """UsedPodName keeps a pod from being called like the one that it replaces: people and programs wait for a name to go away.
 
-    The executor adds one when a pod of the workload is seen to finish or to be deleted, or vanishes from its cache while no other
-    pod of the workload is on the node. It removes those of a node when another pod of the workload is seen there. A name whose pod
-    was never seen is not among them: a create that is repeated must collide with itself.
+    The executor adds one when a pod of the workload vanishes from its cache: deleted, absent in a list, or replaced by another uid.
+    Before that the snapshot has the pod, and no other pod gets its name. It removes those of a node when a pod of the workload is
+    added there. A name whose pod was never seen is not among them: a create that is repeated must collide with itself.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
