@@ -3,8 +3,8 @@
 Of our own writes only the highest resourceVersion matters, per workload and resource (D-109). Records live in memory;
 after a start the first lists are quorum reads, which cannot be older than what was written before them.
 
-Versions only grow, but for a cluster whose etcd was restored from a backup. Then a version that was written may never be
-reached, and all of a resource is forgotten when a list shows that (D-112).
+Versions only grow, but for a cluster whose etcd was restored from a backup. Then a version that was written may never
+be reached, and all of a resource is forgotten when a list shows that (D-112).
 """
 
 from collections.abc import Callable

@@ -5,8 +5,8 @@ are most-recent (quorum) reads: an executor that was killed must not see less th
 as they arrive and the rest of them is never kept. One that cannot be read is passed over and named: the others must not
 suffer for it.
 
-An apiserver whose etcd was restored from a backup may be at a lower version than a watch has reached. It does not refuse
-such a watch, and shows nothing until it gets there. So before a watch goes on it is asked where it is (D-112).
+An apiserver whose etcd was restored from a backup may be at a lower version than a watch has reached. It does not
+refuse such a watch, and shows nothing until it gets there. So before a watch goes on it is asked where it is (D-112).
 """
 
 import asyncio
