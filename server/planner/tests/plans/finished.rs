@@ -135,7 +135,11 @@ fn d_97_a_backoff_of_the_future_lasts_no_longer_than_its_delay() {
         let plan = cluster.plan();
         let left = u64::try_from(16 - passed).unwrap();
         assert_eq!(counts(&plan), (0, 0), "after {passed} s");
-        assert_eq!(requeue(&plan), Some(Duration::from_secs(left)), "after {passed} s");
+        assert_eq!(
+            requeue(&plan),
+            Some(Duration::from_secs(left)),
+            "after {passed} s"
+        );
         cluster.state = plan.state;
     }
     cluster.now = at(1_016);

@@ -188,7 +188,8 @@ fn d_72_expectations_of_the_future_last_no_longer_than_five_minutes() {
             "foo-abc".clone_into(&mut create.pod_name);
         }
     };
-    let hour_ahead = |creates: &[&str], deletes: &[&str]| expecting(creates, deletes, -SignedDuration::from_hours(1));
+    let hour_ahead =
+        |creates: &[&str], deletes: &[&str]| expecting(creates, deletes, -SignedDuration::from_hours(1));
     let mut ahead = hour_ahead(&["node-0"], &[]);
     named(&mut ahead);
     // (what is expected, what a plan may create meanwhile)
@@ -204,7 +205,11 @@ fn d_72_expectations_of_the_future_last_no_longer_than_five_minutes() {
             let plan = cluster.plan();
             assert_eq!(counts(&plan), (creates, 0), "{what} after {passed} s");
             let delay = plan.requeue.as_ref().map(|requeue| requeue.delay);
-            assert_eq!(delay, Some(Duration::from_millis(left)), "{what} after {passed} s");
+            assert_eq!(
+                delay,
+                Some(Duration::from_millis(left)),
+                "{what} after {passed} s"
+            );
             let held = plan.state.expectations.as_ref().expect("still expected");
             assert_eq!(held.set_at, began, "{what} after {passed} s");
             // What is created meanwhile is not done here.
