@@ -330,18 +330,18 @@ async fn writes_end_with_the_lease() {
 #[tokio::test(start_paused = true)]
 async fn writes_that_waited_for_their_turn_end_with_the_lease() {
     let pod = key(Resource::Pods, "p");
-    let calls: fn(KubeActuator) -> KubeActuator =
+    let all_calls: fn(KubeActuator) -> KubeActuator =
         |actuator| actuator.with_most_calls_per_second(std::num::NonZeroU64::new(2));
-    let creates: fn(KubeActuator) -> KubeActuator =
+    let pods_only: fn(KubeActuator) -> KubeActuator =
         |actuator| actuator.with_most_creates_per_second(std::num::NonZeroU64::new(2));
     // (what is asked for, how it is slowed down, whether the process is stopped for 21 s, how many are sent: at two a second)
     let table = [
-        ("create", calls, true, 1),
-        ("create", calls, false, 25),
-        ("create", creates, true, 1),
-        ("create", creates, false, 25),
-        ("delete", calls, true, 1),
-        ("delete", calls, false, 25),
+        ("create", all_calls, true, 1),
+        ("create", all_calls, false, 25),
+        ("create", pods_only, true, 1),
+        ("create", pods_only, false, 25),
+        ("delete", all_calls, true, 1),
+        ("delete", all_calls, false, 25),
     ];
     for (verb, slowed, is_stopped, expected) in table {
         let (actuator, requests, pulse) = elected();
