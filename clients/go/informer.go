@@ -70,6 +70,8 @@ func (r *Reconciler) informed(
 type sample struct {
 	store   cache.Store
 	version string
+	// beginsAnew says that it is older than what was reached before: versions can no longer be put in order (D-112).
+	beginsAnew bool
 	// missing are the versions that objects had; empty for those that were gone.
 	missing map[types.NamespacedName]string
 }
@@ -121,6 +123,7 @@ func (f *feed) sample(store cache.Store) (*sample, error) {
 	}
 	f.state.mu.Lock()
 	defer f.state.mu.Unlock()
+	taken.beginsAnew = gate.IsBehind(f.state.store.Reached(f.resource), taken.version)
 	isListed := func(key types.NamespacedName) bool { return had[key] != "" }
 	for _, key := range f.state.store.Missing(f.resource, isListed) {
 		taken.missing[key] = ""
@@ -137,22 +140,22 @@ func (f *feed) sample(store cache.Store) (*sample, error) {
 func (f *feed) hasArrived(sample *sample) bool {
 	f.state.change(func(store *cluster.Store, _ func(*cluster.Transition)) {
 		maps.DeleteFunc(sample.missing, func(key types.NamespacedName, version string) bool {
-			return f.isHere(store, sample.store, key, version)
+			return f.isHere(store, sample, key, version)
 		})
 		if len(sample.missing) == 0 {
-			store.Listed(f.resource, sample.version)
+			f.state.listed(f.resource, sample.version)
 		}
 	})
 	return len(sample.missing) == 0
 }
 
 // isHere tells whether an object is known here as it was then, or later: in particular as it is now.
-func (f *feed) isHere(store *cluster.Store, informers cache.Store, key types.NamespacedName, then string) bool {
+func (f *feed) isHere(store *cluster.Store, sample *sample, key types.NamespacedName, then string) bool {
 	known, isKept := store.Version(f.resource, key)
-	if order, isOrdered := gate.Compare(known, then); isKept && isOrdered && order >= 0 {
+	if order, isOrdered := gate.Compare(known, then); isKept && isOrdered && (order == 0 || order > 0 && !sample.beginsAnew) {
 		return true
 	}
-	object, exists, err := informers.GetByKey(cache.NewObjectName(key.Namespace, key.Name).String())
+	object, exists, err := sample.store.GetByKey(cache.NewObjectName(key.Namespace, key.Name).String())
 	if err != nil || !exists {
 		return !isKept
 	}

@@ -46,7 +46,7 @@ func defaults() config {
 		workers:     2,
 		buckets:     64,
 		options:     &nodewisev1.PlanOptions{},
-		concurrency: 64,
+		concurrency: 250,
 		callTimeout: 30 * time.Second,
 		rest:        20 * time.Millisecond,
 		unreachable: 5 * time.Second,
@@ -83,7 +83,7 @@ func WithPlanOptions(options *nodewisev1.PlanOptions) Option {
 	return func(c *config) { c.options = options }
 }
 
-// WithConcurrency sets the most calls to the apiserver at a time, for one plan: 64 if not set.
+// WithConcurrency sets the most calls to the apiserver at a time, for one plan: 250, which is a burst, if not set.
 func WithConcurrency(calls int) Option {
 	return func(c *config) { c.concurrency = max(calls, 1) }
 }

@@ -7,12 +7,15 @@ import (
 	"net/http"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/gate"
 )
 
 // Ready says why nothing can be done, if so: the service cannot be reached, or a watch does not work. It is a check for readiness, in
@@ -60,17 +63,53 @@ func (w *watches) note(resource cluster.Resource, err error) {
 }
 
 // followed lists and watches a resource, and notes whether that works.
+//
+// An apiserver whose etcd was restored from a backup may be at a lower version than a watch has reached. It does not refuse such a
+// watch, and shows nothing until it gets there. So before a watch goes on it is asked where it is, and one that is behind is told
+// as one that does not know the version any more: then everything is listed again (D-112).
 func (w *watches) followed(resource cluster.Resource, of cache.ListerWatcherWithContext) cache.ListerWatcher {
+	// listed is the version of the last list: a watch from there need not ask. Lists and watches come one after the other.
+	var listed string
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			list, err := of.ListWithContext(ctx, options)
 			w.note(resource, err)
+			if err == nil {
+				listed = versionOf(list)
+			}
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			if options.ResourceVersion != listed && options.SendInitialEvents == nil {
+				if err := confirm(ctx, of, options.ResourceVersion); err != nil {
+					w.note(resource, err)
+					return nil, err
+				}
+			}
+			listed = ""
 			watching, err := of.WatchWithContext(ctx, options)
 			w.note(resource, err)
 			return watching, err
 		},
 	}
+}
+
+// confirm fails where an apiserver is at a lower version than this.
+func confirm(ctx context.Context, of cache.ListerWatcherWithContext, version string) error {
+	list, err := of.ListWithContext(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return fmt.Errorf("asking for the version: %w", err)
+	}
+	if now := versionOf(list); gate.IsBehind(version, now) {
+		return apierrors.NewResourceExpired(fmt.Sprintf("the apiserver is at resourceVersion %s, and the watch had reached %s", now, version))
+	}
+	return nil
+}
+
+func versionOf(list runtime.Object) string {
+	accessor, err := meta.ListAccessor(list)
+	if err != nil {
+		return ""
+	}
+	return accessor.GetResourceVersion()
 }

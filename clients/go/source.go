@@ -78,7 +78,9 @@ func (f *feed) Replace(objects []any, version string) error {
 		listed[key] = true
 	}
 	f.state.change(func(store *cluster.Store, tell func(*cluster.Transition)) {
-		store.Listed(f.resource, version)
+		if f.state.listed(f.resource, version) {
+			store.BeginAnew(f.resource)
+		}
 		for _, key := range store.Missing(f.resource, func(key types.NamespacedName) bool { return listed[key] }) {
 			tell(store.Remove(f.resource, key))
 		}

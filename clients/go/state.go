@@ -146,6 +146,25 @@ func (s *state) react(transition *cluster.Transition, trigger trigger) wakeAll {
 	}
 }
 
+// listed notes that a complete list of a resource is about to be taken in, as of this version. No list that is asked for now can be
+// older than what was seen before, unless etcd was restored from a backup. Then whatever versions told is forgotten, and everything
+// is looked at (D-112). What is expected stays; it ends by itself. It tells whether that is so.
+func (s *state) listed(resource cluster.Resource, version string) bool {
+	beginsAnew := gate.IsBehind(s.store.Reached(resource), version)
+	s.store.Listed(resource, version)
+	if !beginsAnew {
+		return false
+	}
+	s.gate.BeginAnew(resource)
+	if resource == cluster.Revisions {
+		clear(s.readLive)
+	}
+	for _, key := range s.store.Keys() {
+		s.waker.wake(key)
+	}
+	return true
+}
+
 // forget keeps nothing about a workload that is gone.
 func (s *state) forget(key types.NamespacedName) {
 	s.gate.Clear(key)

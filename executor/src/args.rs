@@ -83,11 +83,11 @@ pub struct Args {
     )]
     pub concurrent_syncs: NonZeroUsize,
 
-    /// Writes to the apiserver under way at the same time, for one DaemonSet
+    /// Writes to the apiserver under way at the same time, for one DaemonSet; a burst by default
     #[arg(
         long,
         env = "NODEWISE_CONCURRENT_WRITES",
-        default_value = "64",
+        default_value = "250",
         value_name = "N"
     )]
     pub concurrent_writes: NonZeroUsize,

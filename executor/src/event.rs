@@ -120,6 +120,18 @@ impl ClusterEvent {
             Self::Bookmark(resource, _) => *resource,
         }
     }
+
+    /// The version of the list that this completes, if it does.
+    #[must_use]
+    pub fn listed(&self) -> Option<&str> {
+        match self {
+            Self::DaemonSets(delta) => delta.listed(),
+            Self::Pods(delta) => delta.listed(),
+            Self::Nodes(delta) => delta.listed(),
+            Self::Revisions(delta) => delta.listed(),
+            Self::PodPage { .. } | Self::Bookmark(..) => None,
+        }
+    }
 }
 
 /// How the objects of one resource changed.
@@ -136,6 +148,15 @@ pub enum Delta<T> {
         /// The list's own metadata.resourceVersion.
         resource_version: String,
     },
+}
+
+impl<T> Delta<T> {
+    fn listed(&self) -> Option<&str> {
+        match self {
+            Self::Listed { resource_version, .. } => Some(resource_version),
+            Self::Applied(_) | Self::Deleted(_) => None,
+        }
+    }
 }
 
 /// An apps/v1 DaemonSet.

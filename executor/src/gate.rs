@@ -2,6 +2,9 @@
 //!
 //! Of our own writes only the highest resourceVersion matters, per workload and resource (D-109). Records live in memory;
 //! after a start the first lists are quorum reads, which cannot be older than what was written before them.
+//!
+//! Versions only grow, but for a cluster whose etcd was restored from a backup. Then a version that was written may never be
+//! reached, and all of a resource is forgotten when a list shows that (D-112).
 
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
@@ -102,6 +105,13 @@ impl Gate {
         opened
     }
 
+    /// The versions of a resource have begun anew: those that were written say nothing any more (D-112).
+    pub fn begin_anew(&mut self, resource: Resource) {
+        for record in self.records.values_mut() {
+            record.written.retain(|(written, _)| *written != resource);
+        }
+    }
+
     /// Clears the record of a workload; with a uid only if it is of that uid (D-112).
     pub fn clear(&mut self, key: &Key, uid: Option<&str>) {
         if uid.is_none_or(|uid| self.records.get(key).is_some_and(|record| *record.uid == *uid)) {
@@ -110,7 +120,9 @@ impl Gate {
     }
 }
 
-fn is_behind(written: &str, reached: &str) -> bool {
+/// Whether a cache that has reached one version is behind the other.
+#[must_use]
+pub fn is_behind(written: &str, reached: &str) -> bool {
     compare(written, reached) == Some(Ordering::Greater)
 }
 
@@ -217,6 +229,24 @@ mod tests {
                 "{written} against {reached}"
             );
         }
+    }
+
+    // D-112: of one resource, for every workload; what waits for others waits on.
+    #[test]
+    fn writes_to_a_resource_whose_versions_begin_anew_are_forgotten() {
+        let (mut gate, key, uid) = setup();
+        gate.record(&key, &uid, Resource::Pods, "1000");
+        gate.record(&key, &uid, Resource::DaemonSets, "20");
+        assert!(gate.check(&key, |_| "500").is_err());
+        gate.begin_anew(Resource::Pods);
+        assert_eq!(gate.opened(|_| "10"), [], "not as long as the other is behind");
+        assert_eq!(gate.opened(|_| "20"), std::slice::from_ref(&key));
+        gate.record(&key, &uid, Resource::Pods, "501");
+        assert!(
+            gate.check(&key, |_| "500").is_err(),
+            "what is written after that counts"
+        );
+        assert!(gate.check(&key, |_| "501").is_ok());
     }
 
     // D-112

@@ -13,13 +13,13 @@ use tokio::{net::TcpListener, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    actuator::{Actuator, KubeActuator, ObserveActuator},
+    actuator::{Actuator, KubeActuator, LeaseCheck, ObserveActuator},
     apply,
     config::{Config, Mode},
     controller::{self, ControllerError},
     event::Resource,
     events::EventRecorder,
-    lead::{Elector, Fenced, KubeLeases},
+    lead::{Elector, KubeLeases, Pulse},
     metrics::Metrics,
     watch::Watches,
 };
@@ -82,6 +82,7 @@ pub async fn run(
     let (recorder, sender) = EventRecorder::new(client.clone(), metrics.clone());
     let mut events = JoinSet::new();
     events.spawn(sender);
+    let pulse = Pulse::default();
     let actuator = KubeActuator::new(
         client.clone(),
         config.api_timeout,
@@ -90,13 +91,15 @@ pub async fn run(
     )
     .with_server(config.apiserver.clone())
     .with_most_calls_per_second(config.calls_per_second)
-    .with_most_creates_per_second(config.creates_per_second);
+    .with_most_creates_per_second(config.creates_per_second)
+    .with_lease_check(lease_check(&config, &pulse));
     let parts = Parts {
         client,
         service,
         health,
         metrics,
         recorder,
+        pulse,
         shutdown,
     };
     let result = match config.mode {
@@ -118,6 +121,12 @@ pub async fn run(
     result.map_err(RunError::from)
 }
 
+/// Whether this process leads, where there is an election.
+fn lease_check(config: &Config, pulse: &Pulse) -> Option<LeaseCheck> {
+    let (timing, pulse) = (config.election.as_ref()?.timing, pulse.clone());
+    Some(Arc::new(move || pulse.leads(timing, Instant::now())))
+}
+
 /// What all terms have in common.
 struct Parts {
     client: Client,
@@ -125,6 +134,8 @@ struct Parts {
     health: Health,
     metrics: Metrics,
     recorder: EventRecorder,
+    /// Of the election, if there is one.
+    pulse: Pulse,
     shutdown: CancellationToken,
 }
 
@@ -139,9 +150,9 @@ impl Parts {
         let leases = KubeLeases::new(self.client.clone(), &election.namespace);
         let (identity, namespace) = (election.identity.clone(), election.namespace.clone());
         let elector = Elector::new(leases, identity, namespace, election.timing, self.metrics.clone())
-            .with_events(self.recorder.clone());
-        let (pulse, timing) = (elector.pulse(), election.timing);
-        let actuator = Arc::new(Fenced::new(actuator, pulse.clone(), timing));
+            .with_events(self.recorder.clone())
+            .with_pulse(self.pulse.clone());
+        let (pulse, timing) = (self.pulse.clone(), election.timing);
         self.health
             .live
             .add("leaderElection", move || pulse.check(timing, Instant::now()));

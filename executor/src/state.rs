@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nodewise_proto::v1;
 
-use crate::event::{ClusterEvent, Key, Revision};
+use crate::event::{ClusterEvent, Key, Resource, Revision};
 use crate::expectations::{DeletionRule, Holdings};
-use crate::gate::Gate;
+use crate::gate::{self, Gate};
 use crate::handlers::{self, Author, Reaction, Rules};
 use crate::metrics::Metrics;
 use crate::queue::Urgency;
@@ -59,9 +59,31 @@ impl State {
         }
     }
 
+    /// Forgets what the versions of a resource told, where a list shows that they have begun anew: no list that is asked for now
+    /// can be older than what was seen before, unless etcd was restored from a backup (D-112). What is expected stays; it ends
+    /// by itself.
+    fn begin_anew(&mut self, event: &ClusterEvent) -> Option<Urgency> {
+        let (resource, listed) = (event.resource(), event.listed()?);
+        let reached = self.store.reached(resource);
+        if !gate::is_behind(reached, listed) {
+            return None;
+        }
+        tracing::warn!(
+            %resource, reached, listed,
+            "a list is older than what the watch had reached, as after a restore of etcd: forgetting what was written"
+        );
+        self.store.begin_anew(resource);
+        self.gate.begin_anew(resource);
+        if resource == Resource::Revisions {
+            self.read_live.clear();
+        }
+        Some(Urgency::Normal)
+    }
+
     /// Takes in what a watch showed, and answers which workloads are to be looked at, and when: with
     /// [`Reaction::Enqueue`], [`Reaction::EnqueueFirst`] and [`Reaction::EnqueueAfter`] only.
     pub fn take_in(&mut self, event: ClusterEvent, metrics: &Metrics) -> Vec<Reaction> {
+        let (mut wake_ups, mut wake_all) = (Vec::new(), self.begin_anew(&event));
         let Self {
             store,
             holdings,
@@ -78,7 +100,6 @@ impl State {
             metrics,
         };
         let resource = event.resource();
-        let (mut wake_ups, mut wake_all) = (Vec::new(), None);
         store.apply_each(event, &mut |store, transition| {
             if let Transition::DaemonSet(Change {
                 new: Some(workload), ..
@@ -275,7 +296,7 @@ pub fn is_enabled(options: &v1::PlanOptions, deviation: v1::Deviation) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Delta, Resource};
+    use crate::event::Delta;
 
     #[test]
     fn deviations_follow_the_profile() {
@@ -356,6 +377,92 @@ mod tests {
                 assert_eq!(state.store.reached(Resource::Pods), version, "{case}");
             }
         }
+    }
+
+    // D-112: after etcd was restored from a backup no watch reaches what was written before.
+    #[test]
+    fn a_list_that_is_older_than_the_cache_lets_nobody_wait_for_own_writes() {
+        let listed = |version: &str| {
+            ClusterEvent::Pods(Delta::Listed {
+                objects: Vec::new(),
+                resource_version: version.to_owned(),
+            })
+        };
+        let key = crate::testing::key();
+        // (what came from the watch last, what the list says, whether the workload is let go)
+        for (reached, version, expected) in [
+            ("1000", "500", true),
+            ("1000", "999", true),
+            ("1000", "1000", false),
+            ("1000", "1001", false),
+            ("1000", "odd", true),
+        ] {
+            let metrics = Metrics::new();
+            let mut state = State::new(1, &v1::PlanOptions::default());
+            for event in crate::testing::first_lists() {
+                state.take_in(event, &metrics);
+            }
+            state.take_in(ClusterEvent::Bookmark(Resource::Pods, reached.into()), &metrics);
+            metrics.written(Resource::Pods, "2000");
+            state.gate.record(&key, &Arc::from("u1"), Resource::Pods, "2000");
+            state
+                .gate
+                .record(&key, &Arc::from("u1"), Resource::DaemonSets, "1");
+            let check = |state: &mut State| {
+                let State { gate, store, .. } = state;
+                gate.check(&key, |resource| store.reached(resource)).is_ok()
+            };
+            assert!(!check(&mut state));
+            let woken = state.take_in(listed(version), &metrics);
+            assert_eq!(
+                woken.contains(&Reaction::Enqueue(key.clone())),
+                expected,
+                "{version}"
+            );
+            assert_eq!(check(&mut state), expected, "{version}");
+        }
+    }
+
+    // D-112: what was read or marked at a version of before may look different now.
+    #[test]
+    fn nothing_is_kept_by_versions_that_have_begun_anew() {
+        let (key, uid, metrics) = (crate::testing::key(), Arc::from("u1"), Metrics::new());
+        let revision = || {
+            let object =
+                serde_json::json!({"metadata": {"namespace": "ns", "name": "r", "resourceVersion": "7"}});
+            Revision::from_json(&object).expect("a revision")
+        };
+        let list = |version: &str| {
+            ClusterEvent::Revisions(Delta::Listed {
+                objects: vec![revision()],
+                resource_version: version.to_owned(),
+            })
+        };
+        let mut state = State::new(1, &v1::PlanOptions::default());
+        for event in crate::testing::first_lists() {
+            state.take_in(event, &metrics);
+        }
+        for (version, stays) in [("20", true), ("21", true), ("15", false)] {
+            state.take_in(list(version), &metrics);
+            if version == "20" {
+                state.store.seal("ns", "r");
+            }
+            assert_eq!(state.store.is_sealed(&revision()), stays, "{version}");
+        }
+        state.keep_live(&key, &uid, vec![revision()]);
+        state.take_in(list("10"), &metrics);
+        assert_eq!(state.take_live(&key, &uid).len(), 0);
+        // The same version of a pod, and yet another state of it.
+        let mut pod = crate::testing::pod("p", "11");
+        state.take_in(ClusterEvent::Pods(Delta::Applied(pod.clone())), &metrics);
+        pod.projection.phase = v1::PodPhase::Failed.into();
+        let list = Delta::Listed {
+            objects: vec![pod],
+            resource_version: "9".to_owned(),
+        };
+        state.take_in(ClusterEvent::Pods(list), &metrics);
+        let phase = state.store.remove_pod("ns", "p").map(|pod| pod.phase());
+        assert_eq!(phase, Some(v1::PodPhase::Failed));
     }
 
     // D-105: however many nodes an event brings, each workload is woken once for all of them.

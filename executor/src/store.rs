@@ -64,6 +64,8 @@ pub struct Store {
     pages: Pages,
     /// By resource: the version that its watch has reached; absent until its first list is complete.
     reached: HashMap<Resource, String>,
+    /// The resource whose versions have begun anew, until the list that showed it is taken in.
+    anew: Option<Resource>,
 }
 
 #[derive(Debug, Default)]
@@ -93,6 +95,7 @@ impl Store {
             parts: Parts::default(),
             pages: Pages::default(),
             reached: HashMap::new(),
+            anew: None,
         }
     }
 
@@ -154,6 +157,18 @@ impl Store {
                     let transition = object.put(self);
                     tell(self, transition);
                 }
+                self.anew = None;
+            }
+        }
+    }
+
+    /// The versions of a resource have begun anew (D-112): what was seen at one of them may look different now. What is kept
+    /// stays until the list that showed it, and is applied next, has replaced it.
+    pub fn begin_anew(&mut self, resource: Resource) {
+        self.anew = Some(resource);
+        if resource == Resource::Revisions {
+            for namespace in self.namespaces.values_mut() {
+                namespace.sealed.clear();
             }
         }
     }
@@ -338,7 +353,7 @@ impl Store {
         (Arc::clone(&name), self.namespaces.entry(name).or_default())
     }
 
-    fn remove_pod(&mut self, namespace: &str, name: &str) -> Option<v1::Pod> {
+    pub(crate) fn remove_pod(&mut self, namespace: &str, name: &str) -> Option<v1::Pod> {
         let pod = self.namespaces.get_mut(namespace)?.pods.remove(name)?;
         self.drop_if_empty(namespace);
         self.parts.release(&pod);

@@ -4,6 +4,9 @@
 //! is why the loop is our own. First lists are most-recent (quorum) reads: an executor that was killed must not see less
 //! than it had written. Objects are projected as they arrive and the rest of them is never kept. One that cannot be read is
 //! passed over, named and counted: the others must not suffer for it.
+//!
+//! An apiserver whose etcd was restored from a backup may be at a lower version than a watch has reached. It does not refuse
+//! such a watch, and shows nothing until it gets there. So before a watch goes on it is asked where it is (D-112).
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -22,6 +25,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::answer::{self, Identity};
 use crate::event::{ClusterEvent, DaemonSet, Delta, Node, Pod, Resource, Revision};
+use crate::gate;
 use crate::metrics::Metrics;
 use crate::project::ProjectError;
 
@@ -40,7 +44,7 @@ const WATCH_SECONDS: u32 = 290;
 const IDLE_LIMIT: Duration = Duration::from_secs(90);
 /// Time for one page of a list; the apiserver itself gives up after a minute.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(65);
-/// Time until a watch begins.
+/// Time until a watch begins, and for a list of one object.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 /// A watch that ends sooner than this and showed nothing has failed.
 const SHORT_WATCH: Duration = Duration::from_secs(5);
@@ -138,6 +142,8 @@ struct Follower<T> {
     path: String,
     /// Where the next watch begins; absent when a list is needed.
     version: Option<String>,
+    /// The apiserver is known to have reached that version.
+    is_confirmed: bool,
     delays: Delays,
     /// Pages were sent of a list that is not complete.
     pages_sent: bool,
@@ -186,6 +192,7 @@ impl<T: Watched> Follower<T> {
             check: format!("watch-{}", T::RESOURCE),
             path: path::<T>(namespace),
             version: None,
+            is_confirmed: false,
             delays: Delays::new(),
             pages_sent: false,
             resource: std::marker::PhantomData,
@@ -201,7 +208,8 @@ impl<T: Watched> Follower<T> {
         loop {
             let step = match self.version.clone() {
                 None => self.list().await,
-                Some(version) => self.watch(&version).await,
+                Some(version) if self.is_confirmed => self.watch(&version).await,
+                Some(version) => self.confirm(&version).await,
             };
             match step {
                 Ok(()) => {}
@@ -279,7 +287,7 @@ impl<T: Watched> Follower<T> {
         }
         let count = sent + objects.len();
         tracing::debug!(resource = %T::RESOURCE, count, resource_version, "listed");
-        self.version = Some(resource_version.clone());
+        (self.version, self.is_confirmed) = (Some(resource_version.clone()), true);
         self.pages_sent = false;
         self.works();
         self.send(T::event(Delta::Listed {
@@ -301,8 +309,28 @@ impl<T: Watched> Follower<T> {
         }
     }
 
+    /// Asks the apiserver at which version it is. One that is behind this has begun anew, and everything is listed again.
+    async fn confirm(&mut self, version: &str) -> Result<(), WatchError> {
+        let failed = |error| WatchError::List(T::RESOURCE, error);
+        let request = Request::new(self.path.as_str())
+            .list(&ListParams::default().limit(1))
+            .map_err(|error| failed(kube::Error::BuildRequest(error)))?;
+        let answer = self.bounded(OPEN_TIMEOUT, answer::text(&self.client, request));
+        let text = answer.await?.map_err(failed)?;
+        let page: Page<'_> =
+            serde_json::from_str(&text).map_err(|error| failed(kube::Error::SerdeError(error)))?;
+        let now = page.metadata.resource_version;
+        if gate::is_behind(version, &now) {
+            tracing::warn!(resource = %T::RESOURCE, version, now, "the apiserver is at a lower version than the watch had reached; listing again");
+            self.version = None;
+        }
+        self.is_confirmed = true;
+        Ok(())
+    }
+
     /// Watches until the apiserver ends it, as it does every few minutes.
     async fn watch(&mut self, version: &str) -> Result<(), WatchError> {
+        self.is_confirmed = false;
         let failed = |error| match error {
             kube::Error::Api(status) if status.code == 410 => WatchError::Gone(T::RESOURCE),
             error => WatchError::Watch(T::RESOURCE, error),

@@ -29,10 +29,15 @@ class Apiserver:
 
     def __init__(self) -> None:
         self.script: dict[str, list[Handler]] = {}
+        self.versions: list[Handler] = []
+        """Where it is, when it is asked for that before a watch goes on; then ahead of whatever it answers."""
         self.requests: list[tuple[str, str, dict[str, str], str]] = []
         self.headers: list[dict[str, str]] = []
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
+        if request.query.get("limit") == "1":
+            ahead = page(None, "1000000")
+            return await (self.versions.pop(0) if self.versions else ahead)(request)
         self.requests.append((request.method, request.path, dict(request.query), await request.text()))
         self.headers.append(dict(request.headers))
         answers = self.script.get(f"{request.method} {request.path}")
@@ -264,6 +269,27 @@ async def test_a_watch_that_fell_behind_lists_again(apiserver: tuple[Apiserver, 
     handlers = [page([]), lines(gone), page([], "20"), refuse(410, "Expired"), page([], "30"), lines()]
     events = await follow(apiserver, Resource.PODS, handlers, 3)
     assert [event.resource_version for event in events if isinstance(event, Listed)] == ["10", "20", "30"]
+
+
+# D-112: an apiserver that has begun anew at a lower version shows nothing to a watch that is ahead of it.
+async def test_an_apiserver_at_a_lower_version_is_listed_again(
+    apiserver: tuple[Apiserver, KubeClient], quick: None
+) -> None:
+    def bookmark(version: str) -> Handler:
+        return lines({"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": version}}}, stays=False)
+
+    apiserver[0].versions = [page(None, "1001"), refuse(503), page([POD], "500", "more")]
+    handlers = [page([], "1000"), bookmark("1001"), bookmark("1002"), page([], "500"), lines()]
+    events = await follow(apiserver, Resource.PODS, handlers, 4, requests=5)
+    assert [event.resource_version for event in events if isinstance(event, Listed | Bookmark)] == [
+        "1000",
+        "1001",
+        "1002",
+        "500",
+    ]
+    queries = apiserver[0].asked("/api/v1/pods")
+    assert queries[3] == {"limit": "1000"}
+    assert queries[4]["resourceVersion"] == "500"
 
 
 async def test_what_fails_is_tried_again(apiserver: tuple[Apiserver, KubeClient], quick: None) -> None:

@@ -49,6 +49,40 @@ def test_a_workload_that_waits_is_woken_by_any_event_that_reaches_it(event: Call
         assert state.store.reached(Resource.PODS) == version
 
 
+# D-112: after etcd was restored from a backup no watch reaches what was written before.
+@pytest.mark.parametrize(
+    ("version", "is_let_go"),
+    [("500", True), ("999", True), ("1000", False), ("1001", False), ("odd", True)],
+)
+def test_a_list_that_is_older_than_the_cache_lets_nobody_wait_for_own_writes(version: str, is_let_go: bool) -> None:
+    state = filled(State(1, OPTIONS))
+    state.take_in(Bookmark(Resource.PODS, "1000"))
+    state.gate.record(KEY, "u1", Resource.PODS, "2000")
+    state.gate.record(KEY, "u1", Resource.DAEMON_SETS, "1")
+    assert state.gate.check(KEY, state.store.reached)
+    assert (Wake(KEY) in state.take_in(listed(Resource.PODS, version=version))) is is_let_go
+    assert (state.gate.check(KEY, state.store.reached) is None) is is_let_go
+
+
+# D-112: what was read or marked at a version of before may look different now.
+def test_nothing_is_kept_by_versions_that_have_begun_anew() -> None:
+    state = filled(State(1, OPTIONS))
+    for version, stays in (("20", True), ("21", True), ("15", False)):
+        state.take_in(listed(Resource.REVISIONS, revision(version="7"), version=version))
+        if version == "20":
+            state.store.seal("ns", "r")
+        assert state.store.is_sealed(revision(version="7")) is stays, version
+    state.keep_live(KEY, "u1", [revision("a")])
+    state.take_in(listed(Resource.REVISIONS, version="10"))
+    assert state.take_live(KEY, "u1") == []
+    # The same version of a pod, and yet another state of it.
+    state.take_in(Applied(pod(version="11")))
+    state.take_in(listed(Resource.PODS, pod(version="11", ready=True), version="9"))
+    owned, _ = state.store.pods("ns", "u1")
+    assert owned is not None
+    assert [stored.pod().ready for stored in owned] == [v1.CONDITION_STATUS_TRUE]
+
+
 # D-105: however many nodes an event brings, each workload is woken once for all of them, and one that came outweighs
 # any that went.
 def test_many_nodes_wake_each_workload_once() -> None:

@@ -29,9 +29,14 @@ pub struct KubeActuator {
     pace: Option<Arc<Pace>>,
     /// Of creates of pods, besides.
     create_pace: Option<Arc<Pace>>,
+    /// Absent where there is no election.
+    lease: Option<LeaseCheck>,
     metrics: Metrics,
     recorder: EventRecorder,
 }
+
+/// Tells whether this process holds the lease for certain at the moment it is called.
+pub type LeaseCheck = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// Lets one call pass per interval. Only what plans cause is slowed down: watches must not be late, nor renewals of the lease.
 #[derive(Debug)]
@@ -71,6 +76,7 @@ impl KubeActuator {
             call_timeout,
             pace: None,
             create_pace: None,
+            lease: None,
             metrics,
             recorder,
         }
@@ -100,16 +106,48 @@ impl KubeActuator {
         }
     }
 
+    /// Writes only while `lease` says that this process leads; reads go on. A process that was stopped for a while, or starved,
+    /// may go on with its work before it learns that its lease has run out, and the apiserver does not refuse such writes
+    /// (M-12). What counts is the moment when a request goes out: it may have waited long for its turn.
+    #[must_use]
+    pub fn with_lease_check(self, lease: Option<LeaseCheck>) -> Self {
+        Self { lease, ..self }
+    }
+
+    fn leads(&self) -> bool {
+        self.lease.as_ref().is_none_or(|leads| leads())
+    }
+
+    /// Waits until the call may be made.
+    async fn turn(&self, call: &Call) -> Result<(), ActuatorError> {
+        let refuse = || {
+            Err(ActuatorError::unclear(
+                "not written: the lease was not renewed in time, and another executor may lead",
+            ))
+        };
+        let writes = call.method != Method::GET;
+        // What will not be written takes nobody's turn.
+        if writes && !self.leads() {
+            return refuse();
+        }
+        let creates = call.verb == "create" && call.resource == Resource::Pods;
+        for pace in self.create_pace.iter().filter(|_| creates).chain(&self.pace) {
+            pace.keep().await;
+        }
+        // The lease may have run out while the call waited.
+        if writes && !self.leads() {
+            return refuse();
+        }
+        Ok(())
+    }
+
     /// Makes a call, and has `read` take what is answered.
     async fn call<T>(
         &self,
         call: Call,
         read: impl FnOnce(&Self, String) -> Result<T, ActuatorError>,
     ) -> Result<T, ActuatorError> {
-        let creates = call.verb == "create" && call.resource == Resource::Pods;
-        for pace in self.create_pace.iter().filter(|_| creates).chain(&self.pace) {
-            pace.keep().await;
-        }
+        self.turn(&call).await?;
         let (verb, resource) = (call.verb, call.resource.plural());
         let span = call.span(self.server.as_ref());
         let started = Instant::now();
@@ -238,7 +276,9 @@ impl Actuator for KubeActuator {
     }
 
     fn emit(&self, event: WorkloadEvent) {
-        self.recorder.record(event.into());
+        if self.leads() {
+            self.recorder.record(event.into());
+        }
     }
 }
 

@@ -16,7 +16,7 @@ mod observe;
 #[cfg(test)]
 mod tests;
 
-pub use api::KubeActuator;
+pub use api::{KubeActuator, LeaseCheck};
 pub use observe::ObserveActuator;
 
 /// The name under which the executor writes: field manager and user agent.

@@ -3,9 +3,12 @@ use std::time::Duration;
 use kube::client::Body;
 use serde_json::{Value, json};
 
+use tokio::time::Instant;
+
 use super::*;
 use crate::{
     events::EventRecorder,
+    lead::{Pulse, Timing},
     metrics::Metrics,
     testing::api::{Asked, Requests, apiserver, failure},
 };
@@ -275,4 +278,98 @@ async fn creates_of_pods_keep_their_rate() {
     assert!(answers.iter().all(Result::is_ok), "{answers:?}");
     assert_eq!(started.elapsed(), Duration::from_secs(3));
     assert_eq!(requests.lock().expect("lock").len(), 231);
+}
+
+/// An actuator of a process that takes part in an election, and the pulse that tells when it renewed.
+fn elected() -> (KubeActuator, Requests, Pulse) {
+    let (actuator, requests, _) = actuator(|_| Some(object("p", "1")));
+    let pulse = Pulse::default();
+    let check: LeaseCheck = {
+        let pulse = pulse.clone();
+        std::sync::Arc::new(move || pulse.leads(Timing::default(), Instant::now()))
+    };
+    (actuator.with_lease_check(Some(check)), requests, pulse)
+}
+
+fn sent(requests: &Requests) -> Vec<String> {
+    let requests = requests.lock().expect("lock");
+    let lines = requests.iter().map(|asked| asked.line.clone());
+    lines
+        .map(|line| line.split('?').next().unwrap_or_default().to_owned())
+        .collect()
+}
+
+// M-12: no write of any kind once the lease may be another's, and none before it was ever held; reads go on.
+#[tokio::test(start_paused = true)]
+async fn writes_end_with_the_lease() {
+    let (actuator, requests, pulse) = elected();
+    let pod = key(Resource::Pods, "p");
+    let body = || Bytes::from_static(b"{\"metadata\":{\"name\":\"p\"}}");
+    assert!(actuator.delete(&pod, None).await.is_err(), "not leading yet");
+    pulse.set(Some(Instant::now()));
+    tokio::time::advance(Duration::from_millis(12_400)).await;
+    actuator
+        .delete(&pod, None)
+        .await
+        .expect("12.4 s after the renewal");
+    tokio::time::advance(Duration::from_millis(100)).await;
+    assert!(actuator.create(Resource::Pods, "demo", body()).await.is_err());
+    assert!(actuator.patch(&pod, Patch::Merge(body())).await.is_err());
+    let workload = key(Resource::DaemonSets, "agent");
+    assert!(actuator.replace_status(&workload, body()).await.is_err());
+    let error = actuator.delete(&pod, None).await.expect_err("too late");
+    assert!(error.message.contains("lease") && error.is_unclear(), "{error}");
+    actuator.read(&pod).await.expect("reading harms nobody");
+    let path = "/api/v1/namespaces/demo/pods/p";
+    assert_eq!(sent(&requests), [format!("DELETE {path}"), format!("GET {path}")]);
+    pulse.set(Some(Instant::now()));
+    actuator.delete(&pod, None).await.expect("renewed");
+}
+
+// M-12: what waits for its turn while the lease runs out is not sent, whether the process was stopped meanwhile or not.
+#[tokio::test(start_paused = true)]
+async fn writes_that_waited_for_their_turn_end_with_the_lease() {
+    let pod = key(Resource::Pods, "p");
+    let all_calls: fn(KubeActuator) -> KubeActuator =
+        |actuator| actuator.with_most_calls_per_second(std::num::NonZeroU64::new(2));
+    let pods_only: fn(KubeActuator) -> KubeActuator =
+        |actuator| actuator.with_most_creates_per_second(std::num::NonZeroU64::new(2));
+    // (what is asked for, how it is slowed down, whether the process is stopped for 21 s, how many are sent: at two a second)
+    let table = [
+        ("create", all_calls, true, 1),
+        ("create", all_calls, false, 25),
+        ("create", pods_only, true, 1),
+        ("create", pods_only, false, 25),
+        ("delete", all_calls, true, 1),
+        ("delete", all_calls, false, 25),
+    ];
+    for (verb, slowed, is_stopped, expected) in table {
+        let (actuator, requests, pulse) = elected();
+        let actuator = slowed(actuator);
+        pulse.set(Some(Instant::now()));
+        let calls = (0..40).map(|_| async {
+            if verb == "create" {
+                let created = actuator.create(Resource::Pods, "demo", "{}".into());
+                created.await.map(|_| ())
+            } else {
+                actuator.delete(&pod, None).await
+            }
+        });
+        let stop = async {
+            // By now all of them wait for their turn.
+            tokio::task::yield_now().await;
+            if is_stopped {
+                tokio::time::advance(Duration::from_secs(21)).await;
+            }
+        };
+        let (answers, ()) = futures::future::join(futures::future::join_all(calls), stop).await;
+        let refused = answers.iter().flat_map(|answer| answer.as_ref().err());
+        let refused = refused.filter(|error| error.message.contains("lease")).count();
+        let case = format!("{verb}, stopped: {is_stopped}");
+        assert_eq!(
+            (sent(&requests).len(), refused),
+            (expected, 40 - expected),
+            "{case}"
+        );
+    }
 }

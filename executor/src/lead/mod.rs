@@ -1,7 +1,8 @@
 //! Leader election by a Lease, so that of several executors one works.
 //!
 //! Leading is no fence: an old leader may have calls under way when a new one starts (M-12). Names that collide, uid
-//! preconditions and resource versions keep those harmless.
+//! preconditions and resource versions keep those harmless. What is not under way yet is not sent any more: before each
+//! write [`crate::actuator::KubeActuator`] asks [`Pulse::leads`].
 
 use std::{
     fmt,
@@ -21,11 +22,9 @@ use crate::{
 };
 
 mod election;
-mod fence;
 mod lease;
 
 pub use election::{Election, Record, Timing, TimingError};
-pub use fence::Fenced;
 pub use lease::{KubeLeases, LeaseError, Leases, Version};
 
 /// The name of the Lease.
@@ -52,7 +51,7 @@ pub struct Elector<L> {
     events: Option<EventRecorder>,
 }
 
-/// When the leader last renewed; `None` on a standby. For the health check.
+/// When the leader last renewed; `None` on a standby. For the health check, and for whatever writes.
 #[derive(Clone, Debug, Default)]
 pub struct Pulse(Arc<Mutex<Option<Instant>>>);
 
@@ -78,7 +77,7 @@ impl Pulse {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn set(&self, renewed: Option<Instant>) {
+    pub(crate) fn set(&self, renewed: Option<Instant>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = renewed;
     }
 }
@@ -109,10 +108,10 @@ impl<L: Leases> Elector<L> {
         }
     }
 
-    /// For the health check.
+    /// Tells by this pulse when it renewed, instead of by one that nobody else has.
     #[must_use]
-    pub fn pulse(&self) -> Pulse {
-        self.pulse.clone()
+    pub fn with_pulse(self, pulse: Pulse) -> Self {
+        Self { pulse, ..self }
     }
 
     /// Leads whenever possible, until `shutdown` is cancelled: each term calls `lead` anew with a token that is cancelled

@@ -100,14 +100,15 @@ struct Candidate {
 /// Starts a candidate whose work takes `drain` to stop, or never stops.
 fn start(name: &str, shared: &Shared, drain: Option<Duration>) -> Candidate {
     let (line, metrics, shutdown) = (Line::to(shared), Metrics::new(), CancellationToken::new());
+    let pulse = Pulse::default();
     let elector = Elector::new(
         line.clone(),
         name.to_owned(),
         "kube-system".to_owned(),
         Timing::default(),
         metrics.clone(),
-    );
-    let pulse = elector.pulse();
+    )
+    .with_pulse(pulse.clone());
     let (leads_now, leads) = watch::channel(false);
     let terms = Arc::<AtomicUsize>::default();
     let counted = terms.clone();

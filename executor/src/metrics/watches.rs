@@ -1,7 +1,6 @@
 //! How far the watches are behind the apiserver.
 
 use std::{
-    cmp::Ordering,
     collections::{HashMap, VecDeque},
     sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
     time::Instant,
@@ -74,6 +73,10 @@ impl Watches {
         if seen.reached == reached {
             return;
         }
+        if gate::is_behind(&seen.reached, reached) {
+            // Versions have begun anew: what was written before may never be reached (D-112).
+            seen.unseen.clear();
+        }
         reached.clone_into(&mut seen.reached);
         seen.unseen.retain(|(version, written)| {
             let is_seen = is_reached(version, reached);
@@ -116,5 +119,5 @@ impl Watches {
 
 /// Whether a watch at `reached` has shown `version`. What cannot be compared is not waited for.
 fn is_reached(version: &str, reached: &str) -> bool {
-    gate::compare(version, reached) != Some(Ordering::Greater)
+    !gate::is_behind(version, reached)
 }

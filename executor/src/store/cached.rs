@@ -8,7 +8,7 @@ use nodewise_proto::{bucket, v1};
 
 use super::{Change, KIND, Store, Transition, pods};
 use crate::buckets::Stored;
-use crate::event::{DaemonSet, Key, Node, Pod, Revision};
+use crate::event::{DaemonSet, Key, Node, Pod, Resource, Revision};
 
 /// An object that the store keeps.
 pub(super) trait Cached: Sized {
@@ -185,7 +185,9 @@ impl Cached for Pod {
 fn keep(store: &mut Store, namespace: &str, pod: Stored, projection: Option<v1::Pod>) -> Option<Transition> {
     let kept = store.namespaces.get(namespace);
     let kept = kept.and_then(|namespace| namespace.pods.get(pod.name()));
-    if kept.is_some_and(|kept| kept.version() == pod.version()) {
+    // Where versions have begun anew, one stands for two states (D-112).
+    let ordered = store.anew != Some(Resource::Pods);
+    if ordered && kept.is_some_and(|kept| kept.version() == pod.version()) {
         // The same object again, by a list after a gap.
         store.parts.release(&pod);
         return None;

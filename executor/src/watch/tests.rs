@@ -12,16 +12,28 @@ use super::*;
 
 type Response = http::Response<Body>;
 
-/// An apiserver that gives these answers, one a request, then hangs; and the requests it got.
+/// An apiserver that gives these answers, one a request, then hangs; and the requests it got. It is always ahead of what it
+/// answers, and what asks for that is not counted.
 fn apiserver(answers: Vec<Response>) -> (Client, Arc<Mutex<Vec<String>>>) {
+    apiserver_at(vec![], answers)
+}
+
+/// One that says that it is at these versions, one after the other, when it is asked for that.
+fn apiserver_at(versions: Vec<Response>, answers: Vec<Response>) -> (Client, Arc<Mutex<Vec<String>>>) {
     let requests = Arc::new(Mutex::new(Vec::new()));
     let (seen, answers) = (
         Arc::clone(&requests),
         Arc::new(Mutex::new(VecDeque::from(answers))),
     );
+    let versions = Mutex::new(VecDeque::from(versions));
     let service = tower::service_fn(move |request: http::Request<Body>| {
-        seen.lock().expect("no panic").push(request.uri().to_string());
-        let answer = answers.lock().expect("no panic").pop_front();
+        let answer = if asks_for_version(&request) {
+            let version = versions.lock().expect("no panic").pop_front();
+            Some(version.unwrap_or_else(ahead))
+        } else {
+            seen.lock().expect("no panic").push(request.uri().to_string());
+            answers.lock().expect("no panic").pop_front()
+        };
         async move {
             match answer {
                 Some(answer) => Ok::<_, Infallible>(answer),
@@ -30,6 +42,16 @@ fn apiserver(answers: Vec<Response>) -> (Client, Arc<Mutex<Vec<String>>>) {
         }
     });
     (Client::new(service, "default"), requests)
+}
+
+/// Before a watch goes on, where the apiserver is.
+fn asks_for_version(request: &http::Request<Body>) -> bool {
+    let query = request.uri().query().unwrap_or_default();
+    query.split('&').any(|pair| pair == "limit=1")
+}
+
+fn ahead() -> Response {
+    page(&[], "1000000", "")
 }
 
 fn answer(code: u16, body: impl Into<Vec<u8>>) -> Response {
@@ -199,6 +221,37 @@ async fn lists_again_after_a_gap() {
     }
 }
 
+// D-112: an apiserver that has begun anew at a lower version shows nothing to a watch that is ahead of it.
+#[tokio::test(start_paused = true)]
+async fn lists_again_when_the_apiserver_is_at_a_lower_version() {
+    let (client, requests) = apiserver_at(
+        vec![
+            page(&["a"], "1001", ""),
+            answer(503, status(503).to_string()),
+            page(&["b"], "500", "more"),
+        ],
+        vec![
+            page(&["a"], "1000", ""),
+            events(&[("BOOKMARK", bookmark("1001"))]),
+            events(&[("BOOKMARK", bookmark("1002"))]),
+            page(&["b"], "500", ""),
+            events(&[("BOOKMARK", bookmark("501"))]),
+        ],
+    );
+    let (events, _) = follow(&client, None, 5).await;
+    let expected = [
+        "listed a at 1000",
+        "bookmark of pods at 1001",
+        "bookmark of pods at 1002",
+        "listed b at 500",
+        "bookmark of pods at 501",
+    ];
+    assert_eq!(events, expected);
+    let requests = requests.lock().expect("no panic").clone();
+    assert!(!requests[3].contains("resourceVersion"), "{requests:?}");
+    assert!(requests[4].contains("resourceVersion=500"), "{requests:?}");
+}
+
 // A page or a watch that nobody answers, as over a half-open connection, is given up, named, and asked for again.
 #[tokio::test(start_paused = true)]
 async fn silence_is_no_answer() {
@@ -208,8 +261,12 @@ async fn silence_is_no_answer() {
         None,
         Some(events(&[("ADDED", pod("b", "8", "DaemonSet"))])),
     ])));
-    let service = tower::service_fn(move |_: http::Request<Body>| {
-        let answer = hangs.lock().expect("no panic").pop_front().flatten();
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let answer = if asks_for_version(&request) {
+            Some(ahead())
+        } else {
+            hangs.lock().expect("no panic").pop_front().flatten()
+        };
         async move {
             match answer {
                 Some(answer) => Ok::<_, Infallible>(answer),

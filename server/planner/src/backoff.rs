@@ -32,7 +32,8 @@ pub(crate) struct Backoffs {
 }
 
 impl Backoffs {
-    /// The table of a snapshot, without what is to be forgotten (D-99).
+    /// The table of a snapshot, without what is to be forgotten (D-99). An entry of the future counts as made now: the clock was
+    /// set back, and the delay must not be longer for that (D-97).
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
         let remembered = |entry: &&FailedPodBackoff| snapshot.now.duration_since(entry.last) <= FORGET;
         let mut entries: Vec<_> = snapshot
@@ -41,6 +42,10 @@ impl Backoffs {
             .iter()
             .filter(remembered)
             .cloned()
+            .map(|entry| FailedPodBackoff {
+                last: entry.last.min(snapshot.now),
+                ..entry
+            })
             .collect();
         // Of entries with one key the newest counts.
         entries.sort_by(|a, b| {
@@ -61,7 +66,6 @@ impl Backoffs {
     pub(crate) fn wait(&self, node: &str) -> Option<Wait> {
         let entry = &self.entries[self.position(node).ok()?];
         let passed = self.now.duration_since(entry.last);
-        // A negative time has passed where the clock was set back.
         let left = SignedDuration::try_from(entry.delay)
             .unwrap_or(SignedDuration::MAX)
             .saturating_sub(passed);

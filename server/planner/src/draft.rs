@@ -69,7 +69,7 @@ impl<'d, 'a> Draft<'d, 'a> {
             step: rollout::step(&snapshot.daemon_set, &survey.picture, &snapshot.options),
             phases: Vec::new(),
             pod_manifest: None,
-            state: snapshot.state.clone(),
+            state: snapshot.state.clone().not_after(snapshot.now),
             timers: Timers::default(),
             goes_on: false,
             error: None,

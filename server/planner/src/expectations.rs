@@ -15,7 +15,9 @@ const TICK: Duration = Duration::from_millis(1);
 pub(crate) fn pending(expectations: Option<&Expectations>, now: Timestamp) -> Option<Duration> {
     let expectations =
         expectations.filter(|pair| !pair.creates.is_empty() || !pair.delete_uids.is_empty())?;
-    let left = LIFETIME.saturating_sub(now.duration_since(expectations.set_at));
+    // Those of the future count as set now: the clock was set back.
+    let set_at = expectations.set_at.min(now);
+    let left = LIFETIME.saturating_sub(now.duration_since(set_at));
     (!left.is_negative()).then(|| left.unsigned_abs().saturating_add(TICK))
 }
 

@@ -521,6 +521,20 @@ pub struct UsedPodName {
     pub pod_name: String,
 }
 
+impl State {
+    /// The state as it is to be held from `now` on: expectations and back-off of the future, which there are after the clock was
+    /// set back, begin now. Only if that is held do they end in time.
+    pub(crate) fn not_after(mut self, now: Timestamp) -> Self {
+        if let Some(expectations) = &mut self.expectations {
+            expectations.set_at = expectations.set_at.min(now);
+        }
+        for backoff in &mut self.failed_pod_backoffs {
+            backoff.last = backoff.last.min(now);
+        }
+        self
+    }
+}
+
 /// How many creates may go out at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlowStart {

@@ -6,6 +6,7 @@ mod foreign;
 mod kubelets;
 mod owner;
 mod run;
+pub mod writes;
 
 use std::time::Duration;
 

@@ -53,6 +53,8 @@ enum Section {
     Replicas,
     /// Rollouts on a real apiserver
     Cluster,
+    /// How many writes at a time
+    Writes,
 }
 
 impl Section {
@@ -63,6 +65,7 @@ impl Section {
             Self::Tracing => "tracing",
             Self::Replicas => "replicas",
             Self::Cluster => "cluster",
+            Self::Writes => "writes",
         }
     }
 
@@ -73,7 +76,7 @@ impl Section {
             Self::Calls => calls::measure(rounds).await,
             Self::Tracing => tracing::measure(rounds).await,
             Self::Replicas => replicas::measure(rounds).await,
-            Self::Cluster => {
+            Self::Cluster | Self::Writes => {
                 let size = cluster::Size {
                     nodes: args.nodes,
                     foreign_pods: args.foreign_pods,
@@ -83,7 +86,11 @@ impl Section {
                     server: programs::find("nodewise-server")?,
                     executor: programs::find("nodewise-executor")?,
                 };
-                cluster::measure(size, &programs).await
+                if self == Self::Writes {
+                    cluster::writes::measure(size, &programs).await
+                } else {
+                    cluster::measure(size, &programs).await
+                }
             }
         }
     }

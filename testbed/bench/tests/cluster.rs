@@ -4,19 +4,39 @@ use anyhow::Result;
 use nodewise_bench::cluster::{self, Programs, Size};
 use nodewise_conformance::binaries;
 
-#[tokio::test]
-async fn both_owners_are_measured() -> Result<()> {
+const SIZE: Size = Size {
+    nodes: 20,
+    foreign_pods: 30,
+    rounds: 1,
+};
+
+async fn programs() -> Result<Programs> {
     let built = tokio::task::spawn_blocking(binaries).await??;
-    let programs = Programs {
+    Ok(Programs {
         server: built.server.clone(),
         executor: built.executor.clone(),
-    };
-    let size = Size {
-        nodes: 20,
-        foreign_pods: 30,
-        rounds: 1,
-    };
-    let finding = cluster::measure(size, &programs).await?;
+    })
+}
+
+#[tokio::test]
+async fn writes_at_a_time_are_measured() -> Result<()> {
+    let finding = cluster::writes::measure(SIZE, &programs().await?).await?;
+    let ways: Vec<_> = finding.rows.iter().map(|row| [&*row[0], &*row[1]]).collect();
+    let expected = [
+        ["64", "exempt"],
+        ["250", "exempt"],
+        ["64", "ServiceAccount"],
+        ["250", "ServiceAccount"],
+        ["250", "exempt, bare loop"],
+    ];
+    assert_eq!(ways, expected);
+    assert!(finding.rows.iter().all(|row| row.len() == finding.columns.len()));
+    Ok(())
+}
+
+#[tokio::test]
+async fn both_owners_are_measured() -> Result<()> {
+    let finding = cluster::measure(SIZE, &programs().await?).await?;
     assert!(finding.rows.iter().all(|row| row.len() == finding.columns.len()));
     // As many creates as nodes, and the DaemonSet's revision and status: fewer would be no rollout.
     let calls = finding.rows.iter().find(|row| row[0] == "create: API calls");

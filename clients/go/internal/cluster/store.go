@@ -62,6 +62,22 @@ func (s *Store) Reached(resource Resource) string { return s.reached[resource] }
 // Listed notes that a complete list of a resource was taken in, as of this version.
 func (s *Store) Listed(resource Resource, version string) { s.reached[resource] = version }
 
+// BeginAnew forgets the versions of what is kept of a resource, which have begun anew (D-112): what was seen at one of them may look
+// different now. What is kept stays until the list that showed it has replaced it.
+func (s *Store) BeginAnew(resource Resource) {
+	for _, kept := range s.namespaces {
+		switch resource {
+		case Pods:
+			for _, pod := range kept.pods.names {
+				pod.version = ""
+			}
+		case Revisions:
+			clear(kept.sealed)
+		default:
+		}
+	}
+}
+
 // Advance notes that the watch of a resource has reached a version. Before the first list that says nothing about what is
 // known.
 func (s *Store) Advance(resource Resource, version string) {

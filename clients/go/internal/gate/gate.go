@@ -3,6 +3,9 @@
 // Of our own writes only the highest resourceVersion matters, per workload and resource (D-109). Records live in memory; after
 // a start the first lists are most-recent reads, which cannot be older than what was written before them. Nothing here is
 // safe for concurrent use.
+//
+// Versions only grow, but for a cluster whose etcd was restored from a backup. Then a version that was written may never be reached,
+// and all of a resource is forgotten when a list shows that (D-112).
 package gate
 
 import (
@@ -90,6 +93,13 @@ func (g *Gate) Opened(reached Reached) []types.NamespacedName {
 // Waits tells whether any workload waits.
 func (g *Gate) Waits() bool { return len(g.waiting) > 0 }
 
+// BeginAnew forgets what was written to a resource: its versions have begun anew, and those say nothing any more (D-112).
+func (g *Gate) BeginAnew(resource cluster.Resource) {
+	for _, known := range g.records {
+		delete(known.written, resource)
+	}
+}
+
 // Clear clears the record of a workload, whatever its uid.
 func (g *Gate) Clear(key types.NamespacedName) {
 	delete(g.records, key)
@@ -109,11 +119,17 @@ func (g *Gate) behind(key types.NamespacedName, reached Reached) *Behind {
 	}
 	for _, resource := range cluster.Resources {
 		written := known.written[resource]
-		if order, ok := Compare(written, reached(resource)); ok && order > 0 {
+		if IsBehind(written, reached(resource)) {
 			return &Behind{Resource: resource, Written: written, Reached: reached(resource)}
 		}
 	}
 	return nil
+}
+
+// IsBehind tells whether a cache that has reached one version is behind the other.
+func IsBehind(written, reached string) bool {
+	order, ok := Compare(written, reached)
+	return ok && order > 0
 }
 
 // Compare compares two resourceVersions: decimals without leading zero, the longer is greater; anything else cannot be compared

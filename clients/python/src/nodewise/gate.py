@@ -2,6 +2,9 @@
 
 Of our own writes only the highest resourceVersion matters, per workload and resource (D-109). Records live in memory;
 after a start the first lists are quorum reads, which cannot be older than what was written before them.
+
+Versions only grow, but for a cluster whose etcd was restored from a backup. Then a version that was written may never
+be reached, and all of a resource is forgotten when a list shows that (D-112).
 """
 
 from collections.abc import Callable
@@ -36,7 +39,7 @@ class _Record:
 
     def behind(self, reached: Reached) -> Behind | None:
         for resource, written in self.written.items():
-            if compare(written, reached(resource)) == 1:
+            if is_behind(written, reached(resource)):
                 return Behind(resource, written, reached(resource))
         return None
 
@@ -81,11 +84,21 @@ class Gate:
         self._waiting.difference_update(opened)
         return opened
 
+    def begin_anew(self, resource: Resource) -> None:
+        """The versions of a resource have begun anew: those that were written say nothing any more (D-112)."""
+        for record in self._records.values():
+            record.written.pop(resource, None)
+
     def clear(self, key: Key, uid: str | None = None) -> None:
         """Clears the record of a workload; with a uid only if it is of that uid (D-112)."""
         record = self._records.get(key)
         if record is not None and uid in (None, record.uid):
             del self._records[key]
+
+
+def is_behind(written: str, reached: str) -> bool:
+    """Whether a cache that has reached one version is behind the other."""
+    return compare(written, reached) == 1
 
 
 def compare(a: str, b: str) -> int | None:

@@ -8,14 +8,16 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
-from . import v1
+from . import tracing, v1
 from .expectations import Holdings
-from .gate import Gate
+from .gate import Gate, is_behind
 from .handlers import Forget, ObserveCreate, ObserveDeletion, Reaction, RetireName, Rules, Urgency, Wake, WakeAll, react
-from .kinds import Key
+from .kinds import Key, Resource
 from .objects import Revision
 from .options import is_enabled
-from .store import Event, Store, Transition
+from .store import Event, Listed, Store, Transition
+
+_log = tracing.logger(__name__)
 
 Note: TypeAlias = Callable[[Key, Sequence[Transition]], None]
 """Is told which changes wake a workload."""
@@ -43,7 +45,7 @@ class State:
     def take_in(self, event: Event, note: Note | None = None) -> list[Wake]:
         """Takes in what a watch showed, and answers which workloads are to be looked at, and when."""
         wakes: dict[Wake, None] = {}
-        everybody: Urgency | None = None
+        everybody = self._begin_anew(event)
         for_everybody: list[Transition] = []
 
         def visit(transition: Transition) -> None:
@@ -100,6 +102,29 @@ class State:
         """
         of, kept = self._read_live.pop(key, (uid, []))
         return kept if of == uid else []
+
+    def _begin_anew(self, event: Event) -> Urgency | None:
+        """Forgets what the versions of a resource told, where a list shows that they have begun anew: no list that is
+        asked for now can be older than what was seen before, unless etcd was restored from a backup (D-112). What is
+        expected stays; it ends by itself.
+        """
+        if not isinstance(event, Listed):
+            return None
+        resource, reached = event.resource, self.store.reached(event.resource)
+        if not is_behind(reached, event.resource_version):
+            return None
+        _log.warning(
+            "a list of %s is at %s, older than %s, which its watch had reached, as after a restore of etcd: "
+            "forgetting what was written",
+            resource.value,
+            event.resource_version,
+            reached,
+        )
+        self.store.begin_anew(resource)
+        self.gate.begin_anew(resource)
+        if resource is Resource.REVISIONS:
+            self._read_live.clear()
+        return Urgency.NORMAL
 
     def _observe(self, reaction: Reaction) -> None:
         match reaction:

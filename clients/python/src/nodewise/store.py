@@ -175,6 +175,8 @@ class Store:
         self._namespaces: dict[str, _Namespace] = {}
         self._parts = Parts()
         self._reached: dict[Resource, str] = {}
+        self._anew: Resource | None = None
+        """The resource whose versions have begun anew, until the list that showed it is taken in."""
 
     def apply(self, event: Event, visit: Visit) -> None:
         """Takes in what a watch showed. `visit` is told each change as it is made."""
@@ -190,10 +192,20 @@ class Store:
                 self._forget_missing(resource, objects, visit)
                 for obj in objects:
                     self._put(obj, visit)
+                self._anew = None
             case Bookmark(resource, version):
                 # Before the first list that says nothing about what is known.
                 if resource in self._reached:
                     self._reached[resource] = version
+
+    def begin_anew(self, resource: Resource) -> None:
+        """The versions of a resource have begun anew (D-112): what was seen at one of them may look different now. What
+        is kept stays until the list that showed it, and is applied next, has replaced it.
+        """
+        self._anew = resource
+        if resource is Resource.REVISIONS:
+            for kept in self._namespaces.values():
+                kept.sealed.clear()
 
     def unsynced(self) -> list[Resource]:
         """Resources whose first list is not complete yet."""
@@ -327,7 +339,9 @@ class Store:
         stored = self._parts.store_pod(projection, pod.resource_version, self.bucket_count)
         kept = self._namespaces.setdefault(namespace, _Namespace())
         before = kept.pods.get(stored.name)
-        if before is not None and before.version == stored.version:
+        # Where versions have begun anew, one stands for two states (D-112).
+        ordered = self._anew is not Resource.PODS
+        if ordered and before is not None and before.version == stored.version:
             # The same object again, by a list after a gap.
             self._parts.release(stored)
             return

@@ -92,7 +92,15 @@ fn s_50_s_51_in_backoff_it_waits() {
             at(1_001),
             false,
             Some(4),
-            Some(5),
+            Some(4),
+        ),
+        (
+            "D-97: by years",
+            900,
+            at(100_000_000),
+            false,
+            Some(900),
+            Some(900),
         ),
         ("D-97: long over", 900, at(50), true, None, None),
     ];
@@ -108,14 +116,36 @@ fn s_50_s_51_in_backoff_it_waits() {
         if !deleted {
             assert_eq!(
                 plan.state.failed_pod_backoffs,
-                [backoff("node-0", delay, last)],
-                "{what}: unchanged"
+                [backoff("node-0", delay, last.min(at(1_000)))],
+                "{what}: unchanged, but for a time that is still to come"
             );
         }
     }
     let mut cluster = failed(vec![backoff("node-0", 2, at(998))]);
     cluster.now = at(1_000) - jiff::SignedDuration::from_nanos(1);
     assert_eq!(counts(&cluster.plan()), (0, 0), "S-51: 1 ns before");
+}
+
+// The clock was set back by an hour: what the plan leaves to be held ends when its delay is over.
+#[test]
+fn d_97_a_backoff_of_the_future_lasts_no_longer_than_its_delay() {
+    let mut cluster = failed(vec![backoff("node-0", 16, at(4_600))]);
+    for passed in [0, 7, 15] {
+        cluster.now = at(1_000 + passed);
+        let plan = cluster.plan();
+        let left = u64::try_from(16 - passed).unwrap();
+        assert_eq!(counts(&plan), (0, 0), "after {passed} s");
+        assert_eq!(
+            requeue(&plan),
+            Some(Duration::from_secs(left)),
+            "after {passed} s"
+        );
+        cluster.state = plan.state;
+    }
+    cluster.now = at(1_016);
+    let plan = cluster.plan();
+    assert_eq!(counts(&plan), (0, 1), "after 16 s");
+    assert_eq!(plan.state.failed_pod_backoffs, [backoff("node-0", 32, at(1_016))]);
 }
 
 #[test]

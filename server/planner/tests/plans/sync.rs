@@ -179,6 +179,47 @@ fn d_72_expectations_hold_everything_up_but_the_status() {
     assert_eq!(settled.plan().state.expectations, None, "D-72");
 }
 
+// The clock was set back by an hour: what the plan leaves to be held ends five minutes from now.
+#[test]
+fn d_72_expectations_of_the_future_last_no_longer_than_five_minutes() {
+    let named = |cluster: &mut Cluster| {
+        let expected = cluster.state.expectations.as_mut().expect("set");
+        for create in &mut expected.creates {
+            "foo-abc".clone_into(&mut create.pod_name);
+        }
+    };
+    let hour_ahead =
+        |creates: &[&str], deletes: &[&str]| expecting(creates, deletes, -SignedDuration::from_hours(1));
+    let mut ahead = hour_ahead(&["node-0"], &[]);
+    named(&mut ahead);
+    // (what is expected, what a plan may create meanwhile)
+    let table = [
+        ("a create that has no name", hour_ahead(&["node-0"], &[]), 0),
+        ("a delete", hour_ahead(&[], &["gone"]), 0),
+        ("a create that has a name", ahead, 1),
+    ];
+    for (what, mut cluster, creates) in table {
+        let began = cluster.now;
+        for (passed, left) in [(0, 300_001), (100, 200_001), (300, 1)] {
+            cluster.now = began + SignedDuration::from_secs(passed);
+            let plan = cluster.plan();
+            assert_eq!(counts(&plan), (creates, 0), "{what} after {passed} s");
+            let delay = plan.requeue.as_ref().map(|requeue| requeue.delay);
+            assert_eq!(
+                delay,
+                Some(Duration::from_millis(left)),
+                "{what} after {passed} s"
+            );
+            let held = plan.state.expectations.as_ref().expect("still expected");
+            assert_eq!(held.set_at, began, "{what} after {passed} s");
+            // What is created meanwhile is not done here.
+            cluster.state.expectations.as_mut().expect("set").set_at = held.set_at;
+        }
+        cluster.now = began + SignedDuration::from_secs(300) + SignedDuration::from_nanos(1);
+        assert_eq!(counts(&cluster.plan()), (2, 0), "{what}: expired");
+    }
+}
+
 #[test]
 fn d_71_revisions_and_claims_precede_the_gate() {
     let mut cluster = expecting(&["node-0"], &[], SignedDuration::ZERO).with(&["a@node-1 orphan old"]);

@@ -61,19 +61,28 @@ impl Owner {
                 let command = plane.daemonset_controller(who.user()).await?;
                 Ok(Self(vec![plane.spawn("upstream", command)?]))
             }
-            Who::Nodewise => {
-                let mut command = programs::command(&programs.server);
-                command.args(["--listen", "127.0.0.1:0"]);
-                let server = plane.spawn("nodewise-server", command)?;
-                let address = server.listening_on(DEADLINE).await?;
-                let mut command = programs::command(&programs.executor);
-                command.args(["--mode=own", "--leader-elect=false", "--http-listen=127.0.0.1:0"]);
-                command.arg("--server").arg(format!("http://{address}"));
-                command.arg("--kubeconfig").arg(plane.kubeconfig_for(who.user())?);
-                let executor = plane.spawn("nodewise-executor", command)?;
-                Ok(Self(vec![server, executor]))
-            }
+            Who::Nodewise => Self::nodewise(plane, who.user(), programs, &[]).await,
         }
+    }
+
+    /// Starts Nodewise as that user, with these arguments of the executor besides.
+    pub(super) async fn nodewise(
+        plane: &ControlPlane,
+        user: &str,
+        programs: &Programs,
+        arguments: &[String],
+    ) -> Result<Self> {
+        let mut command = programs::command(&programs.server);
+        command.args(["--listen", "127.0.0.1:0"]);
+        let server = plane.spawn("nodewise-server", command)?;
+        let address = server.listening_on(DEADLINE).await?;
+        let mut command = programs::command(&programs.executor);
+        command.args(["--mode=own", "--leader-elect=false", "--http-listen=127.0.0.1:0"]);
+        command.arg("--server").arg(format!("http://{address}"));
+        command.arg("--kubeconfig").arg(plane.kubeconfig_for(user)?);
+        command.args(arguments);
+        let executor = plane.spawn("nodewise-executor", command)?;
+        Ok(Self(vec![server, executor]))
     }
 
     /// CPU time of all its processes so far.

@@ -50,6 +50,25 @@ impl fmt::Display for Rollout {
     }
 }
 
+/// What the creation of a DaemonSet's pods took.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Creation {
+    pub(super) part: Part,
+    /// Calls that were answered with 429.
+    pub(super) refused: f64,
+}
+
+impl fmt::Display for Creation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [seconds, calls] = [self.part.seconds, self.part.calls].map(figure);
+        write!(
+            f,
+            "created in {seconds} s, {calls} calls, {} refused",
+            self.refused
+        )
+    }
+}
+
 /// What the bare loop took.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limit {
@@ -125,6 +144,46 @@ pub(super) async fn rollout(
         },
         template,
     ))
+}
+
+/// Lets an owner that runs as this user create a DaemonSet's pods, and cleans up. Gives one of the pods, too.
+pub(super) async fn creation(
+    plane: &ControlPlane,
+    owner: Owner,
+    user: &str,
+    namespace: &str,
+    nodes: usize,
+) -> Result<(Creation, Template)> {
+    let client = plane.client();
+    let home = Place {
+        plane,
+        client,
+        namespace,
+        nodes,
+        user,
+    };
+    foreign::make_namespace(&home.client, namespace).await?;
+    // It works when it has looked at a DaemonSet for which there is nothing to do.
+    home.create_daemon_set("first", json!({"nowhere": "true"}))
+        .await?;
+    home.observed(&owner, "first", |_| true).await?;
+    let began = Timestamp::now();
+    let create = async || {
+        home.create_daemon_set("agent", json!({})).await?;
+        home.wait_for_pods(&owner, nodes).await
+    };
+    let part = home.measured(&owner, create, |events, _| home.created(events));
+    let part = part.await?;
+    let events = plane.audit_events().await?;
+    let refused = events
+        .iter()
+        .filter(|event| event.user == user && event.received >= began && event.code == 429);
+    #[expect(clippy::cast_precision_loss, reason = "some ten thousand calls")]
+    let refused = refused.count() as f64;
+    let template = Template::of(&home.client, namespace).await?;
+    owner.stop().await?;
+    home.clean_up().await?;
+    Ok((Creation { part, refused }, template))
 }
 
 /// Creates the same pods without any controller, and cleans up.

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+use jiff::Timestamp;
 use nodewise_conformance::{DEADLINE, daemon_set, image_patch};
 use nodewise_e2e::{Rig, RigOptions};
 use nodewise_testbed::eventually;
@@ -89,5 +90,77 @@ async fn a_standby_takes_over() -> Result<()> {
     rig.create(daemon_set("second").build()).await?;
     rig.rolled_out("second").await?;
     successor.terminate(DEADLINE).await?;
+    Ok(())
+}
+
+/// Creates and deletes of pods that came in since then.
+async fn pods_written(rig: &Rig, since: Option<Timestamp>) -> Result<usize> {
+    let is_write = |event: &nodewise_testbed::AuditEvent| {
+        event.resource == "pods"
+            && event.subresource.is_empty()
+            && ["create", "delete"].contains(&event.verb.as_str())
+            && since.is_none_or(|since| event.received > since)
+    };
+    Ok(rig.audit(is_write).await?.len())
+}
+
+/// M-12: writes that wait for their turn are not sent any more when the leader was stopped and another has the lease.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_was_stopped_writes_nothing_more() -> Result<()> {
+    let options = [
+        "--client-qps=2",
+        "--lease-duration=4s",
+        "--renew-deadline=3s",
+        "--retry-period=300ms",
+    ]
+    .into_iter()
+    .fold(RigOptions::nodes(30).leader_election(), RigOptions::executor_arg);
+    let rig = Rig::start(options).await?;
+    eventually(DEADLINE, "the first executor to lead", async || {
+        ensure!(rig.lease_holder().await?.is_some(), "nobody holds the lease");
+        Ok(())
+    })
+    .await?;
+    let (holder, standby) = (rig.lease_holder().await?, rig.spawn_executor("standby").await?);
+    rig.create(daemon_set("agent").build()).await?;
+    eventually(DEADLINE, "some pods", async || {
+        let written = pods_written(&rig, None).await?;
+        ensure!(written >= 3, "{written} were written");
+        Ok(())
+    })
+    .await?;
+    rig.executor().pause()?;
+    eventually(DEADLINE, "another holder of the lease", async || {
+        let now = rig.lease_holder().await?;
+        ensure!(now.is_some() && now != holder, "it is held by {now:?}");
+        Ok(())
+    })
+    .await?;
+    // From here on nothing writes but the leader that was stopped, if it does.
+    standby.pause()?;
+    let resumed = Timestamp::now();
+    rig.executor().resume()?;
+    eventually(
+        DEADLINE,
+        "the first executor to know that it leads no more",
+        async || {
+            let (_, metrics) = rig.executor_get("/metrics").await?;
+            let leads = metrics
+                .lines()
+                .any(|line| line.starts_with("leader_election_master_status") && line.ends_with(" 1"));
+            ensure!(!leads, "it leads");
+            Ok(())
+        },
+    )
+    .await?;
+    let written = pods_written(&rig, Some(resumed)).await?;
+    ensure!(
+        written == 0,
+        "{written} pods were written by an executor that did not lead"
+    );
+    standby.resume()?;
+    rig.rolled_out("agent").await?;
+    rig.expect_one_pod_per_node("agent").await?;
+    standby.terminate(DEADLINE).await?;
     Ok(())
 }

@@ -16,8 +16,8 @@ from .action import Context, Done, OwnWrite, is_adoption
 
 __all__ = ["DEFAULT_CONCURRENCY", "Applied", "OwnWrite", "apply"]
 
-DEFAULT_CONCURRENCY = 64
-"""Most calls of one batch that are under way at the same time."""
+DEFAULT_CONCURRENCY = 250
+"""Most calls of one batch that are under way at the same time: as many as a burst has."""
 
 _T = TypeVar("_T")
 

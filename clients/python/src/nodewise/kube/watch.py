@@ -4,6 +4,9 @@ The own-write gate needs the version of every list and of every bookmark, which 
 are most-recent (quorum) reads: an executor that was killed must not see less than it had written. Objects are projected
 as they arrive and the rest of them is never kept. One that cannot be read is passed over and named: the others must not
 suffer for it.
+
+An apiserver whose etcd was restored from a backup may be at a lower version than a watch has reached. It does not
+refuse such a watch, and shows nothing until it gets there. So before a watch goes on it is asked where it is (D-112).
 """
 
 import asyncio
@@ -19,6 +22,7 @@ import msgspec
 from .. import rawjson, tracing, waiting
 from ..actuator import ActuatorError
 from ..convert import ConversionError
+from ..gate import is_behind
 from ..kinds import Resource
 from ..objects import DaemonSet, Node, Pod, Revision
 from ..store import Applied, Bookmark, Deleted, Event, Listed, Watched, is_kept
@@ -37,7 +41,7 @@ sends a bookmark every minute.
 PAGE_TIMEOUT = 65.0
 """Time for one page of a list; the apiserver itself gives up after a minute."""
 OPEN_TIMEOUT = 30.0
-"""Time until a watch begins."""
+"""Time until a watch begins, and for a list of one object."""
 SHORT_WATCH = 5.0
 """A watch that ends sooner than this and showed nothing has failed: to begin at once again would be a storm."""
 
@@ -141,13 +145,15 @@ class _Follower:
         self._sink = sink
         self._version = ""
         """Where the next watch begins; empty when a list is needed."""
+        self._is_confirmed = False
+        """The apiserver is known to have reached that version."""
         self._failures = 0
 
     async def run(self) -> None:
         """Never ends."""
         while True:
             try:
-                await (self._watch() if self._version else self._list())
+                await self._step()
             except _GoneError:
                 _log.info("the watch of %s fell too far behind; listing again", self.resource.value)
                 self._version = ""
@@ -158,6 +164,14 @@ class _Follower:
                 self.failure = str(error) or "no answer in time"
                 _log.warning("following %s: %s; trying again", self.resource.value, self.failure)
                 await self._rest()
+
+    async def _step(self) -> None:
+        if not self._version:
+            await self._list()
+        elif self._is_confirmed:
+            await self._watch()
+        else:
+            await self._confirm()
 
     async def _rest(self) -> None:
         """0.5 s doubling to 30 s, with jitter. They go on to grow until the watch has shown something: what can be
@@ -186,13 +200,28 @@ class _Follower:
         if not version:
             raise _BrokenError("the list has no resourceVersion")
         _log.debug("listed %d %s at %s", len(objects), self.resource.value, version)
-        self._version = version
+        self._version, self._is_confirmed = version, True
         self.failure = ""
         self._sink(Listed(self.resource, objects, version))
 
-    async def _page(self, params: dict[str, str]) -> _Page:
+    async def _confirm(self) -> None:
+        """Asks the apiserver at which version it is. One that is behind ours has begun anew, and everything is listed
+        again.
+        """
+        now = (await self._page({"limit": "1"}, OPEN_TIMEOUT)).resource_version
+        if is_behind(self._version, now):
+            _log.warning(
+                "the apiserver has %s at %s, and the watch had reached %s; listing again",
+                self.resource.value,
+                now,
+                self._version,
+            )
+            self._version = ""
+        self._is_confirmed = True
+
+    async def _page(self, params: dict[str, str], timeout: float = PAGE_TIMEOUT) -> _Page:
         try:
-            answer = await self._client.call("GET", self._path, params=params, timeout=PAGE_TIMEOUT)
+            answer = await self._client.call("GET", self._path, params=params, timeout=timeout)
             return _Page.read(lossy(answer.body))
         except ActuatorError as error:
             if error.http_status == 410:
@@ -203,6 +232,7 @@ class _Follower:
 
     async def _watch(self) -> None:
         """Watches until the apiserver ends it, as it does every few minutes."""
+        self._is_confirmed = False
         params = {
             "watch": "true",
             "allowWatchBookmarks": "true",

@@ -1,0 +1,153 @@
+//! How many writes at a time: the creation of a DaemonSet's pods with some numbers of them, by a user whose calls the apiserver's
+//! flow control does not look at, and by an ordinary ServiceAccount.
+
+use anyhow::{Context as _, Result};
+use nodewise_testbed::{ControlPlane, User};
+
+use super::bare;
+use super::owner::{Owner, Programs};
+use super::run::{self, Creation, Limit};
+use super::{Size, foreign};
+use crate::measure::Spread;
+use crate::report::{Bar, Chart, Finding, Shape, Target, figure};
+
+/// What `--concurrent-writes` says in turn; the last one is its default.
+const WRITES: [usize; 2] = [64, 250];
+/// A user of `system:masters`: flow control lets whatever it asks pass.
+const EXEMPT: &str = "bench-exempt";
+/// A ServiceAccount: it has a share of the apiserver's seats, with all other ServiceAccounts, and a queue.
+const SERVICE_ACCOUNT: &str = "system:serviceaccount:bench:executor";
+
+/// One way to create the pods.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    writes: usize,
+    user: &'static str,
+}
+
+impl Way {
+    const ALL: [Self; 4] = [
+        Self::new(WRITES[0], EXEMPT),
+        Self::new(WRITES[1], EXEMPT),
+        Self::new(WRITES[0], SERVICE_ACCOUNT),
+        Self::new(WRITES[1], SERVICE_ACCOUNT),
+    ];
+
+    const fn new(writes: usize, user: &'static str) -> Self {
+        Self { writes, user }
+    }
+
+    fn who(self) -> &'static str {
+        if self.user == EXEMPT {
+            "exempt"
+        } else {
+            "ServiceAccount"
+        }
+    }
+}
+
+/// Measures all ways in turns, and the bare loop after them.
+///
+/// # Errors
+/// A program cannot be started, or pods are missing.
+pub async fn measure(size: Size, programs: &Programs) -> Result<Finding> {
+    let account = User::new(SERVICE_ACCOUNT).cluster_role("cluster-admin");
+    let groups = ["system:serviceaccounts", "system:serviceaccounts:bench"];
+    let plane = ControlPlane::builder()
+        .audit_log(true)
+        .user(User::new(EXEMPT).group("system:masters"))
+        .user(groups.into_iter().fold(account, User::group))
+        .start()
+        .await?;
+    let client = plane.client();
+    let nodes = plane.create_nodes(size.nodes).await?;
+    foreign::create(&client, size.foreign_pods, &nodes).await?;
+    let (mut found, mut limits) = (vec![Vec::new(); Way::ALL.len()], Vec::new());
+    for round in 0..size.rounds {
+        let mut template = None;
+        for turn in 0..Way::ALL.len() {
+            // Each comes first once.
+            let index = (turn + round) % Way::ALL.len();
+            let way = Way::ALL[index];
+            let namespace = format!("bench-writes-{round}-{index}");
+            let limit = format!("--concurrent-writes={}", way.writes);
+            let owner = Owner::nodewise(&plane, way.user, programs, &[limit]).await?;
+            let (creation, created) = run::creation(&plane, owner, way.user, &namespace, nodes.len()).await?;
+            eprintln!(
+                "round {} of {}, {} writes, {}: {creation}",
+                round + 1,
+                size.rounds,
+                way.writes,
+                way.who()
+            );
+            found[index].push(creation);
+            template = Some(created);
+        }
+        let template = template.context("pods were created")?;
+        let namespace = format!("bench-writes-{round}-bare");
+        limits.push(run::bare(&plane, &namespace, &template, &nodes).await?);
+    }
+    finding(size, &found, &limits)
+}
+
+fn finding(size: Size, found: &[Vec<Creation>], limits: &[Limit]) -> Result<Finding> {
+    let seconds = |creations: &Vec<Creation>| Spread::of(creations.iter().map(|one| one.part.seconds));
+    let refused = |creations: &Vec<Creation>| Spread::of(creations.iter().map(|one| one.refused));
+    let (mut rows, mut bars) = (Vec::new(), Vec::new());
+    for (way, creations) in Way::ALL.into_iter().zip(found) {
+        rows.push(vec![
+            way.writes.to_string(),
+            way.who().to_owned(),
+            seconds(creations)?.to_string(),
+            refused(creations)?.to_string(),
+        ]);
+        bars.push(Bar {
+            group: way.who().to_owned(),
+            who: format!("{} writes", way.writes),
+            values: seconds(creations)?,
+        });
+    }
+    let limit = Spread::of(limits.iter().map(|limit| limit.seconds))?;
+    rows.push(vec![
+        bare::WORKERS.to_string(),
+        "exempt, bare loop".to_owned(),
+        limit.to_string(),
+        "–".to_owned(),
+    ]);
+    let mut targets = Vec::new();
+    for pair in [0, 2] {
+        let ratio = seconds(&found[pair])?.median() / seconds(&found[pair + 1])?.median();
+        let what = format!(
+            "{} writes against {}, {}",
+            WRITES[1],
+            WRITES[0],
+            Way::ALL[pair].who()
+        );
+        targets.push(Target::at_least(what, 1.0, ratio, "times as fast"));
+    }
+    #[expect(clippy::cast_precision_loss, reason = "some ten thousand nodes")]
+    let nodes = figure(size.nodes as f64);
+    Ok(Finding {
+        title: "Writes at a time".to_owned(),
+        about: format!(
+            "The executor creates the pods of a DaemonSet on {nodes} nodes, on a real apiserver, with `--concurrent-writes` of {} and \
+             of {}: from the request that created the DaemonSet to the answer to the last create, by the apiserver's audit log. Once \
+             its user is one whose calls the apiserver's flow control (API Priority and Fairness) exempts, and once an ordinary \
+             ServiceAccount, which shares the seats of the priority level `workload-low` with all others, at the defaults of \
+             kube-apiserver. Refused are calls that were answered with 429. They take turns in being first.",
+            WRITES[0], WRITES[1]
+        ),
+        columns: ["writes at a time", "user", "create: seconds", "refused"]
+            .map(str::to_owned)
+            .into(),
+        rows,
+        targets,
+        charts: vec![Chart {
+            file: "writes".to_owned(),
+            title: format!("Creating {nodes} pods"),
+            unit: "seconds, less is better".to_owned(),
+            logarithmic: false,
+            shape: Shape::Bars(bars),
+        }],
+    })
+}
