@@ -104,6 +104,11 @@ pub struct Args {
     #[arg(long, env = "NODEWISE_MAX_STREAMS", default_value_t = Config::default().max_streams, value_name = "N")]
     pub max_streams: usize,
 
+    /// How long a stream may ask nothing before it makes room for another one; with room for both it lives on
+    #[arg(long, env = "NODEWISE_STREAM_IDLE_TIMEOUT", default_value = "60s", value_name = "DURATION",
+          value_parser = humantime::parse_duration)]
+    pub stream_idle_timeout: Duration,
+
     /// Connections at the same time; further ones are closed. One address may have a quarter of them
     #[arg(long, env = "NODEWISE_MAX_CONNECTIONS", default_value_t = Config::default().max_connections, value_name = "N")]
     pub max_connections: usize,
@@ -160,6 +165,7 @@ impl Args {
             max_queued_plans: self.max_queued_plans.unwrap_or(defaults.max_queued_plans),
             max_plans_per_stream: self.max_plans_per_stream,
             max_streams: self.max_streams,
+            stream_idle_timeout: self.stream_idle_timeout,
             longest_call: self.longest_call,
             transfer_timeout: self.transfer_timeout,
             drain_timeout: self.drain_timeout,

@@ -23,6 +23,8 @@ pub struct Config {
     pub max_plans_per_stream: NonZeroUsize,
     /// Streams open at the same time, on all connections; further ones are shed.
     pub max_streams: usize,
+    /// How long a stream may ask nothing before it makes room for another one that there is no room for.
+    pub stream_idle_timeout: Duration,
     /// Longest time of a question on a stream, and of any other call, its message's way over the network included.
     pub longest_call: Duration,
     /// Longest time that a message may be on its way, or a piece of its answer.
@@ -51,6 +53,7 @@ impl Default for Config {
             max_queued_plans: 8 * parallelism,
             max_plans_per_stream: NonZeroUsize::new(16).expect("16 is not 0"),
             max_streams: 32,
+            stream_idle_timeout: Duration::from_mins(1),
             longest_call: Duration::from_mins(1),
             transfer_timeout: Duration::from_secs(10),
             drain_timeout: Duration::from_secs(20),

@@ -1,7 +1,10 @@
 //! The answers, in this process: parse, plan, render. The service calls this for every request, and a program that links this
 //! crate gets the same answers without a network.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    cell::RefCell,
+    sync::{Mutex, PoisonError},
+};
 
 use nodewise_planner::{
     memory::{Memory, Tally},
@@ -12,6 +15,7 @@ use nodewise_proto::v1;
 use nodewise_telemetry::traces::{count, step};
 
 use crate::{
+    answer::{self, Caller, Explanations, Needs},
     cache::Cache,
     limits::Limits,
     parse::{self, Context},
@@ -64,7 +68,18 @@ impl Engine {
         request: v1::PlanRequest,
         stop: &dyn Fn() -> bool,
     ) -> Result<v1::PlanResponse, Refusal> {
+        self.plan_for(request, Caller::unbounded(stop))
+    }
+
+    /// As [`Engine::plan`], for a caller who may not have any amount of memory.
+    pub(crate) fn plan_for(
+        &self,
+        request: v1::PlanRequest,
+        caller: Caller<'_>,
+    ) -> Result<v1::PlanResponse, Refusal> {
+        let stop = caller.stop;
         let by_digest = request.snapshot.as_ref().is_some_and(has_digests);
+        let needs = Needs::of(request.snapshot.as_ref().is_some_and(is_by_digest));
         let recall = |uid: &str| {
             if by_digest {
                 self.cache.recall(uid)
@@ -75,6 +90,12 @@ impl Engine {
         let (snapshot, mut memory) = step("parse", || {
             parse::request::plan(request, self.context(stop), recall)
         })?;
+        if let Err(refusal) = (caller.hold)(needs(answer::most_of_plan(&snapshot))) {
+            if by_digest {
+                self.cache.remember(&snapshot.daemon_set.uid, memory);
+            }
+            return Err(refusal);
+        }
         let buckets = &snapshot.buckets;
         count(
             "nodewise.nodes",
@@ -96,6 +117,8 @@ impl Engine {
         let plan = step("render", || {
             render::plan(plan, &snapshot.daemon_set, snapshot.options.scope)
         });
+        drop(snapshot);
+        (caller.hold)(Needs::Alone(answer::plan(&plan)))?;
         Ok(v1::PlanResponse { plan: Some(plan) })
     }
 
@@ -111,10 +134,25 @@ impl Engine {
         request: v1::ExplainRequest,
         stop: &dyn Fn() -> bool,
     ) -> Result<v1::ExplainResponse, Refusal> {
-        let (snapshot, node) = parse::request::explain(request, self.context(stop))?;
-        let nodes =
-            nodewise_planner::explain_until(&snapshot, node.as_deref(), stop).ok_or(Refusal::Stopped)?;
-        Ok(render::explanations(nodes))
+        self.explain_for(request, Caller::unbounded(stop))
+    }
+
+    /// As [`Engine::explain`], for a caller who may not have any amount of memory.
+    pub(crate) fn explain_for(
+        &self,
+        request: v1::ExplainRequest,
+        caller: Caller<'_>,
+    ) -> Result<v1::ExplainResponse, Refusal> {
+        let needs = Needs::of(request.snapshot.as_ref().is_some_and(is_by_digest));
+        let (snapshot, node) = parse::request::explain(request, self.context(caller.stop))?;
+        let explanations = Explanations::new(caller, needs, answer::work_of_explanation(&snapshot));
+        let explanations = RefCell::new(explanations);
+        let stop = || (caller.stop)() || explanations.borrow().is_refused();
+        let complete = nodewise_planner::explain_each(&snapshot, node.as_deref(), &stop, &mut |node| {
+            explanations.borrow_mut().add(render::explanation(node));
+        });
+        drop(snapshot);
+        explanations.into_inner().finish(complete)
     }
 
     /// What follows from what an executor did. `stop` as for [`Engine::plan`].
@@ -122,6 +160,15 @@ impl Engine {
         &self,
         request: v1::ReportRequest,
         stop: &dyn Fn() -> bool,
+    ) -> Result<v1::ReportResponse, Refusal> {
+        self.report_for(request, Caller::unbounded(stop))
+    }
+
+    /// As [`Engine::report`]. The answer has no more than the request.
+    pub(crate) fn report_for(
+        &self,
+        request: v1::ReportRequest,
+        Caller { stop, .. }: Caller<'_>,
     ) -> Result<v1::ReportResponse, Refusal> {
         let report = parse::request::report(request, self.context(stop))?;
         let state = report::fold_until(report.state, &report.outcomes, &report.options, stop)
@@ -141,6 +188,12 @@ fn has_digests(snapshot: &v1::Snapshot) -> bool {
         .pod_buckets
         .iter()
         .all(|bucket| !bucket.digest.is_empty())
+}
+
+/// Whether a bucket is given by digest alone, so that the request says little of what is planned for.
+fn is_by_digest(snapshot: &v1::Snapshot) -> bool {
+    let mut buckets = snapshot.node_buckets.iter().chain(&snapshot.pod_buckets);
+    buckets.any(|bucket| bucket.data.is_none())
 }
 
 /// For callers that wait however long it takes.

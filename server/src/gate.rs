@@ -18,7 +18,7 @@ use crate::{
     client::{Client, Key},
     config::Config,
     methods::{self, Class},
-    outflow::Outflow,
+    outflow::{Outflow, Times},
     pool::Pool,
     refusal, service,
     shares::Shares,
@@ -101,9 +101,12 @@ where
         }
         let (path, start) = (request.uri().path().to_owned(), Instant::now());
         // A stream's reader may be busy with the last answer for as long as a call may take.
-        let within = match class {
-            Class::Stream => self.longest_call,
-            Class::Planning | Class::Cheap => self.transfer_timeout,
+        let times = Times {
+            piece: match class {
+                Class::Stream => self.longest_call,
+                Class::Planning | Class::Cheap => self.transfer_timeout,
+            },
+            message: self.longest_call.max(self.transfer_timeout),
         };
         let response = self.inner.call(request);
         Box::pin(async move {
@@ -121,7 +124,7 @@ where
                 .map_or(Code::Ok, |status| Code::from_bytes(status.as_bytes()));
             let who = client.as_ref().map(tracing::field::display);
             tracing::debug!(path, client = who, ?code, took = ?start.elapsed(), "answered");
-            Ok(response.map(|body| Body::new(Outflow::new(body, within, client, memory))))
+            Ok(response.map(|body| Body::new(Outflow::new(body, times, client, memory))))
         })
     }
 }

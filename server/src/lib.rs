@@ -4,10 +4,12 @@
 //! a bounded pool of threads, and rendered. Everything that decides is in `nodewise-planner`; this crate owns the protocol's
 //! side of it. [`Engine`] gives the same answers without a network.
 
+mod answer;
 pub mod args;
 mod cache;
 mod capabilities;
 mod client;
+mod codec;
 mod config;
 mod connection;
 mod engine;
@@ -27,6 +29,7 @@ mod service;
 mod shares;
 mod size;
 mod stream;
+mod streams;
 mod turns;
 mod weigh;
 

@@ -1,5 +1,7 @@
 //! What one request may hold.
 
+use std::time::Duration;
+
 /// Upper bounds on one request. They bound memory and time, so they are checked before either is spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -31,6 +33,8 @@ impl Limits {
     pub const LABEL_VALUE_BYTES: usize = 63;
     /// `PlanRequest.undelivered_reports`: an executor keeps a few.
     pub const UNDELIVERED_REPORTS: usize = 64;
+    /// The longest time after which a plan asks to be made again, and that a report may repeat: much longer than any executor lives.
+    pub const LONGEST_REQUEUE: Duration = Duration::from_hours(10 * 365 * 24);
     /// Values that a selector or an affinity names, all of its expressions together: affinities may list nodes by name.
     pub const SELECTOR_VALUES: usize = 16_384;
 }

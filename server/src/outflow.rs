@@ -1,7 +1,8 @@
 //! An answer on its way out.
 //!
-//! Whoever asks and takes nothing of the answer would keep it here. So an answer is handed over piece by piece, and when one of
-//! them has not gone in time the connection is cut: of a reader that waits, HTTP/2 tells nobody but the connection.
+//! A client that asks and takes nothing of the answer, or little at a time, would keep it here. So an answer is handed over piece by
+//! piece, and when one of them has not gone in time, or the message as a whole, the connection is cut: of a reader that waits, HTTP/2
+//! tells nobody but the connection.
 
 use std::{
     pin::Pin,
@@ -12,6 +13,7 @@ use std::{
 
 use bytes::Bytes;
 use http_body::Frame;
+use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Status, body::Body};
 
@@ -26,34 +28,68 @@ pub(crate) struct Outflow {
     answer: Body,
     /// What has not been handed over of the present message.
     left: Bytes,
+    /// That message has several pieces.
+    is_long: bool,
     /// Cuts the connection when the last piece does not go.
     late: Option<AbortOnDropHandle<()>>,
-    within: Duration,
+    /// When the present message must have gone as a whole.
+    until: Instant,
+    times: Times,
     client: Option<Client>,
-    /// Held for the request, and so for its answer, as long as it is here.
-    _memory: Arc<Share>,
+    /// Held for a request, and then for its answer, as long as it is here. Nothing on a stream, whose questions hold their own.
+    memory: Arc<Share>,
+}
+
+/// How long a client may take over an answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times {
+    /// Over each piece.
+    pub(crate) piece: Duration,
+    /// Over each message.
+    pub(crate) message: Duration,
 }
 
 impl Outflow {
-    /// An answer of which each piece may be on its way for so long.
-    pub(crate) fn new(answer: Body, within: Duration, client: Option<Client>, memory: Arc<Share>) -> Self {
+    /// An answer that must be taken in time.
+    pub(crate) fn new(answer: Body, times: Times, client: Option<Client>, memory: Arc<Share>) -> Self {
         Self {
             answer,
             left: Bytes::new(),
+            is_long: false,
             late: None,
-            within,
+            until: Instant::now(),
+            times,
             client,
-            _memory: memory,
+            memory,
         }
     }
 
+    /// What there is of a message: all of it, since it is encoded as a whole.
+    fn begin(&mut self, message: Bytes) {
+        // What it was encoded from is gone.
+        self.memory.shrink(message.len());
+        self.until = Instant::now() + self.times.message;
+        self.is_long = message.len() > PIECE;
+        self.left = message;
+    }
+
     fn piece(&mut self) -> Frame<Bytes> {
-        let piece = self.left.split_to(self.left.len().min(PIECE));
+        let length = self.left.len().min(PIECE);
+        let mut piece = self.left.split_to(length);
+        if self.is_long {
+            // The transport may keep a piece when this is gone, and with it all that it is a part of.
+            piece = Bytes::copy_from_slice(&piece);
+        }
         self.late = self.client.clone().map(|client| {
-            let within = self.within;
+            let Times { piece, message } = self.times;
+            let (piece_late, message_late) = (Instant::now() + piece, self.until);
             AbortOnDropHandle::new(tokio::spawn(async move {
-                tokio::time::sleep(within).await;
-                tracing::warn!(%client, "cut off: it took nothing of an answer for {within:?}");
+                tokio::time::sleep_until(piece_late.min(message_late)).await;
+                if piece_late <= message_late {
+                    tracing::warn!(%client, "cut off: it took nothing of an answer for {piece:?}");
+                } else {
+                    tracing::warn!(%client, "cut off: it did not take an answer within {message:?}");
+                }
                 client.cut.cancel();
             }))
         });
@@ -76,7 +112,7 @@ impl http_body::Body for Outflow {
                 return Poll::Ready(None);
             };
             match frame.into_data() {
-                Ok(data) => self.left = data,
+                Ok(data) => self.begin(data),
                 Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
             }
         }

@@ -43,6 +43,9 @@ pub enum Refusal {
         .0.pod_bucket_indices.len()
     )]
     MissingBuckets(v1::MissingBuckets),
+    /// There is no memory for the answer now (RESOURCE_EXHAUSTED with RetryInfo).
+    #[error("requests in work and their answers take as much memory as this replica gives them")]
+    NoMemory,
     /// Nobody waits for the answer any more (DEADLINE_EXCEEDED).
     #[error("planning was abandoned: the deadline passed or the call was cancelled")]
     Stopped,
@@ -84,6 +87,11 @@ impl From<Refusal> for Status {
                 Self::with_error_details(Code::ResourceExhausted, message, bad_request(vec![violation]))
             }
             Refusal::MissingBuckets(missing) => missing_buckets(message, &missing),
+            Refusal::NoMemory => Self::with_error_details(
+                Code::ResourceExhausted,
+                message,
+                ErrorDetails::with_retry_info(Some(RETRY_AFTER)),
+            ),
             Refusal::Stopped => Self::deadline_exceeded(message),
         }
     }
@@ -118,11 +126,18 @@ pub(crate) fn saturated() -> Status {
 
 /// The answer to a request for which there is no memory.
 pub(crate) fn out_of_memory() -> Status {
-    Status::with_error_details(
-        Code::ResourceExhausted,
-        "requests in work take as much memory as this replica gives them",
-        ErrorDetails::with_retry_info(Some(RETRY_AFTER)),
-    )
+    Refusal::NoMemory.into()
+}
+
+/// What is told of an answer that takes more memory than there is for all of them.
+pub(crate) fn answer_too_large(needed: usize, capacity: usize) -> Refusal {
+    Refusal::TooLarge(Violation {
+        field: "snapshot".to_owned(),
+        description: format!(
+            "the answer may take {needed} bytes of memory, and there are {capacity} for all requests: ask about one node, or with a \
+             smaller burst, or raise --max-request-memory"
+        ),
+    })
 }
 
 /// The answer to a stream when too many are open.
@@ -130,6 +145,18 @@ pub(crate) fn too_many_streams() -> Status {
     Status::with_error_details(
         Code::ResourceExhausted,
         "as many streams are open as this replica takes of this client",
+        ErrorDetails::with_retry_info(Some(RETRY_AFTER)),
+    )
+}
+
+/// The end of a stream that asked nothing for a while, when another one needs its place.
+pub(crate) fn idle_stream(idle: Duration) -> Status {
+    Status::with_error_details(
+        Code::ResourceExhausted,
+        format!(
+            "this stream asked nothing for {} s, and another one needs its place: open it again for the next question",
+            idle.as_secs()
+        ),
         ErrorDetails::with_retry_info(Some(RETRY_AFTER)),
     )
 }

@@ -18,10 +18,10 @@ use tonic::{
     codec::CompressionEncoding,
     server::{Grpc, NamedService},
 };
-use tonic_prost::ProstCodec;
 use tower::service_fn;
 
 use crate::{
+    codec::AnswerCodec,
     config::Config,
     intake::{Intake, Terms},
     limits::Limits,
@@ -137,7 +137,7 @@ where
         let (_, extensions, _) = request.into_parts();
         answer(extensions, intake)
     };
-    Grpc::new(ProstCodec::<A, Q>::default())
+    Grpc::new(AnswerCodec::<A, Q>::default())
         .max_encoding_message_size(usize::MAX)
         .accept_compressed(CompressionEncoding::Gzip)
         .streaming(service_fn(answer), http::Request::from_parts(head, Body::empty()))

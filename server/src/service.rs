@@ -11,8 +11,9 @@ use tonic::{Extensions, Request, Response, Status};
 use tracing::{Instrument as _, field::Empty};
 
 use crate::{
+    answer::{Caller, Needs},
     capabilities,
-    client::Key,
+    client::{Client, Key},
     config::Config,
     engine::Engine,
     gate::Deadline,
@@ -21,6 +22,7 @@ use crate::{
     refusal::{self, Refusal, Violation},
     shares::{Alone, Share, Shares},
     stream::{self, Admitted, Terms},
+    streams::Streams,
 };
 
 /// The service. Planning happens on the pool's threads; what is here only waits.
@@ -32,12 +34,39 @@ pub struct Service {
     memory: Shares,
     draining: CancellationToken,
     /// Open streams. Each may have a question in memory for which there is no place yet.
-    streams: Shares,
+    streams: Streams,
     config: Config,
 }
 
 /// A method of the engine.
-type Work<Q, A> = fn(&Engine, Q, &dyn Fn() -> bool) -> Result<A, Refusal>;
+type Work<Q, A> = fn(&Engine, Q, Caller<'_>) -> Result<A, Refusal>;
+
+/// Does the work for a request, and holds memory for what follows from it. What the share holds already is for the request.
+fn within<A>(
+    memory: Option<&Share>,
+    stop: &dyn Fn() -> bool,
+    work: impl FnOnce(Caller<'_>) -> Result<A, Refusal>,
+) -> Result<A, Refusal> {
+    let Some(memory) = memory else {
+        return work(Caller::unbounded(stop));
+    };
+    let request = memory.amount();
+    let hold = |needs| {
+        let bytes = match needs {
+            Needs::Within(bytes) => bytes.max(request),
+            Needs::Besides(bytes) => bytes.saturating_add(request),
+            Needs::Alone(bytes) => bytes,
+        };
+        if memory.resize(bytes) {
+            Ok(())
+        } else if bytes > memory.capacity() {
+            Err(refusal::answer_too_large(bytes, memory.capacity()))
+        } else {
+            Err(Refusal::NoMemory)
+        }
+    };
+    work(Caller { stop, hold: &hold })
+}
 
 impl Service {
     /// A service that is ready.
@@ -48,7 +77,11 @@ impl Service {
             pool: Pool::new(config.max_concurrent_plans, config.max_queued_plans),
             memory: Shares::new(config.max_request_memory.as_usize(), Alone::HALF),
             draining: CancellationToken::new(),
-            streams: Shares::new(config.max_streams, Alone::FOUR_FIFTHS),
+            streams: Streams::new(
+                config.max_streams,
+                config.stream_idle_timeout,
+                config.transfer_timeout,
+            ),
             config: config.clone(),
         }
     }
@@ -105,8 +138,7 @@ impl Service {
         let message = request.into_inner();
         self.pool
             .run(place, deadline, move |stop| {
-                let _memory = memory;
-                work(&engine, message, stop)
+                within(memory.as_deref(), stop, |caller| work(&engine, message, caller))
             })
             .await
             .map(Response::new)
@@ -119,6 +151,7 @@ impl Service {
             memory,
             deadline,
             place,
+            in_work: _in_work,
         } = admitted;
         let span = tracing::debug_span!(
             "question",
@@ -172,8 +205,7 @@ impl Service {
         let engine = Arc::clone(&self.engine);
         self.pool
             .run(place, Some(deadline.into_std()), move |stop| {
-                let _memory = memory;
-                engine.plan(request, stop)
+                within(Some(&memory), stop, |caller| engine.plan_for(request, caller))
             })
             .await
     }
@@ -186,7 +218,7 @@ impl Service {
         &self,
         request: Request<v1::PlanRequest>,
     ) -> Result<Response<v1::PlanResponse>, Status> {
-        self.answer(request, Engine::plan).await
+        self.answer(request, Engine::plan_for).await
     }
 
     /// Many of them.
@@ -197,13 +229,15 @@ impl Service {
     ) -> Result<Response<BoxStream<'static, Result<v1::PlanStreamResponse, Status>>>, Status> {
         let client = extensions.get::<Arc<Share>>();
         let client = client.map_or(Key::Unknown, |share| share.client().clone());
-        let open = self.streams.take(&client, 1);
-        let open = open.ok_or_else(refusal::too_many_streams)?;
+        let connection = extensions.get::<Client>().cloned();
+        let open = self.streams.open(&client, connection, Instant::now());
+        let open = Arc::new(open.ok_or_else(refusal::too_many_streams)?);
         let terms = Terms {
             most: self.config.max_plans_per_stream,
             deadline: extensions.get::<Deadline>().map(|deadline| deadline.0),
             longest_call: self.config.longest_call,
             draining: self.draining.clone(),
+            open: Arc::clone(&open),
         };
         let service = self.clone();
         let pool = self.pool.clone();
@@ -214,7 +248,7 @@ impl Service {
         };
         let questions = questions.all(room);
         let answers = stream::answers(questions.boxed(), pool, terms, move |admitted| {
-            // Held as long as the stream lasts.
+            // Also until the answers to the last questions are made.
             let _open = &open;
             service.clone().answer_one(admitted)
         });
@@ -226,7 +260,7 @@ impl Service {
         &self,
         request: Request<v1::ReportRequest>,
     ) -> Result<Response<v1::ReportResponse>, Status> {
-        self.answer(request, Engine::report).await
+        self.answer(request, Engine::report_for).await
     }
 
     /// What this server takes.
@@ -240,6 +274,6 @@ impl Service {
         &self,
         request: Request<v1::ExplainRequest>,
     ) -> Result<Response<v1::ExplainResponse>, Status> {
-        self.answer(request, Engine::explain).await
+        self.answer(request, Engine::explain_for).await
     }
 }

@@ -97,6 +97,29 @@ impl Shares {
         }
     }
 
+    /// Whether the client could have so much if this share were given back.
+    pub(crate) fn could_take(&self, client: &Key, amount: usize, without: &Share) -> bool {
+        let state = self.state();
+        let given = without.amount.load(Ordering::Relaxed);
+        let has = state.by_client.get(client).copied().unwrap_or(0);
+        let others = if without.client == *client {
+            has - given
+        } else {
+            has
+        };
+        self.allows(state.taken - given + amount, others, amount)
+    }
+
+    /// Whether a client that has `others` besides may have `amount`, so that `taken` are taken on the whole.
+    fn allows(&self, taken: usize, others: usize, amount: usize) -> bool {
+        let Inner { capacity, alone, .. } = &*self.0;
+        let Some(left) = capacity.checked_sub(taken) else {
+            return false;
+        };
+        // What a client has besides decides, so that whoever has nothing may have whatever is left.
+        others == 0 || (others + amount).saturating_mul(alone.leaves) <= left.saturating_mul(alone.takes)
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -105,6 +128,22 @@ impl Shares {
 impl Share {
     pub(crate) fn client(&self) -> &Key {
         &self.client
+    }
+
+    /// How much it is.
+    pub(crate) fn amount(&self) -> usize {
+        self.amount.load(Ordering::Relaxed)
+    }
+
+    /// Gives back what is beyond so much.
+    pub(crate) fn shrink(&self, amount: usize) {
+        // Less is always granted.
+        let _ = self.resize(amount.min(self.amount()));
+    }
+
+    /// All that there is.
+    pub(crate) fn capacity(&self) -> usize {
+        self.of.capacity()
     }
 
     /// Takes more, or gives some back, as soon as the client may have so much.
@@ -124,25 +163,12 @@ impl Share {
     /// Takes more, or gives some back. It stays as it is when the client may not have so much more.
     #[must_use = "there may be too little left"]
     pub(crate) fn resize(&self, amount: usize) -> bool {
-        let Inner {
-            capacity,
-            alone,
-            freed,
-            ..
-        } = &*self.of.0;
         let mut state = self.of.state();
         let held = self.amount.load(Ordering::Relaxed);
         let taken = state.taken - held + amount;
         let mut others = state.by_client.get(&self.client).copied().unwrap_or(0) - held;
-        if amount > held {
-            let Some(left) = capacity.checked_sub(taken) else {
-                return false;
-            };
-            // What a client has besides decides, so that whoever has nothing may have whatever is left.
-            if others > 0 && (others + amount).saturating_mul(alone.leaves) > left.saturating_mul(alone.takes)
-            {
-                return false;
-            }
+        if amount > held && !self.of.allows(taken, others, amount) {
+            return false;
         }
         others += amount;
         state.taken = taken;
@@ -154,7 +180,7 @@ impl Share {
         self.amount.store(amount, Ordering::Relaxed);
         drop(state);
         if amount < held {
-            freed.notify_waiters();
+            self.of.0.freed.notify_waiters();
         }
         true
     }

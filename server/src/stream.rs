@@ -21,6 +21,7 @@ use crate::{
     pool::{Place, Pool},
     refusal,
     shares::Share,
+    streams::{InWork, Open},
 };
 
 /// What a stream is told when it begins.
@@ -33,6 +34,8 @@ pub(crate) struct Terms {
     pub(crate) longest_call: Duration,
     /// Ends when no further question is to be read.
     pub(crate) draining: CancellationToken,
+    /// The stream's place, as long as no other stream has it.
+    pub(crate) open: Arc<Open>,
 }
 
 /// A question that has come.
@@ -44,6 +47,8 @@ pub(crate) struct Admitted {
     pub(crate) deadline: Instant,
     /// `None`: there was none before the deadline.
     pub(crate) place: Option<Place>,
+    /// As long as this is here the stream is not idle.
+    pub(crate) in_work: InWork,
 }
 
 /// Answers `questions` with `answer` until they end, the deadline passes or the server drains. What is in work then is still
@@ -100,6 +105,7 @@ impl<Q: Stream<Item = Result<Held<v1::PlanStreamRequest>, Status>> + Unpin> Sour
             message: question,
             memory,
         } = self.read().await?;
+        let in_work = self.terms.open.begin();
         let longest = Instant::now() + self.terms.longest_call;
         let deadline = self.terms.deadline.map_or(longest, |end| end.min(longest));
         let place = tokio::time::timeout_at(deadline, self.pool.enter(memory.client()))
@@ -110,6 +116,7 @@ impl<Q: Stream<Item = Result<Held<v1::PlanStreamRequest>, Status>> + Unpin> Sour
             memory,
             deadline,
             place,
+            in_work,
         };
         Some((admitted, self))
     }
@@ -125,6 +132,7 @@ impl<Q: Stream<Item = Result<Held<v1::PlanStreamRequest>, Status>> + Unpin> Sour
             biased;
             () = self.terms.draining.cancelled() => refusal::draining(),
             () = late => refusal::deadline_exceeded(),
+            idle = self.terms.open.displaced().wait() => refusal::idle_stream(idle),
             question = self.questions.next() => match question? {
                 Ok(question) => return Some(question),
                 Err(status) => status,
@@ -144,6 +152,7 @@ mod tests {
     use crate::{
         client::Key,
         shares::{Alone, Shares},
+        streams::Streams,
     };
 
     fn held(message: v1::PlanStreamRequest) -> Held<v1::PlanStreamRequest> {
@@ -152,6 +161,12 @@ mod tests {
             message,
             memory: Arc::new(memory.nothing(&Key::Unknown)),
         }
+    }
+
+    fn open() -> Arc<Open> {
+        let streams = Streams::new(1, Duration::from_mins(1), Duration::from_secs(10));
+        let open = streams.open(&Key::Unknown, None, Instant::now());
+        Arc::new(open.expect("there is room"))
     }
 
     /// Answers ten questions, all places being taken at first. Gives the answers' ids and counts what is read.
@@ -170,6 +185,7 @@ mod tests {
             deadline: None,
             longest_call,
             draining: CancellationToken::new(),
+            open: open(),
         };
         let id = |admitted: Admitted| {
             if admitted.place.is_some() {
@@ -217,6 +233,7 @@ mod tests {
             deadline: None,
             longest_call: Duration::from_hours(1),
             draining: CancellationToken::new(),
+            open: open(),
         };
         let question = |id: &str| {
             Ok(held(v1::PlanStreamRequest {

@@ -2,7 +2,13 @@
 
 mod support;
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures::{
@@ -294,6 +300,35 @@ async fn who_takes_no_answer_is_cut_off() {
 }
 
 #[tokio::test]
+async fn a_client_that_takes_an_answer_little_by_little_is_cut_off() {
+    let server = Server::start(Config {
+        longest_call: Duration::from_secs(2),
+        transfer_timeout: Duration::from_secs(2),
+        ..one_connection()
+    })
+    .await;
+    let reader = Reader::with_window(16 << 10);
+    let channel = From(2)
+        .channel_of(server.address, &reader)
+        .await
+        .expect("a connection");
+    let asked = call(channel, EXPLAIN, whole(&explain_all()));
+    let response = timeout(SOON, asked).await.expect("in time").expect("an answer");
+    // A piece at a time, each long before the server is tired of waiting for it; for all of them it takes a minute.
+    let mut body = response.into_body();
+    let taken = async {
+        while let Some(piece) = body.frame().await {
+            piece?;
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        Ok::<_, Status>(())
+    };
+    let taken = timeout(SOON, taken).await.expect("it ends");
+    taken.expect_err("the answer was cut off");
+    is_cut_off(From(2), &server).await;
+}
+
+#[tokio::test]
 async fn who_reads_nothing_is_cut_off() {
     let server = Server::start(one_connection()).await;
     let reader = Reader::with_window(1 << 30);
@@ -446,6 +481,51 @@ async fn a_noisy_client_leaves_memory_to_others() {
     let trailers = end.trailers().cloned().expect("a status");
     let status = Status::from_header_map(&trailers).expect("a status");
     assert_eq!(status.code(), Code::Internal, "{status}");
+}
+
+#[tokio::test]
+async fn a_stream_that_waits_is_read_four_mebibytes_ahead() {
+    const LONGEST: usize = 12 << 20;
+    const CHUNK: usize = 64 << 10;
+    let server = Server::start(Config {
+        max_message_size: ByteSize::mib(12),
+        max_request_memory: ByteSize::mib(123),
+        transfer_timeout: 10 * SOON,
+        ..Config::default()
+    })
+    .await;
+    // Somebody has most of the memory, so that a question on a stream waits for it.
+    let noisy = From(2).channel(server.address).await.expect("a connection");
+    let held = held_of(&noisy, &framed(LONGEST, b"begins"), 2, 1).await;
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&sent);
+    let message = framed(LONGEST, &vec![0; LONGEST]);
+    let chunks: Vec<_> = message
+        .chunks(CHUNK)
+        .map(|chunk| message.slice_ref(chunk))
+        .collect();
+    let chunks = stream::iter(chunks).inspect(move |chunk| {
+        counted.fetch_add(chunk.len(), Ordering::Relaxed);
+    });
+    let waiting = From(3).channel(server.address).await.expect("a connection");
+    let answers = timeout(SOON, call(waiting, PLAN_STREAM, chunks)).await;
+    let answers = answers.expect("a stream").expect("a stream");
+    eventually("as much is read as there is room for", || async {
+        (sent.load(Ordering::Relaxed) >= 4 << 20).then_some(())
+    })
+    .await;
+    for _ in 0..20 {
+        plan(server.channel().await).await.expect("others are answered");
+    }
+    // The sender has a few more under way.
+    let ahead = sent.load(Ordering::Relaxed);
+    assert!(ahead <= (4 << 20) + (1 << 20), "{ahead} bytes");
+    drop(held);
+    let end = timeout(SOON, answers.into_body().collect())
+        .await
+        .expect("it is read");
+    end.expect("in order");
+    assert!(sent.load(Ordering::Relaxed) > LONGEST, "to its end");
 }
 
 #[tokio::test]

@@ -734,3 +734,21 @@ fn a_pod_that_is_there_twice_is_found_by_who_remembers_and_by_who_does_not() {
             .is_ok()
     );
 }
+
+#[test]
+fn what_a_plan_asks_for_is_taken_back() {
+    let mut cluster = Cluster::settled(1);
+    cluster.daemon_set["spec"]["minReadySeconds"] = json!(10);
+    // 9999-12-30T00:00:00Z, the last moment that is taken.
+    cluster.pods[0].ready_transition_time = moment(253_402_128_000);
+    let plan = engine().plan(cluster.request(1, Form::Inline), &never);
+    let plan = plan.expect("a plan").plan.expect("a plan");
+    let after = plan.requeue_after.expect("the pod becomes available one day");
+    let ten_years = 10 * 365 * 24 * 3_600;
+    assert_eq!(after.seconds, ten_years);
+    let report = support::report_of(&plan, v1::Result::Succeeded);
+    let answer = engine()
+        .report(report, &never)
+        .expect("what the plan said is taken");
+    assert_eq!(answer.requeue_after, Some(after));
+}

@@ -1,18 +1,18 @@
-//! What a server takes when clients send the longest messages, many at a time.
+//! What a server takes when clients send the longest messages, many at a time, and when they take long answers slowly.
 
 mod support;
 
-use std::{iter, net::SocketAddr};
+use std::{iter, net::SocketAddr, time::Duration};
 
 use bytes::Bytes;
 use futures::{StreamExt as _, future::join_all, stream};
 use http_body_util::BodyExt as _;
-use nodewise_proto::v1::reconcile_service_client::ReconcileServiceClient;
+use nodewise_proto::v1::{self, reconcile_service_client::ReconcileServiceClient};
 use nodewise_server::ByteSize;
-use prost::Message as _;
-use support::{Cluster, Form, From, Process, SOON, call, framed};
+use prost::Message;
+use support::{Cluster, Form, From, Process, Reader, SOON, call, framed, pod};
 use tokio::time::timeout;
-use tonic::Status;
+use tonic::{Status, body::Body};
 
 const PLAN: &str = "/nodewise.v1.ReconcileService/Plan";
 const MIB: u64 = 1 << 20;
@@ -128,4 +128,131 @@ async fn memory_is_held_under_a_bound() {
         "and there is no memory for all of them"
     );
     assert!(peak < REQUESTS + BESIDES, "{} MiB", peak / MIB);
+}
+
+const EXPLAIN: &str = "/nodewise.v1.ReconcileService/Explain";
+/// Pods of the planted buckets. An answer that names each of them has twenty to thirty megabytes.
+const PLANTED: usize = 60_000;
+/// How often each of the three questions is asked at once.
+const TIMES: usize = 20;
+/// The least that messages of 12 MiB need.
+const REQUESTS_OF_THREE: u64 = 123 * MIB;
+const CACHE: u64 = 128 * MIB;
+/// Longer than anything here takes.
+const LONG: Duration = Duration::from_mins(5);
+
+/// Pods of the workload, or of no one, on nodes that do not exist.
+fn planted(are_orphans: bool) -> Cluster {
+    let mut cluster = Cluster::empty(0);
+    // Of two workloads, or the buckets of one would replace those of the other.
+    let uid = format!("{}-2222-3333-4444-555555555555", u8::from(are_orphans));
+    cluster.daemon_set["metadata"]["uid"] = uid.as_str().into();
+    cluster.pods = (0..PLANTED).map(|index| pod(index, "hash")).collect();
+    for pod in &mut cluster.pods {
+        if are_orphans {
+            pod.controller = None;
+        } else {
+            pod.controller.as_mut().expect("an owner").uid.clone_from(&uid);
+            // Not bound yet, so that they are deleted.
+            pod.target_node_name = std::mem::take(&mut pod.node_name);
+        }
+    }
+    cluster
+}
+
+/// A request by digest, once the server has what it names.
+async fn planting(server: SocketAddr, cluster: &Cluster) -> v1::PlanRequest {
+    let channel = From(9).channel(server).await.expect("a connection");
+    let inline = cluster.request(1, Form::InlineWithDigest);
+    let mut client = ReconcileServiceClient::new(channel).max_decoding_message_size(usize::MAX);
+    client.plan(inline).await.expect("a plan");
+    let mut request = cluster.request(1, Form::DigestOnly);
+    // As many as one plan may delete of them, if that is worth anything to the one who asks.
+    request.options = Some(v1::PlanOptions {
+        burst: Some(5_000),
+        ..Default::default()
+    });
+    request
+}
+
+/// Asks by a connection of its own, and takes nothing of the answer but its beginning.
+async fn begun(from: From, server: SocketAddr, path: &str, message: Bytes) -> http::Response<Body> {
+    let reader = Reader::with_window(64 << 10);
+    let channel = from.channel_of(server, &reader).await.expect("a connection");
+    let asked = call(channel, path, stream::iter([message]));
+    timeout(LONG, asked).await.expect("in time").expect("an answer")
+}
+
+fn whole(message: &impl Message) -> Bytes {
+    let bytes = message.encode_to_vec();
+    assert!(
+        bytes.len() < 4 << 10,
+        "a question by digest is short: {} bytes",
+        bytes.len()
+    );
+    framed(bytes.len(), &bytes)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_answers_to_short_requests_are_held_under_a_bound() {
+    let mut process = Process::start(
+        &[
+            "--listen",
+            "127.0.0.1:0",
+            "--max-message-size",
+            "12MiB",
+            "--max-request-memory",
+            &ByteSize(REQUESTS_OF_THREE).to_string(),
+            "--bucket-cache-size",
+            &ByteSize(CACHE).to_string(),
+            "--max-queued-plans",
+            "200",
+            "--transfer-timeout",
+            "5m",
+            "--longest-call",
+            "5m",
+        ],
+        &[],
+    );
+    let url = process.url();
+    let server: SocketAddr = url["http://".len()..].parse().expect("an address");
+    let orphans = planting(server, &planted(true)).await;
+    let owned = planting(server, &planted(false)).await;
+    let explained = v1::ExplainRequest {
+        snapshot: owned.snapshot.clone(),
+        ..Default::default()
+    };
+    let (orphans, owned, explained) = (whole(&orphans), whole(&owned), whole(&explained));
+    let before = process.peak_memory();
+    let questions = (0..TIMES).flat_map(|_| [(PLAN, &orphans), (PLAN, &owned), (EXPLAIN, &explained)]);
+    let asked = (0..).zip(questions).map(|(number, (path, message))| {
+        let from = From(2 + u8::try_from(number % 6).expect("six"));
+        begun(from, server, path, message.clone())
+    });
+    // They stay open, and nobody reads on.
+    let answers = join_all(asked).await;
+    let peak = process.peak_memory();
+    let refused = answers
+        .iter()
+        .filter_map(|answer| Status::from_header_map(answer.headers()));
+    let refused: Vec<_> = refused.collect();
+    for status in &refused {
+        assert!(status.message().contains("memory"), "{status}");
+    }
+    let answered = answers.len() - refused.len();
+    eprintln!(
+        "before {} MiB, peak {} MiB, {answered} answers are on their way, {} were refused",
+        before / MIB,
+        peak / MIB,
+        refused.len()
+    );
+    assert!(answered > 0, "some are let in");
+    assert!(!refused.is_empty(), "and there is no memory for all of them");
+    assert!(peak < REQUESTS_OF_THREE + CACHE + BESIDES, "{} MiB", peak / MIB);
+    // What is read is given back: somebody who asks for little has an answer meanwhile and afterwards.
+    drop(answers);
+    let channel = From(1).channel(server).await.expect("a connection");
+    let small = Cluster::empty(3).request(1, Form::Inline);
+    let answer = timeout(SOON, ReconcileServiceClient::new(channel).plan(small)).await;
+    answer.expect("in time").expect("an answer");
 }

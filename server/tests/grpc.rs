@@ -473,6 +473,43 @@ async fn streams_are_counted() {
     .await;
 }
 
+#[tokio::test]
+async fn a_stream_that_asks_nothing_makes_room_for_another() {
+    let server = Server::start(Config {
+        max_streams: 1,
+        stream_idle_timeout: Duration::from_millis(200),
+        ..Config::default()
+    })
+    .await;
+    let open = |client: ReconcileServiceClient<Channel>| async move {
+        let (questions, receiver) = mpsc::channel::<v1::PlanStreamRequest>(1);
+        let mut client = client;
+        let answers = client.plan_stream(ReceiverStream::new(receiver)).await?;
+        Ok::<_, Status>((questions, answers.into_inner()))
+    };
+    let question = |id: &str| v1::PlanStreamRequest {
+        id: id.to_owned(),
+        request: Some(small()),
+    };
+    let (questions, mut answers) = open(server.client().await).await.expect("there is room for one");
+    questions.send(question("first")).await.expect("it is open");
+    let answer = timeout(SOON, answers.message()).await.expect("in time");
+    assert_eq!(answer.expect("no error").expect("an answer").id, "first");
+    let (newer, mut answers_of_newer) = eventually("the first stream makes room", || {
+        let client = server.client();
+        async move { open(client.await).await.ok() }
+    })
+    .await;
+    let ended = timeout(SOON, answers.message()).await.expect("in time");
+    let ended = ended.expect_err("it has ended");
+    assert_eq!(ended.code(), Code::ResourceExhausted, "{ended}");
+    assert!(ended.message().contains("another one needs its place"), "{ended}");
+    assert!(ended.get_details_retry_info().is_some());
+    newer.send(question("newer")).await.expect("it is open");
+    let answer = timeout(SOON, answers_of_newer.message()).await.expect("in time");
+    assert_eq!(answer.expect("no error").expect("an answer").id, "newer");
+}
+
 async fn health(channel: Channel, service: &str) -> Result<ServingStatus, Status> {
     let request = HealthCheckRequest {
         service: service.to_owned(),

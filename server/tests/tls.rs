@@ -26,6 +26,9 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::transport::Channel;
 
+/// What the log says of a client that is not let in.
+const REFUSED: &str = "none of those that are let in";
+
 /// The name that our servers' certificates are for.
 const NAME: &str = "planner.tools.svc";
 
@@ -340,6 +343,26 @@ async fn the_binary_speaks_tls() {
         let answer = asked(address, folder.client(Some(&[name]))).await;
         assert_eq!(answer.is_ok(), is_let_in, "{name}: {answer:?}");
     }
+    // Again and again, which is not worth a line each.
+    for _ in 0..20 {
+        let refused = asked(address, folder.client(Some(&["x.tools.svc"]))).await;
+        refused.expect_err("not let in");
+    }
+    let other = asked(address, folder.client(Some(&["y.tools.svc", "y.example"]))).await;
+    other.expect_err("not let in");
+    for names in [&["x.tools.svc"][..], &["y.tools.svc", "y.example"]] {
+        let warning = process.line(|line| line.contains(REFUSED).then(|| line.to_owned()));
+        assert_said(&warning, &["WARN"]);
+        assert_said(&warning, names);
+    }
+    // Files of no use change nothing, and are told of.
+    let _ = write(folder.path(), "server.crt", "no certificate");
+    process.line(|line| {
+        line.contains("the certificates cannot be used any more")
+            .then_some(())
+    });
+    let answer = asked(address, folder.client(Some(&["ci.tools.svc"]))).await;
+    answer.expect("as before");
     // Nothing is said in plain text.
     let plain = ReconcileServiceClient::connect(format!("http://{address}"));
     let plain = tokio::time::timeout(Duration::from_secs(10), plain)
@@ -351,4 +374,6 @@ async fn the_binary_speaks_tls() {
     }
     process.terminate();
     assert!(process.ended().await.success());
+    let more = process.rest_of_log();
+    assert!(!more.contains(REFUSED), "one for each client: {more}");
 }

@@ -255,7 +255,12 @@ fn a_long_name_is_not_written_into_many_small_orphans() {
         let plan = plan.expect("a plan");
         let adopted =
             actions(&plan).filter(|action| matches!(action.kind, Some(v1::action::Kind::AdoptPod(_))));
-        assert!(adopted.count() >= 5_000);
+        // The revision is created besides.
+        assert_eq!(
+            adopted.count(),
+            999,
+            "as many as one plan may, and the rest later"
+        );
     }
 }
 
@@ -467,4 +472,59 @@ async fn the_service_weighs_what_it_is_sent() {
     );
     let small = Cluster::empty(1).request(1, Form::Inline);
     client.plan(small).await.expect("the server goes on");
+}
+
+/// A revision of another template, whose JSON has so many bytes.
+fn revision_of(number: usize, bytes: usize) -> v1::ControllerRevision {
+    let object = |padding: &str| {
+        let object = json!({
+            "apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": number,
+            "metadata": {
+                "name": format!("node-agent-{number}"), "uid": format!("uid-of-old-{number}"), "namespace": "monitoring",
+                "labels": {"app": "node-agent", "controller-revision-hash": format!("hash-{number}")},
+            },
+            "data": {"spec": {"template": {"metadata": {"annotations": {"padding": padding}}}}},
+        });
+        serde_json::to_vec(&object).expect("JSON")
+    };
+    let padding = "x".repeat(bytes - object("").len());
+    v1::ControllerRevision {
+        object: object(&padding).into(),
+        ..Default::default()
+    }
+}
+
+#[test]
+fn all_revisions_may_have_what_a_message_may_and_each_four_mebibytes() {
+    const EACH: usize = 4 << 20;
+    let with = |revisions: Vec<v1::ControllerRevision>| {
+        let mut request = Cluster::settled(1).request(1, Form::Inline);
+        request
+            .snapshot
+            .as_mut()
+            .expect("a snapshot")
+            .revisions
+            .extend(revisions);
+        request.encode_to_vec()
+    };
+    let longest = Config::default().max_message_size.as_usize();
+    // The rest of the message takes some bytes as well.
+    let all = with(
+        (1..longest / EACH)
+            .map(|number| revision_of(number, EACH))
+            .collect(),
+    );
+    assert!(
+        (longest - EACH..longest).contains(&all.len()),
+        "{} bytes",
+        all.len()
+    );
+    let request: v1::PlanRequest = decode(all.into()).expect("not too much memory");
+    engine().plan(request, &never).expect("a plan");
+
+    let request = decode(with(vec![revision_of(1, EACH + 1)]).into()).expect("not too much memory");
+    let Err(Refusal::Invalid { violations, .. }) = engine().plan(request, &never) else {
+        panic!("more than 4 MiB");
+    };
+    assert_eq!(violations[0].field, "snapshot.revisions[1].object");
 }

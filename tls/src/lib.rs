@@ -6,6 +6,7 @@
 pub mod client;
 mod files;
 pub mod names;
+mod refused;
 pub mod server;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -25,6 +25,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::{
     files::{self, FileError, Role},
     names::{AllowedClient, ClientNames},
+    refused::RefusedClients,
 };
 
 /// A connection to a client.
@@ -58,6 +59,8 @@ pub struct Clients {
 pub struct Acceptor {
     files: Arc<Files>,
     current: Arc<Mutex<Current>>,
+    /// Also of clients that came before the files were read again.
+    refused: RefusedClients,
 }
 
 struct Current {
@@ -83,10 +86,12 @@ impl Acceptor {
     /// # Errors
     /// One of them cannot be used.
     pub fn new(files: Files) -> Result<Self, FileError> {
-        let current = load(&files, contents(&files))?;
+        let refused = RefusedClients::default();
+        let current = load(&files, contents(&files), &refused)?;
         Ok(Self {
             files: Arc::new(files),
             current: Arc::new(Mutex::new(current)),
+            refused,
         })
     }
 
@@ -121,7 +126,7 @@ impl Acceptor {
         if is_the_same(&self.lock()) {
             return Ok(false);
         }
-        let current = load(&self.files, contents)?;
+        let current = load(&self.files, contents, &self.refused)?;
         *self.lock() = current;
         Ok(true)
     }
@@ -170,7 +175,7 @@ fn contents(files: &Files) -> Contents {
 }
 
 /// What the files mean. `contents` were read before: files that change in between are read again the next time.
-fn load(files: &Files, contents: Contents) -> Result<Current, FileError> {
+fn load(files: &Files, contents: Contents, refused: &RefusedClients) -> Result<Current, FileError> {
     let provider = Arc::new(ring::default_provider());
     let identity = files::identity(&provider, Role::Server, &files.certificate, &files.key)?;
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
@@ -183,7 +188,12 @@ fn load(files: &Files, contents: Contents) -> Result<Current, FileError> {
             let authorities = files::authorities(&clients.authorities)?;
             until = until.min(authorities.until);
             let allowed = clients.allowed.clone();
-            builder.with_client_cert_verifier(OnlyAllowed::verifier(authorities.roots, allowed, provider))
+            builder.with_client_cert_verifier(OnlyAllowed::verifier(
+                authorities.roots,
+                allowed,
+                refused.clone(),
+                provider,
+            ))
         }
     };
     let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(identity.key)));
@@ -203,18 +213,24 @@ fn load(files: &Files, contents: Contents) -> Result<Current, FileError> {
 struct OnlyAllowed {
     inner: Arc<dyn ClientCertVerifier>,
     allowed: Vec<AllowedClient>,
+    refused: RefusedClients,
 }
 
 impl OnlyAllowed {
     fn verifier(
         roots: RootCertStore,
         allowed: Vec<AllowedClient>,
+        refused: RefusedClients,
         provider: Arc<CryptoProvider>,
     ) -> Arc<dyn ClientCertVerifier> {
         let inner = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
             .build()
             .expect("there is an authority");
-        Arc::new(Self { inner, allowed })
+        Arc::new(Self {
+            inner,
+            allowed,
+            refused,
+        })
     }
 }
 
@@ -239,7 +255,7 @@ impl ClientCertVerifier for OnlyAllowed {
             return Ok(verified);
         }
         if let Some(names) = names {
-            tracing::warn!(%names, "a client has a good certificate, and is none of those that are let in");
+            self.refused.tell(&names);
         }
         Err(CertificateError::ApplicationVerificationFailure.into())
     }

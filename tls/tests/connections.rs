@@ -3,6 +3,7 @@
 use std::{
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use nodewise_tls::{
@@ -11,11 +12,17 @@ use nodewise_tls::{
     server,
     testing::{Authority, Pem, rcgen::date_time_ymd, write},
 };
+use rustls::{
+    ClientConfig, HandshakeKind, RootCertStore, SupportedProtocolVersion,
+    pki_types::{CertificateDer, pem::PemObject as _},
+    version::{TLS12, TLS13},
+};
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
 };
+use tokio_rustls::TlsConnector;
 
 /// Files of both ends; each end believes an authority of its own.
 struct Folder {
@@ -196,4 +203,91 @@ async fn certificates_that_change_are_used_from_the_next_connection_on() {
     let _ = write(folder.path(), "servers.crt", "");
     let (_, connected) = meet(&server, &client, "localhost").await;
     connected.expect("as before");
+}
+
+/// What rustls offers to a server by itself: these versions, and to resume sessions.
+fn offering(folder: &Folder, versions: &[&'static SupportedProtocolVersion]) -> Arc<ClientConfig> {
+    let mut roots = RootCertStore::empty();
+    let authority = CertificateDer::from_pem_slice(folder.servers.pem().as_bytes()).expect("PEM");
+    roots.add(authority).expect("an authority");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_protocol_versions(versions);
+    let config = config.expect("versions").with_root_certificates(roots);
+    Arc::new(config.with_no_client_auth())
+}
+
+#[tokio::test]
+async fn tls_1_2_and_1_3_are_spoken_and_no_session_is_resumed() {
+    let folder = Folder::new();
+    let server = folder.server(None);
+    for version in [&TLS12, &TLS13] {
+        let config = offering(&folder, &[version]);
+        for connection in 0..3 {
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+            let address = listener.local_addr().expect("an address");
+            let accepted = async {
+                let (stream, _) = listener.accept().await.expect("a connection");
+                let (mut stream, _) = server.accept(stream).await.expect("TLS");
+                stream.write_all(b"x").await.expect("written");
+                stream.read_u8().await.expect("read");
+            };
+            let connected = async {
+                let stream = TcpStream::connect(address).await.expect("a connection");
+                let name = "localhost".try_into().expect("a name");
+                let connector = TlsConnector::from(Arc::clone(&config));
+                let mut stream = connector.connect(name, stream).await.expect("TLS");
+                // Whatever could be resumed has come by now.
+                stream.read_u8().await.expect("read");
+                stream.write_all(b"x").await.expect("written");
+                let (_, state) = stream.get_ref();
+                (state.protocol_version(), state.handshake_kind())
+            };
+            let ((), spoken) = tokio::join!(accepted, connected);
+            let expected = (Some(version.version), Some(HandshakeKind::Full));
+            assert_eq!(spoken, expected, "connection {connection}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_older_than_tls_1_2_is_spoken() {
+    let folder = Folder::new();
+    let server = folder.server(None);
+    for version in [[3, 0], [3, 1], [3, 2]] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let accepted = async {
+            let (stream, _) = listener.accept().await.expect("a connection");
+            server.accept(stream).await.map(|_| ())
+        };
+        let connected = async {
+            let mut stream = TcpStream::connect(address).await.expect("a connection");
+            stream.write_all(&client_hello(version)).await.expect("written");
+            let mut said = Vec::new();
+            stream.read_to_end(&mut said).await.expect("read");
+            said
+        };
+        let (accepted, said) = tokio::join!(accepted, connected);
+        let error = accepted.expect_err("refused").to_string();
+        // A fatal alert: protocol_version.
+        assert_eq!((said[0], &said[5..]), (21, &[2, 70][..]), "{version:?}: {error}");
+    }
+}
+
+/// How a client of an old version begins.
+fn client_hello(version: [u8; 2]) -> Vec<u8> {
+    let mut hello = Vec::from(version);
+    hello.extend([7; 32]); // Random.
+    hello.push(0); // No session.
+    hello.extend([0, 4, 0xC0, 0x13, 0x00, 0x2F]); // ECDHE-RSA and RSA with AES-128-CBC-SHA.
+    hello.extend([1, 0]); // No compression.
+    // supported_groups: secp256r1; ec_point_formats: uncompressed; signature_algorithms: ECDSA and RSA with SHA-256.
+    let extensions = [
+        0, 10, 0, 4, 0, 2, 0, 23, 0, 11, 0, 2, 1, 0, 0, 13, 0, 6, 0, 4, 4, 3, 4, 1,
+    ];
+    hello.extend([0, u8::try_from(extensions.len()).expect("few")]);
+    hello.extend(extensions);
+    let length = |bytes: &[u8]| u8::try_from(bytes.len()).expect("few");
+    let handshake = [&[1, 0, 0, length(&hello)][..], &hello].concat();
+    [&[22, 3, 1, 0, length(&handshake)][..], &handshake].concat()
 }

@@ -333,8 +333,8 @@ type Plan struct {
 	NodeNamePointers []string `protobuf:"bytes,6,rep,name=node_name_pointers,json=nodeNamePointers,proto3" json:"node_name_pointers,omitempty"`
 	// What the executor must hold from before its first write on.
 	State *ReconcileState `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
-	// Plan again after this time even when no watch event comes. Absent: no need. Zero: at once, since as many pods are created as
-	// the burst allows, and there may be more to create; the answer to the report says whether that still holds.
+	// Plan again after this time even when no watch event comes. Absent: no need. Zero: at once, since there may be more to create or to
+	// claim than one plan may; the answer to the report says whether that still holds. At most ten years.
 	RequeueAfter *durationpb.Duration `protobuf:"bytes,8,opt,name=requeue_after,json=requeueAfter,proto3" json:"requeue_after,omitempty"`
 	// Why, for people. Empty without `requeue_after`.
 	RequeueReason string `protobuf:"bytes,9,opt,name=requeue_reason,json=requeueReason,proto3" json:"requeue_reason,omitempty"`

@@ -61,7 +61,9 @@ type ReconcileServiceClient interface {
 	Plan(ctx context.Context, in *PlanRequest, opts ...grpc.CallOption) (*PlanResponse, error)
 	// PlanStream is Plan for many workloads pipelined over one stream. Answers carry their request's id and may come in
 	// any order. A bad request fails alone; the stream goes on. A saturated replica does not shed the requests of a
-	// stream, it reads on when there is room; it does shed a stream when too many are open. The call's deadline is that of
+	// stream, it reads on when there is room; only a question whose answer takes more memory than there is now is answered
+	// RESOURCE_EXHAUSTED with RetryInfo. So is a stream when too many are open, and one ends so that has asked nothing for a
+	// minute when another stream needs its place; it may live on while there is room. The call's deadline is that of
 	// the whole stream; each question has the longest time that the replica gives to a call. A replica that drains reads no
 	// more, answers what it has read and ends the stream with UNAVAILABLE; so does, with its own error, a message that
 	// cannot be read.
@@ -166,7 +168,9 @@ type ReconcileServiceServer interface {
 	Plan(context.Context, *PlanRequest) (*PlanResponse, error)
 	// PlanStream is Plan for many workloads pipelined over one stream. Answers carry their request's id and may come in
 	// any order. A bad request fails alone; the stream goes on. A saturated replica does not shed the requests of a
-	// stream, it reads on when there is room; it does shed a stream when too many are open. The call's deadline is that of
+	// stream, it reads on when there is room; only a question whose answer takes more memory than there is now is answered
+	// RESOURCE_EXHAUSTED with RetryInfo. So is a stream when too many are open, and one ends so that has asked nothing for a
+	// minute when another stream needs its place; it may live on while there is room. The call's deadline is that of
 	// the whole stream; each question has the longest time that the replica gives to a call. A replica that drains reads no
 	// more, answers what it has read and ends the stream with UNAVAILABLE; so does, with its own error, a message that
 	// cannot be read.

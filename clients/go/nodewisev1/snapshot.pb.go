@@ -723,7 +723,7 @@ func (x *DaemonSet) GetObject() []byte {
 // ControllerRevision is an apps/v1 ControllerRevision as the apiserver served it.
 type ControllerRevision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The object as JSON (UTF-8), untouched. Required; at most 4 MiB, and 16 MiB for all revisions together.
+	// The object as JSON (UTF-8), untouched. Required; at most 4 MiB. All of them together are limited by the message alone.
 	Object []byte `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
 	// True when the executor read this object live because a CreateRevision ended in ALREADY_EXISTS. Such a revision
 	// is used as current when its data equals the template, whoever owns it; otherwise the plan raises the workload's
@@ -1972,7 +1972,8 @@ type PlanOptions struct {
 	DisabledDeviations []Deviation `protobuf:"varint,3,rep,packed,name=disabled_deviations,json=disabledDeviations,proto3,enum=nodewise.v1.Deviation" json:"disabled_deviations,omitempty"`
 	// Kubernetes feature gates to treat as on.
 	FeatureGates []FeatureGate `protobuf:"varint,4,rep,packed,name=feature_gates,json=featureGates,proto3,enum=nodewise.v1.FeatureGate" json:"feature_gates,omitempty"`
-	// Most creates, and separately most deletes, of one plan. Default 250, upstream's value. 0 is an error.
+	// Most creates, and separately most deletes, of one plan. Default 250, upstream's value. 0 is an error. Adoptions, releases,
+	// relabels and writes of revisions are 1,000 at most in one plan, or as many as this if it is more, but never over 10,000.
 	Burst *uint32 `protobuf:"varint,5,opt,name=burst,proto3,oneof" json:"burst,omitempty"`
 	// What the caller is there for. SCOPE_WORKLOAD when not set.
 	Scope         Scope `protobuf:"varint,6,opt,name=scope,proto3,enum=nodewise.v1.Scope" json:"scope,omitempty"`

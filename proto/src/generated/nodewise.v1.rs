@@ -72,7 +72,7 @@ pub struct DaemonSet {
 /// ControllerRevision is an apps/v1 ControllerRevision as the apiserver served it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ControllerRevision {
-    /// The object as JSON (UTF-8), untouched. Required; at most 4 MiB, and 16 MiB for all revisions together.
+    /// The object as JSON (UTF-8), untouched. Required; at most 4 MiB. All of them together are limited by the message alone.
     #[prost(bytes = "bytes", tag = "1")]
     pub object: ::prost::bytes::Bytes,
     /// True when the executor read this object live because a CreateRevision ended in ALREADY_EXISTS. Such a revision
@@ -365,7 +365,8 @@ pub struct PlanOptions {
     /// Kubernetes feature gates to treat as on.
     #[prost(enumeration = "FeatureGate", repeated, tag = "4")]
     pub feature_gates: ::prost::alloc::vec::Vec<i32>,
-    /// Most creates, and separately most deletes, of one plan. Default 250, upstream's value. 0 is an error.
+    /// Most creates, and separately most deletes, of one plan. Default 250, upstream's value. 0 is an error. Adoptions, releases,
+    /// relabels and writes of revisions are 1,000 at most in one plan, or as many as this if it is more, but never over 10,000.
     #[prost(uint32, optional, tag = "5")]
     pub burst: ::core::option::Option<u32>,
     /// What the caller is there for. SCOPE_WORKLOAD when not set.
@@ -1002,8 +1003,8 @@ pub struct Plan {
     /// What the executor must hold from before its first write on.
     #[prost(message, optional, tag = "7")]
     pub state: ::core::option::Option<ReconcileState>,
-    /// Plan again after this time even when no watch event comes. Absent: no need. Zero: at once, since as many pods are created as
-    /// the burst allows, and there may be more to create; the answer to the report says whether that still holds.
+    /// Plan again after this time even when no watch event comes. Absent: no need. Zero: at once, since there may be more to create or to
+    /// claim than one plan may; the answer to the report says whether that still holds. At most ten years.
     #[prost(message, optional, tag = "8")]
     pub requeue_after: ::core::option::Option<::pbjson_types::Duration>,
     /// Why, for people. Empty without `requeue_after`.
@@ -1974,7 +1975,9 @@ pub mod reconcile_service_client {
         }
         /// PlanStream is Plan for many workloads pipelined over one stream. Answers carry their request's id and may come in
         /// any order. A bad request fails alone; the stream goes on. A saturated replica does not shed the requests of a
-        /// stream, it reads on when there is room; it does shed a stream when too many are open. The call's deadline is that of
+        /// stream, it reads on when there is room; only a question whose answer takes more memory than there is now is answered
+        /// RESOURCE_EXHAUSTED with RetryInfo. So is a stream when too many are open, and one ends so that has asked nothing for a
+        /// minute when another stream needs its place; it may live on while there is room. The call's deadline is that of
         /// the whole stream; each question has the longest time that the replica gives to a call. A replica that drains reads no
         /// more, answers what it has read and ends the stream with UNAVAILABLE; so does, with its own error, a message that
         /// cannot be read.
@@ -2105,7 +2108,9 @@ pub mod reconcile_service_server {
             + 'static;
         /// PlanStream is Plan for many workloads pipelined over one stream. Answers carry their request's id and may come in
         /// any order. A bad request fails alone; the stream goes on. A saturated replica does not shed the requests of a
-        /// stream, it reads on when there is room; it does shed a stream when too many are open. The call's deadline is that of
+        /// stream, it reads on when there is room; only a question whose answer takes more memory than there is now is answered
+        /// RESOURCE_EXHAUSTED with RetryInfo. So is a stream when too many are open, and one ends so that has asked nothing for a
+        /// minute when another stream needs its place; it may live on while there is room. The call's deadline is that of
         /// the whole stream; each question has the longest time that the replica gives to a call. A replica that drains reads no
         /// more, answers what it has read and ends the stream with UNAVAILABLE; so does, with its own error, a message that
         /// cannot be read.

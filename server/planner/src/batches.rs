@@ -18,6 +18,18 @@ pub(crate) fn slow_start(actions: Vec<Action>, first: u32) -> Vec<Batch> {
     .collect()
 }
 
+/// The first of the actions, in order; what is more comes back in later plans. Whether there is more.
+pub(crate) fn cut(batches: &mut Vec<Batch>, most: &mut usize) -> bool {
+    let mut is_cut = false;
+    batches.retain_mut(|batch| {
+        is_cut |= batch.actions.len() > *most;
+        batch.actions.truncate(*most);
+        *most -= batch.actions.len();
+        !batch.actions.is_empty()
+    });
+    is_cut
+}
+
 /// One after the other, so that a failure leaves the rest undone: writes of which each rests on those before it.
 pub(crate) fn one_by_one(actions: Vec<Action>) -> impl Iterator<Item = Batch> {
     actions.into_iter().map(|action| Batch {

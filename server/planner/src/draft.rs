@@ -33,6 +33,8 @@ pub(crate) struct Draft<'d, 'a> {
     timers: Timers,
     /// The next plan follows at once.
     goes_on: bool,
+    /// This plan does not claim everything, so nothing that rests on the claims may be done.
+    is_cut: bool,
     error: Option<String>,
     deviations: BTreeSet<Deviation>,
 }
@@ -48,12 +50,17 @@ impl<'d, 'a> Draft<'d, 'a> {
             identities,
             ..Self::beside(snapshot, survey)
         };
+        let mut left = snapshot.options.claims_per_plan();
         let (mut revisions, mut claims) = (
             survey.resolution.batches.clone(),
-            survey.picture.claims.batches(&snapshot.daemon_set),
+            // One more than there may be says that there are more.
+            survey.picture.claims.batches(&snapshot.daemon_set, left + 1),
         );
         if let Some(at) = survey.resolution.claims_at {
             revisions.splice(at..at, claims.drain(..));
+        }
+        for batches in [&mut revisions, &mut claims] {
+            draft.is_cut |= batches::cut(batches, &mut left);
         }
         draft.phase(PhaseKind::Revisions, revisions);
         draft.phase(PhaseKind::Claims, claims);
@@ -72,9 +79,26 @@ impl<'d, 'a> Draft<'d, 'a> {
             state: snapshot.state.clone().not_after(snapshot.now),
             timers: Timers::default(),
             goes_on: false,
+            is_cut: false,
             error: None,
             deviations: survey.resolution.deviations.clone(),
         }
+    }
+
+    /// Whether there is more to claim than one plan may.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// The first of many claims, and nothing else but the status: what comes after claims rests on all of them. It is as if the
+    /// executor had ended here, and the next plan, which follows at once, goes on.
+    pub(crate) fn claims_only(mut self) -> Plan {
+        self.timers
+            .at_once("there are more revisions and pods to claim than one plan may");
+        self.state.failed_pod_backoffs = Backoffs::of(self.snapshot).into_entries();
+        self.slow_start(Vec::new());
+        let status = self.write_status(self.snapshot.daemon_set.status.observed_generation);
+        self.finish(Verdict::Apply, status)
     }
 
     /// Expectations hold everything up but the status, for so long at most (D-71.7).
@@ -211,7 +235,8 @@ impl<'d, 'a> Draft<'d, 'a> {
         self.state.slow_start = ramp::held(snapshot, hash, first);
         self.goes_on = ramp::goes_on(creates.len(), &snapshot.options);
         if self.goes_on {
-            self.timers.at_once();
+            self.timers
+                .at_once("as many pods as the burst were created; there may be more to create");
         }
         let remembers = creates.len() > 1 && first.is_some_and(|first| first > 1);
         if remembers || self.goes_on {
@@ -288,7 +313,13 @@ impl<'d, 'a> Draft<'d, 'a> {
             }
         }
         let limit = self.snapshot.daemon_set.revision_history_limit;
-        let actions = revisions::cleanup(resolution, &hashes, limit);
+        let mut actions = revisions::cleanup(resolution, &hashes, limit);
+        let most = self.snapshot.options.claims_per_plan();
+        if actions.len() > most {
+            actions.truncate(most);
+            self.timers
+                .at_once("there are more old revisions to delete than one plan may");
+        }
         self.phase(PhaseKind::Cleanup, batches::one_by_one(actions).collect());
     }
 

@@ -121,10 +121,24 @@ pub fn explain_until(
     node: Option<&str>,
     stop: &dyn Fn() -> bool,
 ) -> Option<Vec<NodeExplanation>> {
+    let mut all = Vec::new();
+    explain_each(snapshot, node, stop, &mut |explanation| all.push(explanation))?;
+    Some(all)
+}
+
+/// As [`explain_until`], but hands over one node after the other.
+#[must_use = "whether it came to the end"]
+pub fn explain_each(
+    snapshot: &Snapshot,
+    node: Option<&str>,
+    stop: &dyn Fn() -> bool,
+    each: &mut dyn FnMut(NodeExplanation),
+) -> Option<()> {
     let patience = Patience::new(stop);
     let outlook = Outlook::of(snapshot, patience)?;
     if let Some(name) = node {
-        return Some(vec![outlook.node(name)]);
+        each(outlook.node(name));
+        return Some(());
     }
-    outlook.every_node(patience)
+    outlook.every_node(patience, each)
 }

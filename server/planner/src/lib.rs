@@ -40,7 +40,7 @@ mod status;
 mod surge;
 mod sync;
 
-pub use explain::{explain, explain_until};
+pub use explain::{explain, explain_each, explain_until};
 pub use manifest::HASH_LABEL;
 
 use crate::{memory::Memory, patience::Patience, plan::Plan, snapshot::Snapshot};

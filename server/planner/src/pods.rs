@@ -31,8 +31,9 @@ impl Claims<'_> {
         }
     }
 
-    /// The batches of phase Claims. All go out together, so that a claim which fails holds up no other (D-23.4).
-    pub(crate) fn batches(&self, ds: &DaemonSet) -> Vec<Batch> {
+    /// The batches of phase Claims, with so many actions at most. All go out together, so that a claim which fails holds up no
+    /// other (D-23.4).
+    pub(crate) fn batches(&self, ds: &DaemonSet, most: usize) -> Vec<Batch> {
         let released = self.released.iter().map(|pod| Action {
             reason: Reason::SelectorDoesNotMatch,
             message: format!("pod {} no longer matches the selector", pod.name),
@@ -49,7 +50,7 @@ impl Claims<'_> {
                 patch: claims::adopt_patch(ds, &pod.uid),
             },
         });
-        let actions: Vec<_> = released.chain(adopted).collect();
+        let actions: Vec<_> = released.chain(adopted).take(most).collect();
         if actions.is_empty() {
             return Vec::new();
         }

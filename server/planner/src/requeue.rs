@@ -62,12 +62,10 @@ impl Timers {
         }
     }
 
-    /// More is to be created than one plan may.
-    pub(crate) fn at_once(&mut self) {
+    /// More is to be done than one plan may.
+    pub(crate) fn at_once(&mut self, reason: &str) {
         for timer in [&mut self.upstream, &mut self.earliest] {
-            sooner(timer, Duration::ZERO, || {
-                "as many pods as the burst were created; there may be more to create".to_owned()
-            });
+            sooner(timer, Duration::ZERO, || reason.to_owned());
         }
     }
 

@@ -197,7 +197,10 @@ impl<'a> Resolution<'a> {
                 self.deviations.insert(Deviation::RelabelDuplicatesOnly);
             } else {
                 self.relabelled.insert(&pod.uid);
-                relabels.push(self.relabel(pod));
+                // One more than there may be says that there are more.
+                if relabels.len() <= snapshot.options.claims_per_plan() {
+                    relabels.push(self.relabel(pod));
+                }
             }
         }
         self.claims_at = Some(self.batches.len());

@@ -73,6 +73,17 @@ impl Options {
     /// Upstream's burst.
     pub const DEFAULT_BURST: usize = 250;
 
+    /// Claims that there may be in a plan whatever the burst, and the most of all.
+    const CLAIMS: (usize, usize) = (1_000, 10_000);
+
+    /// How much a plan writes at most before it comes to creates: adoptions, releases, relabels and revisions; and how many old
+    /// revisions it deletes. As many as the burst, but a small burst does not count: it is chosen for the pods that are created.
+    #[must_use]
+    pub fn claims_per_plan(&self) -> usize {
+        let (least, most) = Self::CLAIMS;
+        self.burst.clamp(least, most)
+    }
+
     /// Whether a deviation is on.
     #[must_use]
     pub fn deviates(&self, deviation: Deviation) -> bool {

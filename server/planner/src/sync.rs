@@ -43,6 +43,9 @@ pub(crate) fn plan(snapshot: &Snapshot, memory: &mut Memory, patience: Patience<
         return Some(halted(snapshot, &survey.resolution, halt));
     }
     let draft = Draft::new(snapshot, &survey, memory.identities.as_ref());
+    if draft.is_cut() {
+        return Some(draft.claims_only());
+    }
     let expected = snapshot.state.expectations.as_ref();
     Some(match expectations::pending(expected, snapshot.now) {
         Some(left) => match expected.and_then(|expected| ramp::unseen(expected, &snapshot.options)) {

@@ -12,9 +12,6 @@ use nodewise_proto::v1;
 use super::{Context, Path, Problems, options, report, snapshot, state, time};
 use crate::{limits::Limits, refusal::Refusal};
 
-/// The longest time after which a plan may ask to be made again: much longer than any rule of the planner.
-const LONGEST_REQUEUE: Duration = Duration::from_hours(10 * 365 * 24);
-
 /// Reads a PlanRequest. Reports that could not be delivered are folded into the state.
 /// Besides the snapshot what `recall` knows of its workload.
 pub(crate) fn plan(
@@ -104,7 +101,7 @@ pub(crate) fn report(request: v1::ReportRequest, mut context: Context<'_>) -> Re
     let at = Path::root("requeue_after");
     let requeue_after = request
         .requeue_after
-        .and_then(|after| time::duration(Some(&after), LONGEST_REQUEUE, &at, problems));
+        .and_then(|after| time::duration(Some(&after), Limits::LONGEST_REQUEUE, &at, problems));
     context.problems.into_result()?;
     Ok(Report {
         state,

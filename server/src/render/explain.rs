@@ -6,14 +6,8 @@ use nodewise_planner::{
 };
 use nodewise_proto::v1;
 
-/// The explanations as a message.
-pub(crate) fn explanations(nodes: Vec<NodeExplanation>) -> v1::ExplainResponse {
-    v1::ExplainResponse {
-        nodes: nodes.into_iter().map(node).collect(),
-    }
-}
-
-fn node(node: NodeExplanation) -> v1::NodeExplanation {
+/// The explanation of a node as a message.
+pub(crate) fn explanation(node: NodeExplanation) -> v1::NodeExplanation {
     v1::NodeExplanation {
         node_name: node.node_name,
         state: state(node.state).into(),

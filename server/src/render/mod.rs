@@ -6,7 +6,7 @@ mod plan;
 mod report;
 mod state;
 
-pub(crate) use explain::explanations;
+pub(crate) use explain::explanation;
 pub(crate) use plan::{DAEMON_SET, plan};
 pub(crate) use report::report;
 use state::state;

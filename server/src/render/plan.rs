@@ -9,13 +9,17 @@ use prost::Message as _;
 use sha2::{Digest as _, Sha256};
 
 use super::{action, duration, hex, state};
-use crate::parse::options;
+use crate::{limits::Limits, parse::options};
 
 /// The plan for a workload as a message, with its ids.
 pub(crate) fn plan(plan: Plan, workload: &DaemonSet, scope: Scope) -> v1::Plan {
     let mut ids = 1..;
     let (requeue_after, requeue_reason) = match plan.requeue {
-        Some(requeue) => (Some(duration(requeue.delay)), requeue.reason),
+        // A pod can be ready since the year 9999. The report repeats what is said here, and must not be refused for it.
+        Some(requeue) => (
+            Some(duration(requeue.delay.min(Limits::LONGEST_REQUEUE))),
+            requeue.reason,
+        ),
         None => (None, String::new()),
     };
     let PodManifest {

@@ -86,17 +86,19 @@ impl<'a> Outlook<'a> {
     }
 
     /// Every node, by name.
-    pub(super) fn every_node(&self, patience: Patience<'_>) -> Option<Vec<NodeExplanation>> {
-        let places = self.survey.picture.places.iter().enumerate();
+    pub(super) fn every_node(
+        &self,
+        patience: Patience<'_>,
+        each: &mut dyn FnMut(NodeExplanation),
+    ) -> Option<()> {
         let mut room = Room::new();
-        places
-            .map(|(index, place)| {
-                patience.tick(index)?;
-                let mut explanation = self.explain(index, place);
-                room.fit(place.node, &mut explanation);
-                Some(explanation)
-            })
-            .collect()
+        for (index, place) in self.survey.picture.places.iter().enumerate() {
+            patience.tick(index)?;
+            let mut explanation = self.explain(index, place);
+            room.fit(place.node, &mut explanation);
+            each(explanation);
+        }
+        Some(())
     }
 
     /// One node, known or not.

@@ -3,6 +3,7 @@
 //! `S-…` are numbered scenarios, `D-…` the requirements of docs/behaviour.md, `Q-…` the defects of upstream that a deviation
 //! mends.
 
+mod claims;
 mod collisions;
 mod deviations;
 mod explain;

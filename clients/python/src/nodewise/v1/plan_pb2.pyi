@@ -291,8 +291,8 @@ class Plan(google.protobuf.message.Message):
 
     @property
     def requeue_after(self) -> google.protobuf.duration_pb2.Duration:
-        """Plan again after this time even when no watch event comes. Absent: no need. Zero: at once, since as many pods are created as
-        the burst allows, and there may be more to create; the answer to the report says whether that still holds.
+        """Plan again after this time even when no watch event comes. Absent: no need. Zero: at once, since there may be more to create or to
+        claim than one plan may; the answer to the report says whether that still holds. At most ten years.
         """
 
     @property

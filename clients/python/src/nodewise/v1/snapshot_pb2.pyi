@@ -403,7 +403,7 @@ class ControllerRevision(google.protobuf.message.Message):
     OBJECT_FIELD_NUMBER: builtins.int
     READ_AFTER_NAME_COLLISION_FIELD_NUMBER: builtins.int
     object: builtins.bytes
-    """The object as JSON (UTF-8), untouched. Required; at most 4 MiB, and 16 MiB for all revisions together."""
+    """The object as JSON (UTF-8), untouched. Required; at most 4 MiB. All of them together are limited by the message alone."""
     read_after_name_collision: builtins.bool
     """True when the executor read this object live because a CreateRevision ended in ALREADY_EXISTS. Such a revision
     is used as current when its data equals the template, whoever owns it; otherwise the plan raises the workload's
@@ -1001,7 +1001,8 @@ class PlanOptions(google.protobuf.message.Message):
     profile: global___Profile.ValueType
     """Which deviations from upstream are on. DEFAULT when not set."""
     burst: builtins.int
-    """Most creates, and separately most deletes, of one plan. Default 250, upstream's value. 0 is an error."""
+    """Most creates, and separately most deletes, of one plan. Default 250, upstream's value. 0 is an error. Adoptions, releases,
+    relabels and writes of revisions are 1,000 at most in one plan, or as many as this if it is more, but never over 10,000."""
     scope: global___Scope.ValueType
     """What the caller is there for. SCOPE_WORKLOAD when not set."""
     @property

@@ -1,0 +1,155 @@
+//! How much memory an answer takes, and from when on it is held.
+//!
+//! A request that names its buckets by digest has a few hundred bytes, and its answer may have a hundred megabytes. So memory is held for
+//! what follows from a request too: before the answer is made for the most that it may be, and then, until it is read, for what it
+//! is.
+
+use nodewise_planner::snapshot::{Deviation, Snapshot};
+use nodewise_proto::v1;
+use prost::Message as _;
+
+use crate::refusal::Refusal;
+
+/// What planning takes for each node and pod, beside what the cache holds: which ones are of note, in what order, what is decided of
+/// them. At rest it takes next to nothing.
+const WORK: usize = 128;
+/// What an action takes: as the planner has it, as a message, and as bytes. Real names are shorter than what this allows for.
+const ACTION: usize = 2 << 10;
+/// What a list of explanations grows by before memory for it is held.
+const STEP: usize = 1 << 20;
+
+/// Who waits for an answer.
+#[derive(Clone, Copy)]
+pub(crate) struct Caller<'a> {
+    /// Whether nobody waits any more. Asked now and then.
+    pub(crate) stop: &'a dyn Fn() -> bool,
+    /// Holds memory in place of what was held before. An error when the caller may not have so much.
+    pub(crate) hold: &'a dyn Fn(Needs) -> Result<(), Refusal>,
+}
+
+/// Bytes of memory that a call needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// So many, of which the request has its part already: what it holds includes what usually follows from it.
+    Within(usize),
+    /// So many besides the request, which says less than it means.
+    Besides(usize),
+    /// So many, and the request is gone.
+    Alone(usize),
+}
+
+impl Needs {
+    /// Those of a request that may give buckets by digest.
+    pub(crate) fn of(by_digest: bool) -> fn(usize) -> Self {
+        if by_digest { Self::Besides } else { Self::Within }
+    }
+}
+
+impl<'a> Caller<'a> {
+    /// One who looks after the memory by itself.
+    pub(crate) fn unbounded(stop: &'a dyn Fn() -> bool) -> Self {
+        Self {
+            stop,
+            hold: &|_| Ok(()),
+        }
+    }
+}
+
+/// What explaining a snapshot takes beside it and the answer: what planning takes, and where to find what is decided of each node.
+pub(crate) fn work_of_explanation(snapshot: &Snapshot) -> usize {
+    let (nodes, pods) = counts(snapshot);
+    (2 * WORK).saturating_mul(nodes + pods)
+}
+
+/// What planning for a snapshot takes beside it, and the answer.
+pub(crate) fn most_of_plan(snapshot: &Snapshot) -> usize {
+    let (nodes, pods) = counts(snapshot);
+    let options = &snapshot.options;
+    let within = |count: usize| count.min(options.burst);
+    let events = if options.deviates(Deviation::DecideAfterCut) {
+        within(pods)
+    } else {
+        pods
+    };
+    let claims = (pods + snapshot.revisions.len()).min(options.claims_per_plan());
+    let actions = within(nodes) + within(pods) + events + claims;
+    WORK.saturating_mul(nodes + pods)
+        .saturating_add(ACTION.saturating_mul(actions))
+}
+
+fn counts(snapshot: &Snapshot) -> (usize, usize) {
+    let buckets = snapshot.buckets.iter();
+    buckets.fold((0, 0), |(nodes, pods), bucket| {
+        (nodes + bucket.nodes.len(), pods + bucket.pods.len())
+    })
+}
+
+/// What a plan takes until it is sent: the message, and its bytes.
+pub(crate) fn plan(plan: &v1::Plan) -> usize {
+    let parts = plan.actions().count() * (size_of::<v1::Action>() + size_of::<v1::ExpectedCreate>());
+    2 * plan.encoded_len() + parts
+}
+
+/// The explanations of nodes, for which memory is held as they become more.
+pub(crate) struct Explanations<'a> {
+    caller: Caller<'a>,
+    needs: fn(usize) -> Needs,
+    /// What explaining takes besides.
+    work: usize,
+    response: v1::ExplainResponse,
+    taken: usize,
+    held: usize,
+    refused: Option<Refusal>,
+}
+
+impl<'a> Explanations<'a> {
+    /// None yet.
+    pub(crate) fn new(caller: Caller<'a>, needs: fn(usize) -> Needs, work: usize) -> Self {
+        let mut explanations = Self {
+            caller,
+            needs,
+            work,
+            response: v1::ExplainResponse::default(),
+            taken: 0,
+            held: 0,
+            refused: None,
+        };
+        explanations.hold();
+        explanations
+    }
+
+    fn hold(&mut self) {
+        self.held = self.taken + STEP;
+        self.refused = (self.caller.hold)((self.needs)(self.work + self.held)).err();
+    }
+
+    /// One more, unless there is no memory.
+    pub(crate) fn add(&mut self, node: v1::NodeExplanation) {
+        if self.is_refused() {
+            return;
+        }
+        let lists =
+            node.details.len() * size_of::<String>() + node.pods.len() * size_of::<v1::PodExplanation>();
+        // The list grows as it is filled: for a moment there are the new one, twice too large, and the old one.
+        self.taken += 2 * node.encoded_len() + lists + 3 * size_of::<v1::NodeExplanation>();
+        self.response.nodes.push(node);
+        if self.taken > self.held {
+            self.hold();
+        }
+    }
+
+    /// Whether there is no memory for more.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.refused.is_some()
+    }
+
+    /// All of them, once what they were made from is gone. `None`: they are not complete.
+    pub(crate) fn finish(self, complete: Option<()>) -> Result<v1::ExplainResponse, Refusal> {
+        if let Some(refused) = self.refused {
+            return Err(refused);
+        }
+        complete.ok_or(Refusal::Stopped)?;
+        (self.caller.hold)(Needs::Alone(self.taken))?;
+        Ok(self.response)
+    }
+}
