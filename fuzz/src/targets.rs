@@ -51,7 +51,8 @@ fn check<T>(answer: Result<T, Refusal>) -> Option<T> {
         Err(Refusal::Invalid { violations, .. }) => violations,
         Err(Refusal::TooLarge(violation)) => vec![violation],
         Err(Refusal::MissingBuckets(_)) => return None,
-        Err(Refusal::Stopped) => panic!("nobody asked to stop"),
+        Err(Refusal::Stopped) => panic!("nothing asked to stop"),
+        Err(Refusal::NoMemory) => panic!("no memory was counted"),
     };
     assert!(!violations.is_empty(), "a refusal says why");
     for violation in violations {
