@@ -16,10 +16,7 @@ use nodewise_planner::{
 };
 use quick_cache::{Lifecycle, OptionsBuilder, Weighter, sync};
 
-use crate::{
-    parse::{Claims, Warnings},
-    size::ByteSize,
-};
+use crate::{parse::Warnings, size::ByteSize};
 
 /// The bucket of which a decoded bucket is known to be a valid one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +32,6 @@ pub(crate) struct Place {
 pub(crate) struct Decoded<T> {
     /// What it holds; each is valid in itself.
     pub(crate) items: List<T>,
-    /// What the answer may name the workload for among them.
-    pub(crate) claims: Claims,
     /// What is odd about them: told in each plan, whether the bucket was decoded for it or was here.
     pub(crate) warnings: Warnings,
     /// Where every item was seen to belong. The same bytes may come again for another place: an empty bucket does.
@@ -363,7 +358,6 @@ mod tests {
         };
         Decoded {
             items: List::new((0..nodes).map(node).collect()),
-            claims: Claims::default(),
             warnings: Warnings::default(),
             place: Place { count: 1, index: 0 },
         }

@@ -7,7 +7,6 @@ use sha2::{Digest as _, Sha256};
 use super::{
     Context, Path,
     items::{Item, Notes},
-    repeats::Claims,
     warnings::Warnings,
     wire::{self, Elements},
 };
@@ -27,8 +26,6 @@ const BYTES_PER_LOOK: usize = 1 << 20;
 pub(super) struct Buckets<T> {
     /// What they hold, in order of their index.
     pub(super) lists: Vec<List<T>>,
-    /// What the answer may name the workload for in them.
-    pub(super) claims: Claims,
     /// What is odd about what they hold.
     pub(super) warnings: Warnings,
     /// Indices and digests of those that are not in the cache.
@@ -52,7 +49,6 @@ pub(super) fn all<T: Item>(
 ) -> Result<Buckets<T>, Refusal> {
     let mut parsed = Buckets {
         lists: Vec::with_capacity(messages.len()),
-        claims: Claims::default(),
         warnings: Warnings::default(),
         missing: Vec::new(),
     };
@@ -75,7 +71,6 @@ pub(super) fn all<T: Item>(
                 room = room
                     .checked_sub(bucket.items.len())
                     .ok_or_else(|| too_many(&at, T::LIST))?;
-                parsed.claims += bucket.claims;
                 parsed.warnings.merge(&bucket.warnings);
                 parsed.lists.push(bucket.items);
             }
@@ -231,7 +226,6 @@ fn decode<T: Item>(
     right &= T::are_unique(&items, &at_list, context)?;
     // A bucket with a problem is not kept: the next call that brings it must hear of the problem too.
     Ok((right && context.problems.is_empty()).then(|| Decoded {
-        claims: T::claims(&items),
         warnings,
         items: match digest {
             Some(digest) => List::known_by(items, digest),

@@ -11,7 +11,6 @@ use super::{
     Context,
     labels::{self, Odd},
     problems::{Path, Problems},
-    repeats::Claims,
     shared::{Metadata, Shared},
     time,
     warnings::{OddKind, OddReason, Warnings},
@@ -42,11 +41,6 @@ pub(super) trait Item: Cacheable + Listed + Clone {
 
     /// The name whose hash says which bucket the item belongs to.
     fn bucket_name(&self) -> &str;
-
-    /// What the answer may name the workload for among the items.
-    fn claims(_: &[Self]) -> Claims {
-        Claims::default()
-    }
 
     /// Whether no two items of a bucket share what they must not, as far as that can be told from one bucket alone; `at` is the
     /// bucket's list.
@@ -188,10 +182,6 @@ impl Item for Pod {
 
     fn bucket_name(&self) -> &str {
         self.target.node().unwrap_or_default()
-    }
-
-    fn claims(items: &[Self]) -> Claims {
-        Claims::of(items)
     }
 
     /// Pods of one name may be in two buckets, so all are looked at together, later.

@@ -11,7 +11,6 @@ mod json;
 mod labels;
 pub(crate) mod options;
 mod problems;
-mod repeats;
 mod report;
 pub(crate) mod request;
 mod revision;
@@ -30,7 +29,6 @@ use crate::{
     refusal::{Refusal, Violation},
 };
 pub(crate) use problems::{Path, Problems};
-pub(crate) use repeats::Claims;
 pub(crate) use snapshot::Parsed;
 pub(crate) use warnings::Warnings;
 pub use warnings::{OddKind, OddReason};

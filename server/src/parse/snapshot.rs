@@ -8,7 +8,7 @@ use nodewise_planner::{
 use nodewise_proto::v1;
 
 use super::{
-    Context, Path, Problems, Warnings, bucket, bucket::Buckets, repeats, revision, state, time, workload,
+    Context, Path, Problems, Warnings, bucket, bucket::Buckets, revision, state, time, workload,
 };
 use crate::refusal::Refusal;
 
@@ -81,7 +81,6 @@ pub(crate) fn snapshot(
     let (Some(now), Some(daemon_set)) = (now, daemon_set) else {
         unreachable!("whatever is absent was noted as a problem");
     };
-    repeats::check(&daemon_set, pods.claims, &at.field("workload"))?;
     let lists = nodes.lists.into_iter().zip(pods.lists);
     let buckets: Vec<_> = lists.map(|(nodes, pods)| Bucket { nodes, pods }).collect();
     let mut memory = recall(&daemon_set.uid);
