@@ -106,11 +106,13 @@ fn odd_pods_are_told() {
     let text = std::fs::read_to_string(data("steady.json")).expect("a file");
     let mut list: Value = serde_json::from_str(&text).expect("JSON");
     let items = list["items"].as_array_mut().expect("a list");
-    let pod = items.iter_mut().find(|item| item["kind"] == "Pod").expect("a pod");
+    let pod = items
+        .iter_mut()
+        .find(|item| item["kind"] == "Pod")
+        .expect("a pod");
     let name = pod["metadata"]["name"].as_str().expect("a name").to_owned();
     let node = pod["spec"]["nodeName"].as_str().expect("a name").to_owned();
-    pod["status"]["conditions"] =
-        serde_json::json!([{"type": "Ready", "status": "True", "lastTransitionTime": "0000-01-01T00:00:00Z"}]);
+    pod["status"]["conditions"] = serde_json::json!([{"type": "Ready", "status": "True", "lastTransitionTime": "0000-01-01T00:00:00Z"}]);
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("odd.json");
     std::fs::write(&file, list.to_string()).expect("a file");
@@ -124,7 +126,9 @@ fn odd_pods_are_told() {
     let answer: Value = serde_json::from_str(&of(&["--output", "json"])).expect("JSON");
     assert_eq!(answer["warnings"][0]["name"], name);
     let nodes = answer["nodes"].as_array().expect("a list").iter();
-    let mut others = nodes.map(|node| node["nodeName"].as_str().expect("a name")).filter(|other| *other != node);
+    let mut others = nodes
+        .map(|node| node["nodeName"].as_str().expect("a name"))
+        .filter(|other| *other != node);
     assert!(!of(&["--node", others.next().expect("another node")]).contains("warning"));
     let plan = nodewise(&["plan", "-f", &file, "--now", NOW]).ok();
     assert!(plan.contains(&warning), "{plan}");

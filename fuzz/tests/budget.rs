@@ -8,7 +8,8 @@ fn memory_within_the_bound_passes_and_beyond_it_is_a_failure() {
         hold(Origin::Request(0), 1 << 20, || vec![1_u8; 10 << 20].len()),
         10 << 20
     );
-    let beyond = std::panic::catch_unwind(|| hold(Origin::Request(0), 1 << 20, || vec![1_u8; 15 << 20].len()));
+    let beyond =
+        std::panic::catch_unwind(|| hold(Origin::Request(0), 1 << 20, || vec![1_u8; 15 << 20].len()));
     let message = beyond
         .expect_err("15 MiB are too many")
         .downcast::<String>()

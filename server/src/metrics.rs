@@ -255,7 +255,9 @@ impl Collector for Reading {
 
 impl Reading {
     fn warnings(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let all = OddKind::ALL.into_iter().flat_map(|kind| OddReason::ALL.map(|reason| (kind, reason)));
+        let all = OddKind::ALL
+            .into_iter()
+            .flat_map(|kind| OddReason::ALL.map(|reason| (kind, reason)));
         let counts: Vec<_> = all
             .map(|(kind, reason)| {
                 let labels = [("kind", kind.name()), ("reason", reason.name())];

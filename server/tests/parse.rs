@@ -487,8 +487,9 @@ fn data_that_cannot_be_read_is_another_template() {
             .unwrap_or_else(|refusal| panic!("{refusal:?}"))
             .plan
             .unwrap();
-        // It names the bytes of the request.
+        // Both name the bytes of the request.
         plan.plan_id.clear();
+        plan.warnings.clear();
         plan
     };
     for collided in [false, true] {
@@ -511,6 +512,7 @@ fn named_with(bytes: usize) -> v1::PlanRequest {
         object["metadata"]["name"] = json!(name('n'));
         object["metadata"]["uid"] = json!(name('u'));
     }
+    revision["metadata"]["ownerReferences"][0]["uid"] = json!(name('u'));
     workload["metadata"]["namespace"] = json!(name('s'));
     workload["spec"]["template"]["spec"]["nodeName"] = json!(name('1'));
     revision["metadata"]["labels"][HASH_LABEL] = json!("h".repeat(bytes - LONGEST_NAME + LONGEST_HASH));

@@ -150,12 +150,28 @@ fn replace_name(text: &str, name: &str, by: &str) -> String {
 }
 
 /// What a plan says about odd objects.
-pub(crate) fn render_warnings<'a>(page: &mut Page, warnings: impl Iterator<Item = &'a v1::Warning>, more: u32) {
+pub(crate) fn render_warnings<'a>(
+    page: &mut Page,
+    warnings: impl Iterator<Item = &'a v1::Warning>,
+    more: u32,
+) {
     for v1::Warning { kind, name, message } in warnings {
-        page.marked(2, "!", CHANGE, PLAIN, &format!("warning: {kind} {name}: {message}"));
+        page.marked(
+            2,
+            "!",
+            CHANGE,
+            PLAIN,
+            &format!("warning: {kind} {name}: {message}"),
+        );
     }
     if more > 0 {
-        page.marked(2, "!", CHANGE, PLAIN, &format!("and {}", count(more as usize, "more warning")));
+        page.marked(
+            2,
+            "!",
+            CHANGE,
+            PLAIN,
+            &format!("and {}", count(more as usize, "more warning")),
+        );
     }
 }
 

@@ -214,7 +214,10 @@ impl DaemonSet {
     pub fn reads_revision(&self, labels: &Labels, controller: Option<&ControllerRef>) -> bool {
         match controller {
             Some(controller) => controller.uid == self.uid,
-            None => self.selector.as_ref().is_some_and(|selector| selector.selects(labels)),
+            None => self
+                .selector
+                .as_ref()
+                .is_some_and(|selector| selector.selects(labels)),
         }
     }
 

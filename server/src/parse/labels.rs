@@ -23,7 +23,9 @@ pub(super) fn read<'a>(
     let there = entries.len();
     if there > Limits::LIST_ENTRIES {
         let usual = Limits::LIST_ENTRIES;
-        note(format!("labels: there are {there}, more than {usual}; all of them are read"));
+        note(format!(
+            "labels: there are {there}, more than {usual}; all of them are read"
+        ));
     }
     entries.retain(|(key, _)| !key.is_empty());
     let nameless = there - entries.len();
@@ -36,7 +38,9 @@ pub(super) fn read<'a>(
         let twice = entries.windows(2).find(|pair| pair[0].0 == pair[1].0);
         let key = twice.map_or("", |pair| pair[0].0);
         let key = &key[..key.floor_char_boundary(KEY_BYTES)];
-        note(format!("labels: key `{key}` is there more than once; its last value is used"));
+        note(format!(
+            "labels: key `{key}` is there more than once; its last value is used"
+        ));
     }
     (labels, odd)
 }

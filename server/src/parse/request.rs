@@ -42,8 +42,8 @@ pub(crate) fn plan(
     problems.into_result()?;
     if !reports.outcomes.is_empty() {
         let state = std::mem::take(&mut snapshot.state);
-        snapshot.state = planner::fold_until(state, &reports.outcomes, &snapshot.options, stop)
-            .ok_or(Refusal::Stopped)?;
+        snapshot.state =
+            planner::fold_until(state, &reports.outcomes, &snapshot.options, stop).ok_or(Refusal::Stopped)?;
     }
     Ok(parsed)
 }
@@ -81,7 +81,10 @@ pub(crate) fn explain(
 ) -> Result<(Snapshot, Option<String>), Refusal> {
     let options = options::options(request.options, &Path::root("options"), &mut context.problems);
     let parsed = snapshot::snapshot(request.snapshot, options, context, |_| Memory::default())?;
-    Ok((parsed.snapshot, Some(request.node_name).filter(|name| !name.is_empty())))
+    Ok((
+        parsed.snapshot,
+        Some(request.node_name).filter(|name| !name.is_empty()),
+    ))
 }
 
 /// What a ReportRequest tells.

@@ -71,7 +71,11 @@ pub(super) fn all(
         }
     }
     let mut revisions = revisions.into_iter().map(|(_, revision)| revision).collect();
-    leave_out(&mut revisions, context.limits.revisions as usize, &mut context.warnings);
+    leave_out(
+        &mut revisions,
+        context.limits.revisions as usize,
+        &mut context.warnings,
+    );
     Ok(revisions)
 }
 
@@ -87,10 +91,22 @@ fn leave_out(revisions: &mut Vec<Revision>, most: usize, warnings: &mut Warnings
     let there = revisions.len();
     revisions.sort_by(|a, b| {
         let key = |revision: &Revision| {
-            let Revision { controller, number, created, .. } = revision;
-            (revision.read_after_name_collision, controller.is_some(), *number, *created)
+            let Revision {
+                controller,
+                number,
+                created,
+                ..
+            } = revision;
+            (
+                revision.read_after_name_collision,
+                controller.is_some(),
+                *number,
+                *created,
+            )
         };
-        Reverse(key(a)).cmp(&Reverse(key(b))).then_with(|| b.name.cmp(&a.name))
+        Reverse(key(a))
+            .cmp(&Reverse(key(b)))
+            .then_with(|| b.name.cmp(&a.name))
     });
     for revision in revisions.drain(most..) {
         warnings.add(OddKind::ControllerRevision, &revision.name, OddReason::LeftOut, || {
@@ -107,7 +123,9 @@ fn one(
     context: &mut Context<'_>,
 ) -> Option<Revision> {
     let at = at.field("object");
-    let Context { problems, warnings, .. } = context;
+    let Context {
+        problems, warnings, ..
+    } = context;
     let object: Object<'_> = json::read(&message.object, &at, problems)?;
     let mut meta = object.metadata;
     let labels: Labels = meta.labels.take().unwrap_or_default().into_iter().collect();
@@ -133,7 +151,10 @@ fn one(
         deleting: meta.is_deleting(),
         labels,
         number: object.revision.unwrap_or_default(),
-        data: object.data.map(|text| data(text, &name, warnings)).unwrap_or_default(),
+        data: object
+            .data
+            .map(|text| data(text, &name, warnings))
+            .unwrap_or_default(),
         read_after_name_collision: message.read_after_name_collision,
         name,
         uid,

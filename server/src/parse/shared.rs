@@ -6,8 +6,7 @@ use nodewise_planner::snapshot::{ControllerRef, Labels};
 use nodewise_proto::v1;
 
 use super::{
-    Context,
-    items,
+    Context, items,
     labels::{self, Odd},
     problems::{Path, Problems},
     warnings::OddReason,

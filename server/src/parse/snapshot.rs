@@ -7,9 +7,7 @@ use nodewise_planner::{
 };
 use nodewise_proto::v1;
 
-use super::{
-    Context, Path, Problems, Warnings, bucket, bucket::Buckets, revision, state, time, workload,
-};
+use super::{Context, Path, Problems, Warnings, bucket, bucket::Buckets, revision, state, time, workload};
 use crate::refusal::Refusal;
 
 /// Most digests that an error names. Errors travel in a header, and some clients take no more than 8 KiB of headers.
@@ -71,7 +69,9 @@ pub(crate) fn snapshot(
             }
         }
     }
-    let Context { stop, mut warnings, .. } = context;
+    let Context {
+        stop, mut warnings, ..
+    } = context;
     context.problems.into_result()?;
     warnings.merge(&nodes.warnings);
     warnings.merge(&pods.warnings);

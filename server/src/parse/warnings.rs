@@ -50,13 +50,7 @@ pub enum OddReason {
 
 impl OddReason {
     /// All.
-    pub const ALL: [Self; 5] = [
-        Self::Labels,
-        Self::Taints,
-        Self::Time,
-        Self::Data,
-        Self::LeftOut,
-    ];
+    pub const ALL: [Self; 5] = [Self::Labels, Self::Taints, Self::Time, Self::Data, Self::LeftOut];
 
     /// The name in metrics.
     #[must_use]
@@ -145,7 +139,10 @@ impl Warnings {
     pub(crate) fn bytes(&self) -> usize {
         self.0.as_deref().map_or(0, |noted| {
             let texts = |warning: &Warning| warning.name.len() + warning.message.len();
-            let first = noted.first.iter().map(|warning| Self::WARNING_BYTES + texts(warning));
+            let first = noted
+                .first
+                .iter()
+                .map(|warning| Self::WARNING_BYTES + texts(warning));
             size_of::<Noted>() + first.sum::<usize>()
         })
     }
@@ -195,7 +192,9 @@ mod tests {
         let mut warnings = Warnings::default();
         for name in names {
             let name = format!("n{name:03}");
-            warnings.add(OddKind::Node, &name, OddReason::Labels, || format!("labels of {name}"));
+            warnings.add(OddKind::Node, &name, OddReason::Labels, || {
+                format!("labels of {name}")
+            });
         }
         warnings
     }
@@ -224,8 +223,15 @@ mod tests {
         assert!(OddKind::ALL.is_sorted_by_key(|kind| kind.name()));
         let mut warnings = of([1]);
         warnings.add(OddKind::Pod, "a", OddReason::Time, || "t".to_owned());
-        warnings.add(OddKind::ControllerRevision, "z", OddReason::Data, || "d".to_owned());
-        let kinds: Vec<_> = warnings.to_messages().0.into_iter().map(|told| told.kind).collect();
+        warnings.add(OddKind::ControllerRevision, "z", OddReason::Data, || {
+            "d".to_owned()
+        });
+        let kinds: Vec<_> = warnings
+            .to_messages()
+            .0
+            .into_iter()
+            .map(|told| told.kind)
+            .collect();
         assert_eq!(kinds, ["ControllerRevision", "Node", "Pod"]);
     }
 

@@ -158,7 +158,10 @@ impl Scale {
                 return Ok(());
             };
             // A field that is there once needs no index.
-            if matches!(part, Part::Message { each: 1.., .. } | Part::Object { .. } | Part::Label) {
+            if matches!(
+                part,
+                Part::Message { each: 1.., .. } | Part::Object { .. } | Part::Label
+            ) {
                 self.part(content, part, &at.index(*count))?;
             } else {
                 self.part(content, part, &at)?;

@@ -114,10 +114,7 @@ const PODS: Shape = Shape(&[
     ),
 ]);
 
-const POD: Shape = Shape(&[
-    (1, "name", texts(0)),
-    (3, "labels", Part::Label),
-]);
+const POD: Shape = Shape(&[(1, "name", texts(0)), (3, "labels", Part::Label)]);
 
 const SHARED_METADATA: Shape = Shape(&[(3, "labels", Part::Label)]);
 

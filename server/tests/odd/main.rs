@@ -53,7 +53,10 @@ fn warnings(plan: &v1::Plan) -> Vec<String> {
 #[track_caller]
 fn says(plan: &v1::Plan, expected: &[&str]) {
     let found = warnings(plan);
-    let begins = found.iter().zip(expected).all(|(found, expected)| found.starts_with(expected));
+    let begins = found
+        .iter()
+        .zip(expected)
+        .all(|(found, expected)| found.starts_with(expected));
     assert!(
         begins && found.len() == expected.len(),
         "expected {expected:#?}, found {found:#?}"

@@ -28,7 +28,8 @@ fn a_node_may_have_any_number_of_labels() {
         let there = cluster.nodes[1].labels.len();
         let odd = plan(&cluster);
         if there > 1_024 {
-            let expected = format!("Node {name}: labels: there are {there}, more than 1024; all of them are read");
+            let expected =
+                format!("Node {name}: labels: there are {there}, more than 1024; all of them are read");
             says(&odd, &[&expected]);
         } else {
             says(&odd, &[]);
@@ -50,7 +51,9 @@ fn labels_with_one_key_or_none_are_read_as_far_as_they_can_be() {
         &odd,
         &[
             &format!("Node {name}: labels: 1 without a key; they are left out"),
-            &format!("Node {name}: labels: key `kubernetes.io/os` is there more than once; its last value is used"),
+            &format!(
+                "Node {name}: labels: key `kubernetes.io/os` is there more than once; its last value is used"
+            ),
         ],
     );
     assert_eq!(decided(odd), decided(plan(&choosy())));
@@ -97,7 +100,11 @@ fn a_node_may_have_any_number_of_taints() {
             if is_there {
                 assert_eq!(deletes.count(), usize::from(!keeps), "{effect} {all_tolerated}");
             } else {
-                assert_eq!(created_nodes(&plan).contains(&name), runs, "{effect} {all_tolerated}");
+                assert_eq!(
+                    created_nodes(&plan).contains(&name),
+                    runs,
+                    "{effect} {all_tolerated}"
+                );
             }
         }
     }
@@ -130,7 +137,10 @@ fn a_large_state_may_name_small_nodes() {
                 observed_generation: 1,
                 node_name: name(number),
                 delay: Some(nodewise_proto::Duration { seconds: 1, nanos: 0 }),
-                last: Some(Timestamp { seconds: NOW, nanos: 0 }),
+                last: Some(Timestamp {
+                    seconds: NOW,
+                    nanos: 0,
+                }),
             })
             .collect(),
         pod_name_collisions: (0..50_000)
@@ -157,7 +167,10 @@ fn warnings_are_counted_and_the_same_whatever_is_cached() {
     for form in [Form::InlineWithDigest, Form::InlineWithDigest, Form::DigestOnly] {
         answers.push(ask(&warm, &cluster.request(2, form)));
     }
-    says(&answers[0], &["Node ", "Node ", "Pod node-agent-00000: ready_transition_time: "]);
+    says(
+        &answers[0],
+        &["Node ", "Node ", "Pod node-agent-00000: ready_transition_time: "],
+    );
     assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:#?}");
     for (kind, reason, count) in [
         (OddKind::Node, OddReason::Labels, 3),

@@ -32,7 +32,8 @@ fn a_foreign_pod_may_have_any_number_of_labels() {
             labels: junk(count).collect(),
             ..stranger(0)
         }]));
-        let expected = format!("Pod stranger-0: labels: there are {count}, more than 1024; all of them are read");
+        let expected =
+            format!("Pod stranger-0: labels: there are {count}, more than 1024; all of them are read");
         says(&odd, &[&expected]);
         assert_eq!(decided(odd), decided(plan(&Cluster::settled(3))));
     }
@@ -80,7 +81,10 @@ fn an_own_pod_may_have_any_number_of_labels() {
     (other.name, other.uid) = ("another".into(), "another".into());
     bucket.pods.push(other);
     let snapshot = request.snapshot.as_mut().expect("a snapshot");
-    snapshot.pod_buckets = vec![bucket_message(prost::Message::encode_to_vec(&bucket), Form::Inline)];
+    snapshot.pod_buckets = vec![bucket_message(
+        prost::Message::encode_to_vec(&bucket),
+        Form::Inline,
+    )];
     says(&ask(&engine(), &request), &["Pod another: labels: ", warning]);
     assert_eq!(decided(apart), decided(plan(&Cluster::settled(3))));
 }
@@ -115,7 +119,11 @@ fn moments_may_be_beyond_what_can_be_counted_with() {
                 };
                 let found = with(odd);
                 says(&found, &[&format!("Pod node-agent-00001: {field}: ")]);
-                assert!(found.warnings[0].message.ends_with(&format!("{used} is used instead")));
+                assert!(
+                    found.warnings[0]
+                        .message
+                        .ends_with(&format!("{used} is used instead"))
+                );
                 assert_eq!(decided(found), decided(with(right)), "{field} {used}");
             }
         }

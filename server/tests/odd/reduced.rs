@@ -23,7 +23,12 @@ fn labels() -> impl Strategy<Value = Vec<v1::Label>> {
         prop::sample::select(&VALUES).prop_map(str::to_owned),
         0..4,
     );
-    entries.prop_map(|entries| entries.into_iter().map(|(key, value)| label(key, value)).collect())
+    entries.prop_map(|entries| {
+        entries
+            .into_iter()
+            .map(|(key, value)| label(key, value))
+            .collect()
+    })
 }
 
 fn requirements() -> impl Strategy<Value = Vec<Value>> {
@@ -52,7 +57,10 @@ fn workload() -> impl Strategy<Value = Value> {
             spec["nodeSelector"] = json!({key: value});
         }
         if let Some(terms) = terms {
-            let terms: Vec<_> = terms.into_iter().map(|all| json!({"matchExpressions": all})).collect();
+            let terms: Vec<_> = terms
+                .into_iter()
+                .map(|all| json!({"matchExpressions": all}))
+                .collect();
             spec["affinity"] = json!({"nodeAffinity": {
                 "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}});
         }
@@ -69,12 +77,17 @@ fn clusters() -> impl Strategy<Value = Cluster> {
         for (node, (labels, tainted)) in cluster.nodes.iter_mut().zip(nodes) {
             node.labels.extend(labels);
             let effect = if tainted { "NoSchedule" } else { "PreferNoSchedule" };
-            node.taints = vec![v1::Taint { key: "t".into(), value: String::new(), effect: effect.into() }];
+            node.taints = vec![v1::Taint {
+                key: "t".into(),
+                value: String::new(),
+                effect: effect.into(),
+            }];
         }
         for (number, (labels, is_orphan)) in pods.into_iter().enumerate() {
             let mut more = pod(100 + number, "old");
             more.node_name = node(number % 4).name;
-            more.labels.retain(|own| labels.iter().all(|label| label.key != own.key));
+            more.labels
+                .retain(|own| labels.iter().all(|label| label.key != own.key));
             more.labels.extend(labels);
             if is_orphan {
                 more.controller = None;

@@ -21,7 +21,8 @@ fn other(number: usize) -> Value {
 /// One that the workload selects and nobody controls.
 fn orphan(number: usize) -> Value {
     let mut revision = other(number);
-    revision["metadata"]["labels"] = json!({"app": "node-agent", "controller-revision-hash": format!("o{number}")});
+    revision["metadata"]["labels"] =
+        json!({"app": "node-agent", "controller-revision-hash": format!("o{number}")});
     revision
 }
 
@@ -40,7 +41,9 @@ fn foreign_revisions_change_nothing() {
         *revision.pointer_mut(path).expect("it is there") = value;
         revision
     };
-    let labels: serde_json::Map<_, _> = (0..150_000).map(|number| (number.to_string(), json!(""))).collect();
+    let labels: serde_json::Map<_, _> = (0..150_000)
+        .map(|number| (number.to_string(), json!("")))
+        .collect();
     let mut labelled = other(1);
     labelled["metadata"]["labels"] = labels.into();
     let mut of_another = orphan(1);
@@ -50,11 +53,20 @@ fn foreign_revisions_change_nothing() {
         ("more than there may be", (0..10_001).map(other).collect()),
         ("of one name", vec![other(1), other(1)]),
         ("of no name", vec![with("/metadata/name", json!(""))]),
-        ("of a long name", vec![with("/metadata/name", json!("n".repeat(1_000)))]),
+        (
+            "of a long name",
+            vec![with("/metadata/name", json!("n".repeat(1_000)))],
+        ),
         ("large", vec![with("/data", json!("x".repeat(5 << 20)))]),
         ("many values", vec![with("/data", json!(vec![0; 700_000]))]),
         ("many labels", vec![labelled]),
-        ("absurd numbers", vec![with("/revision", json!(i64::MAX)), with("/metadata/uid", json!("u"))]),
+        (
+            "absurd numbers",
+            vec![
+                with("/revision", json!(i64::MAX)),
+                with("/metadata/uid", json!("u")),
+            ],
+        ),
         ("another's", vec![of_another]),
     ];
     for (what, revisions) in table {
@@ -114,7 +126,10 @@ fn data_that_cannot_be_read_is_told() {
     let text = String::from_utf8(revision.object.to_vec()).expect("a text");
     revision.object = text.replace(r#"{"number":1}"#, r#""\ud800""#).into();
     let plan = ask(&engine(), &request);
-    says(&plan, &["ControllerRevision other-00001: data: it cannot be read ("]);
+    says(
+        &plan,
+        &["ControllerRevision other-00001: data: it cannot be read ("],
+    );
 }
 
 /// An engine that reads so few revisions.
@@ -145,7 +160,9 @@ fn of_too_many_the_workloads_own_and_new_ones_are_read() {
         let adopted: Vec<_> = actions(&plan)
             .filter_map(|action| match action.kind {
                 Some(Kind::AdoptRevision(adopt)) => Some(adopt.revision.expect("a revision").name),
-                Some(Kind::CreateRevision(_) | Kind::DeletePod(_) | Kind::CreatePod(_)) => panic!("{plan:#?}"),
+                Some(Kind::CreateRevision(_) | Kind::DeletePod(_) | Kind::CreatePod(_)) => {
+                    panic!("{plan:#?}")
+                }
                 _ => None,
             })
             .collect();

@@ -100,8 +100,7 @@ impl Tolerations {
 
     /// Whether one of them tolerates the taint.
     pub(super) fn tolerate(&self, taint: &Taint) -> bool {
-        self.of_any_key.hold(taint)
-            || self.of_key.get(&taint.key).is_some_and(|tests| tests.hold(taint))
+        self.of_any_key.hold(taint) || self.of_key.get(&taint.key).is_some_and(|tests| tests.hold(taint))
     }
 }
 
@@ -148,8 +147,12 @@ impl Test {
         let number = |holds: &dyn Fn(i64) -> bool| canonical_int64(value).is_some_and(holds);
         self.any
             || self.equal.contains(value)
-            || self.greater_than.is_some_and(|bound| number(&|value| value > bound))
-            || self.smaller_than.is_some_and(|bound| number(&|value| value < bound))
+            || self
+                .greater_than
+                .is_some_and(|bound| number(&|value| value > bound))
+            || self
+                .smaller_than
+                .is_some_and(|bound| number(&|value| value < bound))
     }
 }
 
