@@ -191,3 +191,42 @@ fn others(cluster: &Cluster) -> String {
         many => format!("; there are {many} others"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_told_what_is_odd_about_it_and_its_pods() {
+        let warning = |kind: &str, name: &str| v1::Warning {
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            message: "labels: there are 2000".to_owned(),
+        };
+        let odd = Odd::of(v1::Plan {
+            warnings: vec![
+                warning("ControllerRevision", "node-1"),
+                warning("Node", "node-1"),
+                warning("Node", "node-2"),
+                warning("Pod", "node-1"),
+                warning("Pod", "web-1"),
+            ],
+            more_warnings: 7,
+            ..v1::Plan::default()
+        });
+        let node = v1::NodeExplanation {
+            node_name: "node-1".to_owned(),
+            pods: vec![v1::PodExplanation {
+                pod_name: "web-1".to_owned(),
+                ..v1::PodExplanation::default()
+            }],
+            ..v1::NodeExplanation::default()
+        };
+        let about = odd.about(&node);
+        assert_eq!(
+            about.warnings,
+            [warning("Node", "node-1"), warning("Pod", "web-1")]
+        );
+        assert_eq!(about.more_warnings, 0);
+    }
+}

@@ -128,7 +128,12 @@ fn one(
     } = context;
     let object: Object<'_> = json::read(&message.object, &at, problems)?;
     let mut meta = object.metadata;
-    let labels: Labels = meta.labels.take().unwrap_or_default().into_iter().collect();
+    let labels = meta.labels.take().unwrap_or_default();
+    let mut entries: Vec<_> = labels
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .collect();
+    let labels = Labels::of(&mut entries);
     let controller = meta.controller();
     if !message.read_after_name_collision && !workload.reads_revision(&labels, controller.as_ref()) {
         return None;
