@@ -63,8 +63,9 @@ impl Origin {
     const fn allowance(self) -> usize {
         match self {
             // Of which the service itself gives 3 MiB away (`server/src/weigh`): a list of 16,384 node names is read into
-            // strings of their own, and a list that grows counts twice.
-            Self::Request(_) => 4 << 20,
+            // strings of their own, and a list that grows counts twice. Another 2 MiB are for the answer: each orphan that a plan
+            // adopts, of which there are some thousands at most here, is told the workload's name, namespace and uid.
+            Self::Request(_) => 6 << 20,
             // Lists of short entries that are kept, such as taints without a key, count twice while they grow: the dearest
             // megabyte takes sixteen and a half times its bytes. YAML has 2 MB for aliases, however short it is.
             Self::File => 8 << 20,
