@@ -8,10 +8,13 @@ use super::{
     support::{Cluster, engine, inline},
 };
 
+/// Puts a value into a DaemonSet.
+type Change = fn(Value, &mut Value);
+
 #[test]
 fn who_writes_an_odd_workload_stops_that_one_alone() {
     let expression = json!({"key": "k", "operator": "Exists"});
-    let table: [(&str, fn(Value, &mut Value), Value); 5] = [
+    let table: [(&str, Change, Value); 5] = [
         (
             "tolerations",
             |v, d| d["spec"]["template"]["spec"]["tolerations"] = v,

@@ -89,6 +89,9 @@ fn an_own_pod_may_have_any_number_of_labels() {
     assert_eq!(decided(apart), decided(plan(&Cluster::settled(3))));
 }
 
+/// A field of a pod that is a moment.
+type Field = fn(&mut v1::Pod) -> &mut Option<Timestamp>;
+
 /// A status may name any moment.
 #[test]
 fn moments_may_be_beyond_what_can_be_counted_with() {
@@ -104,7 +107,7 @@ fn moments_may_be_beyond_what_can_be_counted_with() {
     for (odd, used) in table {
         let right = used.parse::<jiff::Timestamp>().expect("a moment");
         let right = at(right.as_second(), right.subsec_nanosecond());
-        let fields: [(&str, fn(&mut v1::Pod) -> &mut Option<Timestamp>); 3] = [
+        let fields: [(&str, Field); 3] = [
             ("creation_time", |pod| &mut pod.creation_time),
             ("ready_transition_time", |pod| &mut pod.ready_transition_time),
             ("deletion_time", |pod| &mut pod.deletion_time),
