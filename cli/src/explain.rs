@@ -21,6 +21,59 @@ struct Explanation<'a> {
     namespace: &'a str,
     name: &'a str,
     nodes: &'a [v1::NodeExplanation],
+    /// What the plan for the DaemonSet says about odd objects.
+    #[serde(flatten)]
+    odd: &'a Odd,
+}
+
+/// Odd objects that were planned around. Other than those of a whole DaemonSet, the explanation of one node has only its own.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Odd {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<v1::Warning>,
+    #[serde(skip_serializing_if = "is_none")]
+    more_warnings: u32,
+}
+
+/// As the protocol's JSON leaves out what is nothing.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+const fn is_none(count: &u32) -> bool {
+    *count == 0
+}
+
+impl Odd {
+    /// Those of a plan.
+    fn of(plan: v1::Plan) -> Self {
+        Self {
+            warnings: plan.warnings,
+            more_warnings: plan.more_warnings,
+        }
+    }
+
+    /// Those that are about a node and its pods.
+    fn about(self, node: &v1::NodeExplanation) -> Self {
+        let is_about = |warning: &v1::Warning| match warning.kind.as_str() {
+            "Node" => warning.name == node.node_name,
+            "Pod" => node.pods.iter().any(|pod| pod.pod_name == warning.name),
+            _ => false,
+        };
+        Self {
+            warnings: self.warnings.into_iter().filter(is_about).collect(),
+            more_warnings: 0,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.warnings.is_empty()
+    }
+
+    fn render(&self, page: &mut Page) {
+        if !self.is_empty() {
+            page.blank();
+            text::render_warnings(page, self.warnings.iter(), self.more_warnings);
+        }
+    }
 }
 
 pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
@@ -30,6 +83,11 @@ pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     let engine = Engine::new(&args.engine).await?;
     let question = Questioner::new(&cluster, &args.engine).ask(daemon_set);
     let nodes = engine.explain(&question, args.node.as_deref()).await?;
+    let odd = Odd::of(engine.plan(&question).await?);
+    let odd = match (nodes.as_slice(), &args.node) {
+        ([node], Some(_)) => odd.about(node),
+        _ => odd,
+    };
     if let Some(node) = &args.node {
         let known = nodes
             .iter()
@@ -47,6 +105,7 @@ pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
                 namespace: &daemon_set.namespace,
                 name: &daemon_set.name,
                 nodes: &nodes,
+                odd: &odd,
             };
             print::json(&explanation)?;
         }
@@ -58,6 +117,7 @@ pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
                 }
                 nodes => text::explain::render_all(&mut page, &question.title(), nodes),
             }
+            odd.render(&mut page);
             print::text(&page.into_text())?;
         }
     }
@@ -129,5 +189,44 @@ fn others(cluster: &Cluster) -> String {
         0 => "; there is none at all".to_owned(),
         1..=8 => format!("; there is {}", names.join(", ")),
         many => format!("; there are {many} others"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_told_what_is_odd_about_it_and_its_pods() {
+        let warning = |kind: &str, name: &str| v1::Warning {
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            message: "labels: there are 2000".to_owned(),
+        };
+        let odd = Odd::of(v1::Plan {
+            warnings: vec![
+                warning("ControllerRevision", "node-1"),
+                warning("Node", "node-1"),
+                warning("Node", "node-2"),
+                warning("Pod", "node-1"),
+                warning("Pod", "web-1"),
+            ],
+            more_warnings: 7,
+            ..v1::Plan::default()
+        });
+        let node = v1::NodeExplanation {
+            node_name: "node-1".to_owned(),
+            pods: vec![v1::PodExplanation {
+                pod_name: "web-1".to_owned(),
+                ..v1::PodExplanation::default()
+            }],
+            ..v1::NodeExplanation::default()
+        };
+        let about = odd.about(&node);
+        assert_eq!(
+            about.warnings,
+            [warning("Node", "node-1"), warning("Pod", "web-1")]
+        );
+        assert_eq!(about.more_warnings, 0);
     }
 }

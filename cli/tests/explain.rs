@@ -99,3 +99,33 @@ fn kubectls_names_for_the_kind_are_known() {
         assert_eq!(nodewise(&args).ok(), expected);
     }
 }
+
+/// With a revision whose data cannot be read.
+#[test]
+fn odd_objects_are_told() {
+    let text = std::fs::read_to_string(data("steady.json")).expect("a file");
+    let mut list: Value = serde_json::from_str(&text).expect("JSON");
+    let items = list["items"].as_array_mut().expect("a list");
+    let is_revision = |item: &&Value| item["kind"] == "ControllerRevision";
+    let mut odd = items.iter().find(is_revision).expect("a revision").clone();
+    (odd["metadata"]["name"], odd["metadata"]["uid"]) = ("by-hand".into(), "by-hand".into());
+    odd["data"] = "here".into();
+    items.push(odd);
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("odd.json");
+    std::fs::write(&file, list.to_string().replace("\"here\"", r#"{"a":"\ud800"}"#)).expect("a file");
+    let file = file.display().to_string();
+    let of = |more: &[&str]| {
+        nodewise(&[&["explain", "ds", "agent", "-f", &file, "--now", NOW], more].concat()).ok()
+    };
+    let warning = "! warning: ControllerRevision by-hand: data: it cannot be read (";
+    assert!(of(&[]).contains(warning), "{}", of(&[]));
+    assert!(
+        !of(&["--node", "node-1"]).contains("warning"),
+        "it is not about the node"
+    );
+    let answer: Value = serde_json::from_str(&of(&["--output", "json"])).expect("JSON");
+    assert_eq!(answer["warnings"][0]["name"], "by-hand");
+    let plan = nodewise(&["plan", "-f", &file, "--now", NOW]).ok();
+    assert!(plan.contains(warning), "{plan}");
+}

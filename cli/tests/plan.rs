@@ -280,7 +280,12 @@ fn data_of_a_revision_that_cannot_be_read_is_another_template() {
         let file = file.display().to_string();
         [&["plan"][..], &["explain", "daemonset", "agent"]].map(|command| {
             let source = ["-f", &file, "--now", NOW];
-            nodewise(&[command, &source].concat()).ok()
+            let text = nodewise(&[command, &source].concat()).ok();
+            // Both may warn of it.
+            let warning = "! warning: ControllerRevision by-hand: data: it cannot be read";
+            let lines = text.lines().filter(|line| !line.contains(warning));
+            let rest: String = lines.flat_map(|line| [line, "\n"]).collect();
+            rest.trim_end().to_owned()
         })
     };
     let expected = told(b"{}");

@@ -12,7 +12,8 @@ use rustix::time::{ClockId, clock_gettime};
 #[global_allocator]
 static ALLOCATED: PeakAlloc = PeakAlloc;
 
-/// Bytes of memory for each byte of an input, the input itself left out.
+/// Bytes of memory for each byte of an input, the input itself left out. A request may take more if the service holds more for it:
+/// that of small objects of a cluster takes what these take.
 const BYTES_PER_BYTE: usize = 10;
 /// Time for a megabyte; longer inputs may take longer in proportion, shorter ones shall be done sooner.
 const TIME: Duration = Duration::from_secs(1);
@@ -51,8 +52,8 @@ fn thread_time() -> Duration {
 /// Where an input comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// From the network, from anyone who may reach the service.
-    Request,
+    /// From the network, from anyone who may reach the service, which holds so many bytes of memory while it works on it.
+    Request(usize),
     /// From whoever runs the command, who can wait and has memory.
     File,
 }
@@ -62,12 +63,22 @@ impl Origin {
     const fn allowance(self) -> usize {
         match self {
             // Of which the service itself gives 3 MiB away (`server/src/weigh`): a list of 16,384 node names is read into
-            // strings of their own, and a list that grows counts twice.
-            Self::Request => 4 << 20,
+            // strings of their own, and a list that grows counts twice. Another 2 MiB are for the answer: each orphan that a plan
+            // adopts, of which there are some thousands at most here, is told the workload's name, namespace and uid.
+            Self::Request(_) => 6 << 20,
             // Lists of short entries that are kept, such as taints without a key, count twice while they grow: the dearest
             // megabyte takes sixteen and a half times its bytes. YAML has 2 MB for aliases, however short it is.
             Self::File => 8 << 20,
         }
+    }
+
+    /// Bytes of memory that an input of so many bytes may take.
+    fn memory(self, bytes: usize) -> usize {
+        let held = match self {
+            Self::Request(held) => held,
+            Self::File => 0,
+        };
+        (BYTES_PER_BYTE * bytes).max(held) + self.allowance()
     }
 }
 
@@ -108,7 +119,7 @@ pub fn hold<T>(origin: Origin, bytes: usize, work: impl FnOnce() -> T) -> T {
 impl Cost {
     /// What is too much for an input of so many bytes.
     fn excess(self, origin: Origin, bytes: usize) -> Option<String> {
-        let memory = BYTES_PER_BYTE * bytes + origin.allowance();
+        let memory = origin.memory(bytes);
         let quarters = u32::try_from(bytes.div_ceil(SHORTEST).max(1)).unwrap_or(u32::MAX);
         let time = TIME * SLOWER * quarters / 4;
         if self.memory > memory {
@@ -125,7 +136,7 @@ impl Cost {
 impl Records {
     /// Tells on standard error whenever an input costs more than all before.
     fn note(&mut self, origin: Origin, bytes: usize, cost: Cost) {
-        let used = 100 * cost.memory / (BYTES_PER_BYTE * bytes + origin.allowance());
+        let used = 100 * cost.memory / origin.memory(bytes);
         let factor = if bytes < TELLING_BYTES {
             0
         } else {
@@ -159,7 +170,7 @@ mod tests {
 
     #[test]
     fn what_an_input_may_take() {
-        let allowance = Origin::Request.allowance();
+        let allowance = Origin::Request(0).allowance();
         assert!(allowance < Origin::File.allowance());
         let time = TIME * SLOWER;
         let little = Duration::from_nanos(1);
@@ -177,7 +188,7 @@ mod tests {
             (2 * MEGABYTE, 2 * time + little, 0, Some("it may take")),
         ];
         for (bytes, time, memory, expected) in table {
-            let excess = Cost { time, memory }.excess(Origin::Request, bytes);
+            let excess = Cost { time, memory }.excess(Origin::Request(0), bytes);
             match expected {
                 None => assert_eq!(excess, None),
                 Some(part) => assert!(
@@ -186,5 +197,11 @@ mod tests {
                 ),
             }
         }
+        let held = Cost {
+            time: little,
+            memory: allowance + 1_000,
+        };
+        assert_eq!(held.excess(Origin::Request(1_000), 10), None);
+        assert!(held.excess(Origin::Request(999), 10).is_some());
     }
 }

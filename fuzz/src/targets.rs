@@ -44,6 +44,11 @@ fn decode<M: Request>(bytes: &[u8]) -> Option<M> {
     nodewise_server::decode(bytes.to_vec().into()).ok()
 }
 
+/// Where a request comes from, and the memory that the service holds for it: itself, and what it is decoded to.
+fn request<M: Request>(bytes: &[u8]) -> Origin {
+    Origin::Request(nodewise_server::weigh::<M>(bytes).map_or(0, |weight| bytes.len() + weight))
+}
+
 /// A refusal that names no field helps nobody.
 fn check<T>(answer: Result<T, Refusal>) -> Option<T> {
     let violations = match answer {
@@ -69,12 +74,12 @@ fn check<T>(answer: Result<T, Refusal>) -> Option<T> {
 /// # Panics
 /// When something does not hold.
 pub fn parse(bytes: &[u8]) {
-    budget::hold(Origin::Request, bytes.len(), || {
+    budget::hold(request::<v1::ExplainRequest>(bytes), bytes.len(), || {
         if let Some(request) = decode::<v1::ExplainRequest>(bytes) {
             check(engine().explain(request, &never));
         }
     });
-    budget::hold(Origin::Request, bytes.len(), || {
+    budget::hold(request::<v1::PlanRequest>(bytes), bytes.len(), || {
         if let Some(request) = decode::<v1::PlanRequest>(bytes) {
             check(engine().plan(request, &never));
         }
@@ -91,7 +96,7 @@ pub fn plan(bytes: &[u8]) {
         let request = decode::<v1::PlanRequest>(bytes)?;
         Some(check(engine.plan(request, &never))?.encode_to_vec())
     };
-    let Some(first) = budget::hold(Origin::Request, bytes.len(), answer) else {
+    let Some(first) = budget::hold(request::<v1::PlanRequest>(bytes), bytes.len(), answer) else {
         return;
     };
     assert_eq!(Some(first), answer(), "the same question, another answer");
@@ -102,7 +107,7 @@ pub fn plan(bytes: &[u8]) {
 /// # Panics
 /// When something does not hold.
 pub fn report(bytes: &[u8]) {
-    budget::hold(Origin::Request, bytes.len(), || {
+    budget::hold(request::<v1::ReportRequest>(bytes), bytes.len(), || {
         if let Some(request) = decode::<v1::ReportRequest>(bytes) {
             check(engine().report(request, &never));
         }

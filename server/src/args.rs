@@ -83,7 +83,7 @@ pub struct Args {
           value_parser = clap::value_parser!(u32).range(1..))]
     pub max_buckets: u32,
 
-    /// Most revisions in a snapshot
+    /// Most revisions of a workload that are read; of more the oldest are left out, with a warning in the plan
     #[arg(long, env = "NODEWISE_MAX_REVISIONS", default_value_t = Limits::default().revisions, value_name = "N")]
     pub max_revisions: u32,
 

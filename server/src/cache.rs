@@ -16,7 +16,7 @@ use nodewise_planner::{
 };
 use quick_cache::{Lifecycle, OptionsBuilder, Weighter, sync};
 
-use crate::{parse::Claims, size::ByteSize};
+use crate::{parse::Warnings, size::ByteSize};
 
 /// The bucket of which a decoded bucket is known to be a valid one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,10 +32,17 @@ pub(crate) struct Place {
 pub(crate) struct Decoded<T> {
     /// What it holds; each is valid in itself.
     pub(crate) items: List<T>,
-    /// What the answer may name the workload for among them.
-    pub(crate) claims: Claims,
+    /// What is odd about them: told in each plan, whether the bucket was decoded for it or was here.
+    pub(crate) warnings: Warnings,
     /// Where every item was seen to belong. The same bytes may come again for another place: an empty bucket does.
     pub(crate) place: Place,
+}
+
+impl<T> Decoded<T> {
+    /// What it takes in the cache besides its items.
+    fn bytes_besides(&self) -> u64 {
+        Cache::ENTRY_BYTES + self.warnings.bytes() as u64
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -264,7 +271,7 @@ impl Cacheable for Node {
     }
 
     fn put(cache: &Cache, digest: Digest, bucket: &Decoded<Self>) {
-        let bytes = Cache::ENTRY_BYTES + bucket.items.iter().map(node_bytes).sum::<u64>();
+        let bytes = bucket.bytes_besides() + bucket.items.iter().map(node_bytes).sum::<u64>();
         cache.put(Key::Nodes(digest), Entry::Nodes(bucket.clone(), bytes));
     }
 }
@@ -280,7 +287,7 @@ impl Cacheable for Pod {
     fn put(cache: &Cache, digest: Digest, bucket: &Decoded<Self>) {
         let before = std::iter::once(None).chain(bucket.items.iter().map(Some));
         let pods = bucket.items.iter().zip(before);
-        let bytes = Cache::ENTRY_BYTES + pods.map(|(pod, before)| pod_bytes(pod, before)).sum::<u64>();
+        let bytes = bucket.bytes_besides() + pods.map(|(pod, before)| pod_bytes(pod, before)).sum::<u64>();
         cache.put(Key::Pods(digest), Entry::Pods(bucket.clone(), bytes));
     }
 }
@@ -298,7 +305,7 @@ fn text_bytes(text: &str) -> usize {
 
 fn label_bytes(labels: &Labels) -> usize {
     let text: usize = labels.iter().map(|(key, value)| key.len() + value.len()).sum();
-    text + labels.len() * size_of::<(usize, usize)>() + 5 * ALLOCATION_BYTES
+    text + labels.len() * Labels::BYTES_PER_LABEL + 5 * ALLOCATION_BYTES
 }
 
 fn node_bytes(node: &Node) -> u64 {
@@ -351,7 +358,7 @@ mod tests {
         };
         Decoded {
             items: List::new((0..nodes).map(node).collect()),
-            claims: Claims::default(),
+            warnings: Warnings::default(),
             place: Place { count: 1, index: 0 },
         }
     }

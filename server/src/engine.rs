@@ -18,7 +18,7 @@ use crate::{
     answer::{self, Caller, Explanations, Needs},
     cache::Cache,
     limits::Limits,
-    parse::{self, Context},
+    parse::{self, Context, OddKind, OddReason, Parsed, Warnings},
     refusal::Refusal,
     render,
     size::ByteSize,
@@ -31,6 +31,7 @@ pub struct Engine {
     cache: Cache,
     limits: Limits,
     tally: Mutex<Tally>,
+    odd: Mutex<[[u64; OddReason::ALL.len()]; OddKind::ALL.len()]>,
 }
 
 impl Engine {
@@ -41,6 +42,7 @@ impl Engine {
             cache: Cache::new(cache_size),
             limits,
             tally: Mutex::default(),
+            odd: Mutex::default(),
         }
     }
 
@@ -54,6 +56,20 @@ impl Engine {
     #[must_use]
     pub fn tally(&self) -> Tally {
         *self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many warnings of a kind and reason plans have told or counted since the start.
+    #[must_use]
+    pub fn warnings(&self, kind: OddKind, reason: OddReason) -> u64 {
+        self.odd.lock().unwrap_or_else(PoisonError::into_inner)[kind as usize][reason as usize]
+    }
+
+    fn count_warnings(&self, warnings: &Warnings) {
+        let Some(counts) = warnings.counts() else { return };
+        let mut odd = self.odd.lock().unwrap_or_else(PoisonError::into_inner);
+        for (total, count) in odd.as_flattened_mut().iter_mut().zip(counts.as_flattened()) {
+            *total += count;
+        }
     }
 
     /// What a request may hold.
@@ -87,9 +103,14 @@ impl Engine {
                 Memory::default()
             }
         };
-        let (snapshot, mut memory) = step("parse", || {
+        let Parsed {
+            snapshot,
+            mut memory,
+            warnings,
+        } = step("parse", || {
             parse::request::plan(request, self.context(stop), recall)
         })?;
+        self.count_warnings(&warnings);
         if let Err(refusal) = (caller.hold)(needs(answer::most_of_plan(&snapshot))) {
             if by_digest {
                 self.cache.remember(&snapshot.daemon_set.uid, memory);
@@ -115,7 +136,7 @@ impl Engine {
             self.cache.remember(&snapshot.daemon_set.uid, memory);
         }
         let plan = step("render", || {
-            render::plan(plan, &snapshot.daemon_set, snapshot.options.scope)
+            render::plan(plan, &snapshot.daemon_set, snapshot.options.scope, &warnings)
         });
         drop(snapshot);
         (caller.hold)(Needs::Alone(answer::plan(&plan)))?;
@@ -124,8 +145,8 @@ impl Engine {
 
     /// What the planner is asked for a request, where the caller plans himself: a bench does. `stop` as for [`Engine::plan`].
     pub fn snapshot(&self, request: v1::PlanRequest, stop: &dyn Fn() -> bool) -> Result<Snapshot, Refusal> {
-        let (snapshot, _) = parse::request::plan(request, self.context(stop), |_| Memory::default())?;
-        Ok(snapshot)
+        let parsed = parse::request::plan(request, self.context(stop), |_| Memory::default())?;
+        Ok(parsed.snapshot)
     }
 
     /// Why the workload runs, or does not run, on its nodes. `stop` as for [`Engine::plan`].

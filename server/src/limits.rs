@@ -11,20 +11,18 @@ pub struct Limits {
     pub pods: u32,
     /// `Snapshot.bucket_count`.
     pub buckets: u32,
-    /// Revisions in a snapshot.
+    /// Revisions that are read in a snapshot; of more the oldest are left out.
     pub revisions: u32,
 }
 
 impl Limits {
     /// Bytes of a message in which next to nothing is asked: about health, capabilities, the contract.
     pub const SMALL_MESSAGE_BYTES: usize = 4 << 10;
-    /// Bytes of one serialized node or pod. The apiserver stores no object beyond 1.5 MiB, and a projection is a fraction of
-    /// its object.
-    pub const ITEM_BYTES: usize = 1 << 20;
-    /// Bytes of one object that travels as JSON: more than the apiserver takes in a request.
+    /// Bytes of the workload, which travels as JSON: more than the apiserver takes in a request.
     pub const OBJECT_BYTES: usize = 4 << 20;
-    /// Entries of a list that is walked for every node or pod: labels, taints, tolerations, what a selector or an affinity
-    /// asks for. Two such lists multiply; no cluster has a tenth of it.
+    /// Entries of a list of the workload that is walked for every node or pod: tolerations, what a selector or an affinity asks
+    /// for. No cluster has a tenth of it. A node or pod may have as many labels and taints as it likes; beyond this number that
+    /// is odd, and told in a warning.
     pub const LIST_ENTRIES: usize = 1_024;
     /// Bytes of a name, a namespace or a uid. The apiserver takes names of 253 bytes and makes uids of 36; the answer repeats
     /// them for every object.

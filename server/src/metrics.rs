@@ -18,6 +18,7 @@ use crate::{
     cache::Kind,
     connection::{Connections, Reason},
     engine::Engine,
+    parse::{OddKind, OddReason},
     pool::Pool,
     service::Service,
     shares::Shares,
@@ -238,6 +239,7 @@ impl Collector for Reading {
              to be computed",
             &steps,
         )?;
+        self.warnings(&mut encoder)?;
         let (bytes, help) = (cache.bytes(), "Memory that the cache takes");
         encode_gauge(&mut encoder, "nodewise_cache", help, Some(&Unit::Bytes), bytes)?;
         let help = "Buckets, and workloads with findings of earlier plans, in the cache";
@@ -247,6 +249,27 @@ impl Collector for Reading {
             help,
             None,
             cache.entries() as u64,
+        )
+    }
+}
+
+impl Reading {
+    fn warnings(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let all = OddKind::ALL
+            .into_iter()
+            .flat_map(|kind| OddReason::ALL.map(|reason| (kind, reason)));
+        let counts: Vec<_> = all
+            .map(|(kind, reason)| {
+                let labels = [("kind", kind.name()), ("reason", reason.name())];
+                (labels, self.0.warnings(kind, reason))
+            })
+            .collect();
+        counters(
+            encoder,
+            "nodewise_snapshot_warnings",
+            "Odd objects of planned snapshots, once for each plan: very many labels (labels) or taints (taints), moments beyond the \
+             years 1 to 9999 (time), data that cannot be read (data), one of too many revisions (left_out)",
+            &counts,
         )
     }
 }

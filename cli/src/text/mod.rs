@@ -7,6 +7,7 @@ pub(crate) mod plan;
 use std::{borrow::Cow, fmt::Write as _};
 
 use anstyle::{AnsiColor, Style};
+use nodewise_proto::v1;
 
 pub(crate) const PLAIN: Style = Style::new();
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -146,6 +147,32 @@ fn replace_name(text: &str, name: &str, by: &str) -> String {
         }
     });
     words.collect::<Vec<_>>().join(" ")
+}
+
+/// What a plan says about odd objects.
+pub(crate) fn render_warnings<'a>(
+    page: &mut Page,
+    warnings: impl Iterator<Item = &'a v1::Warning>,
+    more: u32,
+) {
+    for v1::Warning { kind, name, message } in warnings {
+        page.marked(
+            2,
+            "!",
+            CHANGE,
+            PLAIN,
+            &format!("warning: {kind} {name}: {message}"),
+        );
+    }
+    if more > 0 {
+        page.marked(
+            2,
+            "!",
+            CHANGE,
+            PLAIN,
+            &format!("and {}", count(more as usize, "more warning")),
+        );
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use nodewise_proto::v1::{self, PhaseKind, action::Kind};
 
 use self::line::{GroupKey, Line};
-use super::{BOLD, DIM, ERROR, PLAIN, Page, count, impersonal, names};
+use super::{BOLD, DIM, ERROR, PLAIN, Page, count, impersonal, names, render_warnings};
 
 /// Up to so many actions that are alike get a line each.
 const SPELLED_OUT: usize = 3;
@@ -54,6 +54,7 @@ fn render_one(page: &mut Page, planned: &Planned<'_>) {
     if !plan.error.is_empty() {
         page.marked(2, "!", ERROR, PLAIN, &format!("error: {}", plan.error));
     }
+    render_warnings(page, plan.warnings.iter(), plan.more_warnings);
     if let Some(delay) = &plan.requeue_after {
         page.line(
             2,

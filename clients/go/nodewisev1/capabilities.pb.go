@@ -162,7 +162,7 @@ type Limits struct {
 	MaxPods uint32 `protobuf:"varint,4,opt,name=max_pods,json=maxPods,proto3" json:"max_pods,omitempty"`
 	// `Snapshot.bucket_count`.
 	MaxBucketCount uint32 `protobuf:"varint,5,opt,name=max_bucket_count,json=maxBucketCount,proto3" json:"max_bucket_count,omitempty"`
-	// Revisions in a snapshot.
+	// Revisions of the workload that are read in a snapshot. Of more the oldest are left out, with a warning for each.
 	MaxRevisions  uint32 `protobuf:"varint,6,opt,name=max_revisions,json=maxRevisions,proto3" json:"max_revisions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

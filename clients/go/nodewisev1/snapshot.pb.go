@@ -723,7 +723,7 @@ func (x *DaemonSet) GetObject() []byte {
 // ControllerRevision is an apps/v1 ControllerRevision as the apiserver served it.
 type ControllerRevision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The object as JSON (UTF-8), untouched. Required; at most 4 MiB. All of them together are limited by the message alone.
+	// The object as JSON (UTF-8), untouched. Required. May be as large as the message.
 	Object []byte `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
 	// True when the executor read this object live because a CreateRevision ended in ALREADY_EXISTS. Such a revision
 	// is used as current when its data equals the template, whoever owns it; otherwise the plan raises the workload's
@@ -782,7 +782,6 @@ func (x *ControllerRevision) GetReadAfterNameCollision() bool {
 type Bucket struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The serialized NodeBucket or PodBucket. Absent: the bucket is given by digest. Present and empty: an empty bucket.
-	// No node or pod in it may take more than 1 MiB.
 	Data []byte `protobuf:"bytes,1,opt,name=data,proto3,oneof" json:"data,omitempty"`
 	// The digest of `data` under `Snapshot.digest_function`. May be left empty with inline data, which is then neither
 	// checked against it nor kept for later calls.
@@ -996,7 +995,8 @@ func (x *SharedMetadata) GetController() *ControllerReference {
 // Label is one entry of an object's labels.
 type Label struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The key, unique within its list.
+	// The key. An apiserver serves each key once and none that is empty; of a key that is there twice the last value is used, and an
+	// empty one is left out.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// The value; may be empty.
 	Value         string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
@@ -1226,7 +1226,8 @@ type Pod struct {
 	Ready ConditionStatus `protobuf:"varint,8,opt,name=ready,proto3,enum=nodewise.v1.ConditionStatus" json:"ready,omitempty"`
 	// lastTransitionTime of that condition.
 	ReadyTransitionTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=ready_transition_time,json=readyTransitionTime,proto3" json:"ready_transition_time,omitempty"`
-	// metadata.creationTimestamp.
+	// metadata.creationTimestamp. Of this moment and the others of a pod, what is beyond the years 1 to 9999 counts as the nearest
+	// moment that can be counted with.
 	CreationTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=creation_time,json=creationTime,proto3" json:"creation_time,omitempty"`
 	// metadata.deletionTimestamp. Set when the pod is being deleted.
 	DeletionTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=deletion_time,json=deletionTime,proto3" json:"deletion_time,omitempty"`

@@ -72,7 +72,7 @@ pub struct DaemonSet {
 /// ControllerRevision is an apps/v1 ControllerRevision as the apiserver served it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ControllerRevision {
-    /// The object as JSON (UTF-8), untouched. Required; at most 4 MiB. All of them together are limited by the message alone.
+    /// The object as JSON (UTF-8), untouched. Required. May be as large as the message.
     #[prost(bytes = "bytes", tag = "1")]
     pub object: ::prost::bytes::Bytes,
     /// True when the executor read this object live because a CreateRevision ended in ALREADY_EXISTS. Such a revision
@@ -86,7 +86,6 @@ pub struct ControllerRevision {
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Bucket {
     /// The serialized NodeBucket or PodBucket. Absent: the bucket is given by digest. Present and empty: an empty bucket.
-    /// No node or pod in it may take more than 1 MiB.
     #[prost(bytes = "bytes", optional, tag = "1")]
     pub data: ::core::option::Option<::prost::bytes::Bytes>,
     /// The digest of `data` under `Snapshot.digest_function`. May be left empty with inline data, which is then neither
@@ -126,7 +125,8 @@ pub struct SharedMetadata {
 /// Label is one entry of an object's labels.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Label {
-    /// The key, unique within its list.
+    /// The key. An apiserver serves each key once and none that is empty; of a key that is there twice the last value is used, and an
+    /// empty one is left out.
     #[prost(string, tag = "1")]
     pub key: ::prost::alloc::string::String,
     /// The value; may be empty.
@@ -200,7 +200,8 @@ pub struct Pod {
     /// lastTransitionTime of that condition.
     #[prost(message, optional, tag = "9")]
     pub ready_transition_time: ::core::option::Option<::pbjson_types::Timestamp>,
-    /// metadata.creationTimestamp.
+    /// metadata.creationTimestamp. Of this moment and the others of a pod, what is beyond the years 1 to 9999 counts as the nearest
+    /// moment that can be counted with.
     #[prost(message, optional, tag = "10")]
     pub creation_time: ::core::option::Option<::pbjson_types::Timestamp>,
     /// metadata.deletionTimestamp. Set when the pod is being deleted.
@@ -732,7 +733,7 @@ pub struct Limits {
     /// `Snapshot.bucket_count`.
     #[prost(uint32, tag = "5")]
     pub max_bucket_count: u32,
-    /// Revisions in a snapshot.
+    /// Revisions of the workload that are read in a snapshot. Of more the oldest are left out, with a warning for each.
     #[prost(uint32, tag = "6")]
     pub max_revisions: u32,
 }

@@ -219,6 +219,19 @@ pub struct DaemonSet {
 }
 
 impl DaemonSet {
+    /// Whether a plan reads a revision with these labels and this controller (D-51): one that the workload controls, or one
+    /// without a controller that the selector selects. All others are none of the workload's business.
+    #[must_use]
+    pub fn reads_revision(&self, labels: &Labels, controller: Option<&ControllerRef>) -> bool {
+        match controller {
+            Some(controller) => controller.uid == self.uid,
+            None => self
+                .selector
+                .as_ref()
+                .is_some_and(|selector| selector.selects(labels)),
+        }
+    }
+
     /// The value of an annotation.
     pub(crate) fn annotation(&self, key: &str) -> Option<&str> {
         let found = self.annotations.iter().find(|(other, _)| other == key);
@@ -233,6 +246,14 @@ pub struct Selector {
     pub match_labels: Option<Vec<(String, String)>>,
     /// matchExpressions; `None` when the field is absent.
     pub match_expressions: Option<Vec<SelectorRequirement>>,
+}
+
+impl Selector {
+    /// Whether all requirements hold of these labels. A selector without requirements selects everything.
+    #[must_use]
+    pub fn selects(&self, labels: &Labels) -> bool {
+        crate::selector::matches(self, labels)
+    }
 }
 
 /// One entry of matchExpressions, known to be valid.

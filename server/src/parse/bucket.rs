@@ -6,8 +6,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     Context, Path,
-    items::Item,
-    repeats::Claims,
+    items::{Item, Notes},
+    warnings::Warnings,
     wire::{self, Elements},
 };
 use crate::{
@@ -17,6 +17,8 @@ use crate::{
 
 /// Items decoded, or checked, between two looks at the deadline.
 const ITEMS_PER_LOOK: usize = 512;
+/// Bytes of an item before which the deadline is looked at in any case.
+const LONG_ITEM: usize = 64 << 10;
 /// Bytes hashed between two looks at the deadline.
 const BYTES_PER_LOOK: usize = 1 << 20;
 
@@ -24,8 +26,8 @@ const BYTES_PER_LOOK: usize = 1 << 20;
 pub(super) struct Buckets<T> {
     /// What they hold, in order of their index.
     pub(super) lists: Vec<List<T>>,
-    /// What the answer may name the workload for in them.
-    pub(super) claims: Claims,
+    /// What is odd about what they hold.
+    pub(super) warnings: Warnings,
     /// Indices and digests of those that are not in the cache.
     pub(super) missing: Vec<(u32, Digest)>,
 }
@@ -47,7 +49,7 @@ pub(super) fn all<T: Item>(
 ) -> Result<Buckets<T>, Refusal> {
     let mut parsed = Buckets {
         lists: Vec::with_capacity(messages.len()),
-        claims: Claims::default(),
+        warnings: Warnings::default(),
         missing: Vec::new(),
     };
     if messages.len() != bucket_count as usize {
@@ -69,7 +71,7 @@ pub(super) fn all<T: Item>(
                 room = room
                     .checked_sub(bucket.items.len())
                     .ok_or_else(|| too_many(&at, T::LIST))?;
-                parsed.claims += bucket.claims;
+                parsed.warnings.merge(&bucket.warnings);
                 parsed.lists.push(bucket.items);
             }
             Found::Missing(digest) => parsed.missing.push((index, digest)),
@@ -195,19 +197,20 @@ fn decode<T: Item>(
     let mut right = true;
     let mut shared = T::shared(data, at, context)?;
     let mut labels = Vec::new();
+    let mut warnings = Warnings::default();
     for (index, element) in Elements::listed(data).flatten().enumerate() {
-        if index % ITEMS_PER_LOOK == 0 {
+        if index % ITEMS_PER_LOOK == 0 || element.len() > LONG_ITEM {
             context.look()?;
         }
         let at = at_list.index(index);
-        if !context.problems.bound_bytes(&at, element.len()) {
-            right = false;
-            continue;
-        }
         labels.clear();
         match wire::decode::<T::Message>(element, &mut labels) {
             Ok(message) => {
-                let item = T::parse(message, &mut labels, &mut shared, &at, &mut context.problems);
+                let notes = Notes {
+                    problems: &mut context.problems,
+                    warnings: &mut warnings,
+                };
+                let item = T::parse(message, &mut labels, &mut shared, &at, notes);
                 right &= belongs(&item, place, &at, context);
                 items.push(item);
             }
@@ -223,7 +226,7 @@ fn decode<T: Item>(
     right &= T::are_unique(&items, &at_list, context)?;
     // A bucket with a problem is not kept: the next call that brings it must hear of the problem too.
     Ok((right && context.problems.is_empty()).then(|| Decoded {
-        claims: T::claims(&items),
+        warnings,
         items: match digest {
             Some(digest) => List::known_by(items, digest),
             None => List::new(items),

@@ -9,10 +9,11 @@ use nodewise_proto::v1;
 
 use super::{
     Context,
+    labels::{self, Odd},
     problems::{Path, Problems},
-    repeats::Claims,
     shared::{Metadata, Shared},
     time,
+    warnings::{OddKind, OddReason, Warnings},
 };
 use crate::{cache::Cacheable, limits::Limits, refusal::Refusal};
 
@@ -28,26 +29,36 @@ pub(super) trait Item: Cacheable + Listed + Clone {
         Ok(Shared::default())
     }
 
-    /// The item; what is wrong with it is noted. Its labels come apart from the message.
-    fn parse(
+    /// The item. What only the caller can have got wrong with it is a problem; what is odd about the object itself is a warning,
+    /// and the item is of use all the same. Its labels come apart from the message.
+    fn parse<'a>(
         message: Self::Message,
-        labels: &mut [(&str, &str)],
+        labels: &mut Vec<(&'a str, &'a str)>,
         shared: &mut Shared,
         at: &Path<'_>,
-        problems: &mut Problems,
+        notes: Notes<'_>,
     ) -> Self;
 
     /// The name whose hash says which bucket the item belongs to.
     fn bucket_name(&self) -> &str;
 
-    /// What the answer may name the workload for among the items.
-    fn claims(_: &[Self]) -> Claims {
-        Claims::default()
-    }
-
     /// Whether no two items of a bucket share what they must not, as far as that can be told from one bucket alone; `at` is the
     /// bucket's list.
     fn are_unique(items: &[Self], at: &Path<'_>, context: &mut Context<'_>) -> Result<bool, Refusal>;
+}
+
+/// Where it is noted what is wrong with an item, and what is odd about it.
+pub(super) struct Notes<'a> {
+    pub(super) problems: &'a mut Problems,
+    pub(super) warnings: &'a mut Warnings,
+}
+
+impl Notes<'_> {
+    fn odd(&mut self, kind: OddKind, name: &str, odd: impl IntoIterator<Item = (OddReason, String)>) {
+        for (reason, sentence) in odd {
+            self.warnings.add(kind, name, reason, || sentence);
+        }
+    }
 }
 
 impl Item for Node {
@@ -55,19 +66,22 @@ impl Item for Node {
     type Message = v1::Node;
 
     /// No two nodes have the same labels.
-    fn parse(
+    fn parse<'a>(
         message: v1::Node,
-        labels: &mut [(&str, &str)],
+        labels: &mut Vec<(&'a str, &'a str)>,
         _: &mut Shared,
         at: &Path<'_>,
-        problems: &mut Problems,
+        mut notes: Notes<'_>,
     ) -> Self {
-        problems.require_name(&at.field("name"), &message.name);
+        notes.problems.require_name(&at.field("name"), &message.name);
+        let (labels, mut odd) = labels::read(labels, Labels::of);
+        let taints = taints(message.taints, &at.field("taints"), notes.problems, &mut odd);
+        notes.odd(OddKind::Node, &message.name, odd);
         Self {
-            labels: unique(labels, &at.field("labels"), problems, Labels::of),
-            taints: taints(message.taints, &at.field("taints"), problems),
+            labels,
+            taints,
             unschedulable: message.unschedulable,
-            ready: condition(message.ready, &at.field("ready"), problems),
+            ready: condition(message.ready, &at.field("ready"), notes.problems),
             name: message.name,
         }
     }
@@ -103,37 +117,47 @@ impl Item for Pod {
         Shared::read(data, at, context)
     }
 
-    fn parse(
+    fn parse<'a>(
         message: v1::Pod,
-        labels: &mut [(&str, &str)],
+        own_labels: &mut Vec<(&'a str, &'a str)>,
         shared: &mut Shared,
         at: &Path<'_>,
-        problems: &mut Problems,
+        mut notes: Notes<'_>,
     ) -> Self {
+        let problems = &mut *notes.problems;
         problems.require_name(&at.field("name"), &message.name);
         problems.require_name(&at.field("uid"), &message.uid);
         problems.bound_name(&at.field("node_name"), &message.node_name);
         problems.bound_name(&at.field("target_node_name"), &message.target_node_name);
-        // Checked like the others, though only its presence counts.
-        time::optional(message.deletion_time, &at.field("deletion_time"), problems);
+        let mut odd = Odd::new();
         let Metadata { labels, controller } = match message.shared_metadata {
-            0 => Metadata {
-                labels: unique(labels, &at.field("labels"), problems, |labels| {
-                    shared.labels(labels)
-                }),
-                controller: message
-                    .controller
-                    .map(|message| shared.controller(controller(message, &at.field("controller"), problems))),
-            },
+            0 => {
+                let labels;
+                (labels, odd) = labels::read(own_labels, |labels| shared.labels(labels));
+                Metadata {
+                    labels,
+                    controller: message.controller.map(|message| {
+                        shared.controller(controller(message, &at.field("controller"), problems))
+                    }),
+                }
+            }
             number => {
-                if !labels.is_empty() || message.controller.is_some() {
+                if !own_labels.is_empty() || message.controller.is_some() {
                     let problem = "is set, and so are labels or a controller of the pod's own";
                     problems.add(&at.field("shared_metadata"), problem);
                 }
+                odd.extend_from_slice(shared.odd(number));
                 shared.numbered(number, &at.field("shared_metadata"), problems)
             }
         };
-        Self {
+        let mut moment = |field: &str, value| time::clamped(value?, field, &mut odd);
+        let (created, ready_since, deleting) = (
+            moment("creation_time", message.creation_time),
+            moment("ready_transition_time", message.ready_transition_time),
+            // Only its presence counts.
+            moment("deletion_time", message.deletion_time).is_some(),
+        );
+        let pod = Self {
             labels,
             controller,
             target: if !message.node_name.is_empty() {
@@ -145,25 +169,19 @@ impl Item for Pod {
             },
             phase: phase(message.phase, &at.field("phase"), problems),
             ready: condition(message.ready, &at.field("ready"), problems) == Some(true),
-            ready_since: time::optional(
-                message.ready_transition_time,
-                &at.field("ready_transition_time"),
-                problems,
-            ),
-            created: time::optional(message.creation_time, &at.field("creation_time"), problems),
-            deleting: message.deletion_time.is_some(),
+            ready_since,
+            created,
+            deleting,
             has_finalizers: message.has_finalizers,
             name: message.name,
             uid: message.uid,
-        }
+        };
+        notes.odd(OddKind::Pod, &pod.name, odd);
+        pod
     }
 
     fn bucket_name(&self) -> &str {
         self.target.node().unwrap_or_default()
-    }
-
-    fn claims(items: &[Self]) -> Claims {
-        Claims::of(items)
     }
 
     /// Pods of one name may be in two buckets, so all are looked at together, later.
@@ -172,29 +190,14 @@ impl Item for Pod {
     }
 }
 
-/// Labels of which each has a key, and each key is there once.
-pub(super) fn unique(
-    entries: &mut [(&str, &str)],
-    at: &Path<'_>,
-    problems: &mut Problems,
-    make: impl FnOnce(&mut [(&str, &str)]) -> Labels,
-) -> Labels {
-    if !problems.bound(at, entries.len(), Limits::LIST_ENTRIES) {
-        return Labels::default();
-    }
-    for (index, (key, _)) in entries.iter().enumerate() {
-        problems.require(&at.index(index).field("key"), key);
-    }
-    let labels = make(entries);
-    if labels.len() != entries.len() {
-        problems.add(at, "has a key twice");
-    }
-    labels
-}
-
-fn taints(messages: Vec<v1::Taint>, at: &Path<'_>, problems: &mut Problems) -> Vec<Taint> {
-    if !problems.bound(at, messages.len(), Limits::LIST_ENTRIES) {
-        return Vec::new();
+/// All taints, however many there are: a pod must not be started where one of them is not tolerated, and none may be deleted
+/// because one of them was not read.
+fn taints(messages: Vec<v1::Taint>, at: &Path<'_>, problems: &mut Problems, odd: &mut Odd) -> Vec<Taint> {
+    let there = messages.len();
+    if there > Limits::LIST_ENTRIES {
+        let usual = Limits::LIST_ENTRIES;
+        let sentence = format!("taints: there are {there}, more than {usual}; all of them are read");
+        odd.push((OddReason::Taints, sentence));
     }
     let one = |(index, message)| taint(message, &at.index(index), problems);
     messages.into_iter().enumerate().map(one).collect()

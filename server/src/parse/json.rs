@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use jiff::Timestamp;
 use nodewise_planner::snapshot::ControllerRef;
 use serde::{
     Deserialize, Deserializer,
-    de::{SeqAccess, Visitor},
+    de::{IgnoredAny, SeqAccess, Visitor},
 };
 
 use super::problems::{Path, Problems, too_long};
@@ -24,8 +24,8 @@ pub(super) struct Meta {
     pub(super) annotations: Option<BTreeMap<String, String>>,
     pub(super) labels: Option<BTreeMap<String, String>>,
     owner_references: Option<Controller>,
-    pub(super) creation_timestamp: Option<Time>,
-    pub(super) deletion_timestamp: Option<Time>,
+    creation_timestamp: Option<String>,
+    deletion_timestamp: Option<IgnoredAny>,
 }
 
 /// Of a list of owner references the first one with `controller: true`; the others are not kept.
@@ -77,11 +77,6 @@ pub(super) fn read<'de, T: Deserialize<'de>>(
 ) -> Option<T> {
     if json.is_empty() {
         problems.add(at, "is required");
-        return None;
-    }
-    if json.len() > Limits::OBJECT_BYTES {
-        let most = Limits::OBJECT_BYTES;
-        problems.add(at, format!("has {} bytes; at most {most} are taken", json.len()));
         return None;
     }
     let mut reader = serde_json::Deserializer::from_slice(json);
@@ -144,6 +139,16 @@ pub(super) fn bound(field: &str, text: &str, most: usize, at: &Path<'_>, problem
 }
 
 impl Meta {
+    /// metadata.creationTimestamp, as far as it can be counted with.
+    pub(super) fn created(&self) -> Option<Timestamp> {
+        self.creation_timestamp.as_deref()?.parse().ok()
+    }
+
+    /// Whether metadata.deletionTimestamp is set: which moment it is plays no part.
+    pub(super) fn is_deleting(&self) -> bool {
+        self.deletion_timestamp.is_some()
+    }
+
     /// The owner reference with `controller: true`.
     pub(super) fn controller(&mut self) -> Option<ControllerRef> {
         self.owner_references.take()?.0

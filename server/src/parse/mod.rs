@@ -1,12 +1,16 @@
 //! From requests to what the planner takes. Whatever is wrong is found here, each time with the name of its field, so that
 //! the planner needs no error type.
+//!
+//! A request is refused only for what its caller, or the owner of the workload, got wrong. Nodes, pods and revisions are others':
+//! what is odd about one of them is a warning, and the plan is made all the same (docs/security.md lists who can reach which
+//! limit).
 
 mod bucket;
 mod items;
 mod json;
+mod labels;
 pub(crate) mod options;
 mod problems;
-mod repeats;
 mod report;
 pub(crate) mod request;
 mod revision;
@@ -15,6 +19,7 @@ mod shared;
 mod snapshot;
 mod state;
 mod time;
+mod warnings;
 mod wire;
 mod workload;
 
@@ -24,7 +29,9 @@ use crate::{
     refusal::{Refusal, Violation},
 };
 pub(crate) use problems::{Path, Problems};
-pub(crate) use repeats::Claims;
+pub(crate) use snapshot::Parsed;
+pub(crate) use warnings::Warnings;
+pub use warnings::{OddKind, OddReason};
 
 /// Entries of small messages read between two looks at the deadline.
 const ENTRIES_PER_LOOK: usize = 4_096;
@@ -39,6 +46,8 @@ pub(crate) struct Context<'a> {
     pub(crate) stop: &'a dyn Fn() -> bool,
     /// What was found wrong so far.
     pub(crate) problems: Problems,
+    /// What was found odd so far.
+    pub(crate) warnings: Warnings,
 }
 
 impl<'a> Context<'a> {
@@ -49,6 +58,7 @@ impl<'a> Context<'a> {
             limits,
             stop,
             problems: Problems::default(),
+            warnings: Warnings::default(),
         }
     }
 

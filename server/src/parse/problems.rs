@@ -123,22 +123,6 @@ impl Problems {
         }
     }
 
-    /// Notes that a list is longer than `most`. Gives whether it may be walked.
-    pub(crate) fn bound(&mut self, at: &Path<'_>, count: usize, most: usize) -> bool {
-        if count > most {
-            self.add(at, format!("has {count} entries; at most {most} are taken"));
-        }
-        count <= most
-    }
-
-    /// Notes that a node, a pod or what pods share takes too many bytes. Gives whether it may be read.
-    pub(crate) fn bound_bytes(&mut self, at: &Path<'_>, bytes: usize) -> bool {
-        if bytes > Limits::ITEM_BYTES {
-            self.add(at, too_many_bytes(bytes, Limits::ITEM_BYTES));
-        }
-        bytes <= Limits::ITEM_BYTES
-    }
-
     /// Nothing is wrong so far.
     pub(crate) fn is_empty(&self) -> bool {
         self.violations.is_empty()
@@ -163,11 +147,7 @@ impl Problems {
 
 /// What is wrong with a text of more than `most` bytes.
 pub(crate) fn too_long(text: &str, most: usize) -> String {
-    too_many_bytes(text.len(), most)
-}
-
-fn too_many_bytes(bytes: usize, most: usize) -> String {
-    format!("has {bytes} bytes; at most {most} are taken")
+    format!("has {} bytes; at most {most} are taken", text.len())
 }
 
 #[cfg(test)]

@@ -9,20 +9,24 @@ use nodewise_planner::{
 };
 use nodewise_proto::v1;
 
-use super::{Context, Path, Problems, options, report, snapshot, state, time};
+use super::{
+    Context, Path, Problems, options, report,
+    snapshot::{self, Parsed},
+    state, time,
+};
 use crate::{limits::Limits, refusal::Refusal};
 
 /// Reads a PlanRequest. Reports that could not be delivered are folded into the state.
-/// Besides the snapshot what `recall` knows of its workload.
 pub(crate) fn plan(
     request: v1::PlanRequest,
     mut context: Context<'_>,
     recall: impl FnOnce(&str) -> Memory,
-) -> Result<(Snapshot, Memory), Refusal> {
+) -> Result<Parsed, Refusal> {
     let stop = context.stop;
     let options = options::options(request.options, &Path::root("options"), &mut context.problems);
     let reports = undelivered(request.undelivered_reports, &mut context)?;
-    let (mut snapshot, memory) = snapshot::snapshot(request.snapshot, options, context, recall)?;
+    let mut parsed = snapshot::snapshot(request.snapshot, options, context, recall)?;
+    let snapshot = &mut parsed.snapshot;
     let mut problems = Problems::default();
     let at = Path::root("undelivered_reports");
     for (index, uid) in reports.workloads.iter().enumerate() {
@@ -34,10 +38,11 @@ pub(crate) fn plan(
     }
     problems.into_result()?;
     if !reports.outcomes.is_empty() {
-        snapshot.state = planner::fold_until(snapshot.state, &reports.outcomes, &snapshot.options, stop)
-            .ok_or(Refusal::Stopped)?;
+        let state = std::mem::take(&mut snapshot.state);
+        snapshot.state =
+            planner::fold_until(state, &reports.outcomes, &snapshot.options, stop).ok_or(Refusal::Stopped)?;
     }
-    Ok((snapshot, memory))
+    Ok(parsed)
 }
 
 /// Reports that ride on a plan's request. What they settle does not depend on which report told it, so they are one.
@@ -72,8 +77,11 @@ pub(crate) fn explain(
     mut context: Context<'_>,
 ) -> Result<(Snapshot, Option<String>), Refusal> {
     let options = options::options(request.options, &Path::root("options"), &mut context.problems);
-    let (snapshot, _) = snapshot::snapshot(request.snapshot, options, context, |_| Memory::default())?;
-    Ok((snapshot, Some(request.node_name).filter(|name| !name.is_empty())))
+    let parsed = snapshot::snapshot(request.snapshot, options, context, |_| Memory::default())?;
+    Ok((
+        parsed.snapshot,
+        Some(request.node_name).filter(|name| !name.is_empty()),
+    ))
 }
 
 /// What a ReportRequest tells.

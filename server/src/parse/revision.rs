@@ -4,18 +4,26 @@
 //! half of a surrogate pair, or a thousand objects within each other. A template holds
 //! nothing of that kind, since the apiserver wrote it; so such data is that of another template, and no reason to refuse
 //! the whole request.
+//!
+//! Others than the workload's owner may write revisions into its namespace, as many and as large as the apiserver takes them. So
+//! those that no rule reads are passed over, whatever is in them, and of too many the ones that matter least are left out.
 
-use std::collections::HashSet;
+use std::{cmp::Reverse, collections::HashSet};
 
-use nodewise_planner::{HASH_LABEL, json::Json, snapshot::Revision};
+use nodewise_planner::{
+    HASH_LABEL,
+    json::Json,
+    snapshot::{DaemonSet, Labels, Revision},
+};
 use nodewise_proto::v1;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Context,
+    Context, Warnings,
     json::{self, Meta},
-    problems::{Path, Problems},
+    problems::Path,
+    warnings::{OddKind, OddReason},
 };
 use crate::{limits::Limits, refusal::Refusal};
 
@@ -31,18 +39,19 @@ struct Object<'a> {
     revision: Option<i64>,
 }
 
-/// Reads all revisions; their names and uids must be unique.
+/// Reads the revisions that a plan for this workload reads; their names and uids must be unique.
 pub(super) fn all(
-    messages: Vec<v1::ControllerRevision>,
+    messages: &[v1::ControllerRevision],
+    workload: &DaemonSet,
     at: &Path<'_>,
     context: &mut Context<'_>,
 ) -> Result<Vec<Revision>, Refusal> {
-    let mut revisions = Vec::with_capacity(messages.len());
-    for (index, message) in messages.into_iter().enumerate() {
+    let mut revisions = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
         // Each may take milliseconds.
         context.look()?;
-        revisions
-            .extend(one(&message, &at.index(index), &mut context.problems).map(|revision| (index, revision)));
+        let revision = one(message, workload, &at.index(index), context);
+        revisions.extend(revision.map(|revision| (index, revision)));
     }
     let problems = &mut context.problems;
     let (mut names, mut uids) = (HashSet::new(), HashSet::new());
@@ -61,12 +70,74 @@ pub(super) fn all(
             );
         }
     }
-    Ok(revisions.into_iter().map(|(_, revision)| revision).collect())
+    let mut revisions = revisions.into_iter().map(|(_, revision)| revision).collect();
+    leave_out(
+        &mut revisions,
+        context.limits.revisions as usize,
+        &mut context.warnings,
+    );
+    Ok(revisions)
 }
 
-fn one(message: &v1::ControllerRevision, at: &Path<'_>, problems: &mut Problems) -> Option<Revision> {
+/// Leaves out revisions beyond `most`: orphans before those that the workload controls, and old ones before new ones.
+///
+/// A plan writes nothing to a revision that is left out. The one of the present template may be among them: the plan creates a
+/// revision then, whose name is taken; the executor reads that one live, and it is used as it is. What is read beyond the history
+/// limit is deleted, so that in the end all are read again.
+fn leave_out(revisions: &mut Vec<Revision>, most: usize, warnings: &mut Warnings) {
+    if revisions.len() <= most {
+        return;
+    }
+    let there = revisions.len();
+    revisions.sort_by(|a, b| {
+        let key = |revision: &Revision| {
+            let Revision {
+                controller,
+                number,
+                created,
+                ..
+            } = revision;
+            (
+                revision.read_after_name_collision,
+                controller.is_some(),
+                *number,
+                *created,
+            )
+        };
+        Reverse(key(a))
+            .cmp(&Reverse(key(b)))
+            .then_with(|| b.name.cmp(&a.name))
+    });
+    for revision in revisions.drain(most..) {
+        warnings.add(OddKind::ControllerRevision, &revision.name, OddReason::LeftOut, || {
+            format!("the revision is left out: there are {there} for the workload, and the newest {most} are read")
+        });
+    }
+}
+
+/// Reads a revision; `None` for one that no rule reads.
+fn one(
+    message: &v1::ControllerRevision,
+    workload: &DaemonSet,
+    at: &Path<'_>,
+    context: &mut Context<'_>,
+) -> Option<Revision> {
     let at = at.field("object");
-    let mut object: Object<'_> = json::read(&message.object, &at, problems)?;
+    let Context {
+        problems, warnings, ..
+    } = context;
+    let object: Object<'_> = json::read(&message.object, &at, problems)?;
+    let mut meta = object.metadata;
+    let labels = meta.labels.take().unwrap_or_default();
+    let mut entries: Vec<_> = labels
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .collect();
+    let labels = Labels::of(&mut entries);
+    let controller = meta.controller();
+    if !message.read_after_name_collision && !workload.reads_revision(&labels, controller.as_ref()) {
+        return None;
+    }
     json::type_meta(
         object.api_version.as_deref(),
         object.kind.as_deref(),
@@ -74,27 +145,34 @@ fn one(message: &v1::ControllerRevision, at: &Path<'_>, problems: &mut Problems)
         &at,
         problems,
     );
-    let (name, uid) = json::identity(&object.metadata, &at, problems)?;
-    let labels = object.metadata.labels.take().unwrap_or_default();
+    let (name, uid) = json::identity(&meta, &at, problems)?;
     if let Some(hash) = labels.get(HASH_LABEL) {
         let field = format!("metadata.labels.{HASH_LABEL}");
         json::bound(&field, hash, Limits::LABEL_VALUE_BYTES, &at, problems);
     }
     Some(Revision {
+        controller,
+        created: meta.created(),
+        deleting: meta.is_deleting(),
+        labels,
+        number: object.revision.unwrap_or_default(),
+        data: object
+            .data
+            .map(|text| data(text, &name, warnings))
+            .unwrap_or_default(),
+        read_after_name_collision: message.read_after_name_collision,
         name,
         uid,
-        controller: object.metadata.controller(),
-        created: object.metadata.creation_timestamp.map(|time| time.0),
-        deleting: object.metadata.deletion_timestamp.is_some(),
-        labels: labels.into_iter().collect(),
-        number: object.revision.unwrap_or_default(),
-        data: object.data.map(data).unwrap_or_default(),
-        read_after_name_collision: message.read_after_name_collision,
     })
 }
 
 /// What the data says decides whether the revision is the current one (D-53). What cannot be read is `null`, which no
 /// template is.
-fn data(text: &RawValue) -> Json {
-    serde_json::from_str(text.get()).unwrap_or_default()
+fn data(text: &RawValue, name: &str, warnings: &mut Warnings) -> Json {
+    serde_json::from_str(text.get()).unwrap_or_else(|error| {
+        warnings.add(OddKind::ControllerRevision, name, OddReason::Data, || {
+            format!("data: it cannot be read ({error}); it is used as the data of another template")
+        });
+        Json::default()
+    })
 }

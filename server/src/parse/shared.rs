@@ -6,9 +6,10 @@ use nodewise_planner::snapshot::{ControllerRef, Labels};
 use nodewise_proto::v1;
 
 use super::{
-    Context,
-    items::{self, unique},
+    Context, items,
+    labels::{self, Odd},
     problems::{Path, Problems},
+    warnings::OddReason,
     wire::{self, Elements},
 };
 use crate::refusal::Refusal;
@@ -27,8 +28,8 @@ pub(super) struct Metadata {
 /// What was seen in a bucket.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    /// What the bucket has once, for pods to refer to.
-    numbered: Vec<Metadata>,
+    /// What the bucket has once, for pods to refer to, and what is odd about it.
+    numbered: Vec<(Metadata, Odd)>,
     labels: Vec<Labels>,
     controllers: Vec<Arc<ControllerRef>>,
 }
@@ -43,19 +44,17 @@ impl Shared {
             context.tick(index)?;
             let (at, problems) = (at.index(index), &mut context.problems);
             labels.clear();
-            let metadata = if problems.bound_bytes(&at, element.len()) {
-                wire::decode::<v1::SharedMetadata>(element, &mut labels)
-                    .map_err(|error| problems.add(&at, error))
-            } else {
-                Err(())
-            };
+            let metadata = wire::decode::<v1::SharedMetadata>(element, &mut labels)
+                .map_err(|error| problems.add(&at, error));
             // What is wrong has its number, too: pods that refer to it are not wrong besides.
             let controller = metadata.unwrap_or_default().controller;
-            shared.numbered.push(Metadata {
-                labels: unique(&mut labels, &at.field("labels"), problems, Labels::of),
+            let (labels, odd) = labels::read(&mut labels, Labels::of);
+            let metadata = Metadata {
+                labels,
                 controller: controller
                     .map(|message| Arc::new(items::controller(message, &at.field("controller"), problems))),
-            });
+            };
+            shared.numbered.push((metadata, odd));
             if problems.is_full() {
                 break;
             }
@@ -65,8 +64,8 @@ impl Shared {
 
     /// What a pod refers to by this number, counted from 1.
     pub(super) fn numbered(&self, number: u32, at: &Path<'_>, problems: &mut Problems) -> Metadata {
-        let index = usize::try_from(number).unwrap_or(usize::MAX) - 1;
-        self.numbered.get(index).cloned().unwrap_or_else(|| {
+        let found = self.entry(number).map(|(metadata, _)| metadata.clone());
+        found.unwrap_or_else(|| {
             let there = self.numbered.len();
             problems.add(
                 at,
@@ -76,9 +75,20 @@ impl Shared {
         })
     }
 
+    /// What is odd about that.
+    pub(super) fn odd(&self, number: u32) -> &[(OddReason, String)] {
+        self.entry(number).map_or(&[], |(_, odd)| odd)
+    }
+
+    fn entry(&self, number: u32) -> Option<&(Metadata, Odd)> {
+        self.numbered.get(usize::try_from(number).ok()?.checked_sub(1)?)
+    }
+
     /// Labels like [`Labels::of`].
     pub(super) fn labels(&mut self, entries: &mut [(&str, &str)]) -> Labels {
-        entries.sort_by(|a, b| a.0.cmp(b.0));
+        if !entries.is_sorted_by(|a, b| a.0 <= b.0) {
+            entries.sort_by(|a, b| a.0.cmp(b.0));
+        }
         let same = |known: &&Labels| known.iter().eq(entries.iter().copied());
         if let Some(known) = self.labels.iter().find(same) {
             return known.clone();

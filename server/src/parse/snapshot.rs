@@ -7,19 +7,28 @@ use nodewise_planner::{
 };
 use nodewise_proto::v1;
 
-use super::{Context, Path, Problems, bucket, bucket::Buckets, repeats, revision, state, time, workload};
+use super::{Context, Path, Problems, Warnings, bucket, bucket::Buckets, revision, state, time, workload};
 use crate::refusal::Refusal;
 
 /// Most digests that an error names. Errors travel in a header, and some clients take no more than 8 KiB of headers.
 const MOST_DIGESTS: usize = 32;
 
-/// Reads a snapshot; besides it what earlier plans for its workload found out, if `recall` has it.
+/// A snapshot that was read.
+pub(crate) struct Parsed {
+    pub(crate) snapshot: Snapshot,
+    /// What earlier plans for its workload found out.
+    pub(crate) memory: Memory,
+    /// What is odd about its objects.
+    pub(crate) warnings: Warnings,
+}
+
+/// Reads a snapshot, and what `recall` has of its workload.
 pub(crate) fn snapshot(
     message: Option<v1::Snapshot>,
     options: Options,
     mut context: Context<'_>,
     recall: impl FnOnce(&str) -> Memory,
-) -> Result<(Snapshot, Memory), Refusal> {
+) -> Result<Parsed, Refusal> {
     let at = Path::root("snapshot");
     let Some(message) = message else {
         context.problems.add(&at, "is required");
@@ -30,7 +39,12 @@ pub(crate) fn snapshot(
     let problems = &mut context.problems;
     let now = time::required(message.now, &at.field("now"), problems);
     let daemon_set = workload::daemon_set(message.workload, &at.field("workload"), problems);
-    let revisions = revision::all(message.revisions, &at.field("revisions"), &mut context)?;
+    let revisions = match &daemon_set {
+        Some(workload) => revision::all(&message.revisions, workload, &at.field("revisions"), &mut context)?,
+        // A problem was noted. Which revisions are the workload's cannot be told.
+        None => Vec::new(),
+    };
+    drop(message.revisions);
     let state = state::state(message.state, &at.field("state"), &mut context)?;
     let own_writes = state::own_writes(message.own_writes, &at.field("own_writes"), &mut context)?;
     if message.bucket_count == 0 {
@@ -55,15 +69,18 @@ pub(crate) fn snapshot(
             }
         }
     }
-    let stop = context.stop;
+    let Context {
+        stop, mut warnings, ..
+    } = context;
     context.problems.into_result()?;
+    warnings.merge(&nodes.warnings);
+    warnings.merge(&pods.warnings);
     if !complete {
         return Err(missing(&nodes.missing, &pods.missing));
     }
     let (Some(now), Some(daemon_set)) = (now, daemon_set) else {
         unreachable!("whatever is absent was noted as a problem");
     };
-    repeats::check(&daemon_set, pods.claims, &at.field("workload"))?;
     let lists = nodes.lists.into_iter().zip(pods.lists);
     let buckets: Vec<_> = lists.map(|(nodes, pods)| Bucket { nodes, pods }).collect();
     let mut memory = recall(&daemon_set.uid);
@@ -80,7 +97,11 @@ pub(crate) fn snapshot(
         own_writes,
         options,
     };
-    Ok((snapshot, memory))
+    Ok(Parsed {
+        snapshot,
+        memory,
+        warnings,
+    })
 }
 
 /// Limits that can be checked before anything is read.
@@ -90,7 +111,6 @@ fn check_limits(message: &v1::Snapshot, at: &Path<'_>, context: &Context<'_>) ->
         ("bucket_count", message.bucket_count as usize, limits.buckets),
         ("node_buckets", message.node_buckets.len(), limits.buckets),
         ("pod_buckets", message.pod_buckets.len(), limits.buckets),
-        ("revisions", message.revisions.len(), limits.revisions),
     ];
     for (field, count, most) in counts {
         Context::bound(&at.field(field), count, most as usize)?;

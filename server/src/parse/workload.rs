@@ -105,6 +105,11 @@ pub(super) fn daemon_set(
     };
     let at = at.field("daemon_set");
     let at = at.field("object");
+    let (bytes, most) = (message.object.len(), Limits::OBJECT_BYTES);
+    if bytes > most {
+        problems.add(&at, format!("has {bytes} bytes; at most {most} are taken"));
+        return None;
+    }
     let object: Object = json::read(&message.object, &at, problems)?;
     json::type_meta(
         object.api_version.as_deref(),
@@ -114,6 +119,7 @@ pub(super) fn daemon_set(
         problems,
     );
     let meta = json::identity(&object.metadata, &at, problems);
+    let deleting = object.metadata.is_deleting();
     let namespace = object.metadata.namespace.unwrap_or_default();
     json::require_name("metadata.namespace", &namespace, &at, problems);
     let Some(spec) = object.spec else {
@@ -121,7 +127,6 @@ pub(super) fn daemon_set(
         return None;
     };
     let scheduling = scheduling(&spec.template, &at, problems);
-    let deleting = object.metadata.deletion_timestamp.is_some();
     let selector = match spec.selector.map(selector::parse).transpose() {
         Ok(selector) => selector,
         // Nothing is decided for a workload that is being deleted, so nothing can be wrong with it either (D-71.5).

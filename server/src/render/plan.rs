@@ -9,10 +9,14 @@ use prost::Message as _;
 use sha2::{Digest as _, Sha256};
 
 use super::{action, duration, hex, state};
-use crate::{limits::Limits, parse::options};
+use crate::{
+    limits::Limits,
+    parse::{Warnings, options},
+};
 
 /// The plan for a workload as a message, with its ids.
-pub(crate) fn plan(plan: Plan, workload: &DaemonSet, scope: Scope) -> v1::Plan {
+pub(crate) fn plan(plan: Plan, workload: &DaemonSet, scope: Scope, warnings: &Warnings) -> v1::Plan {
+    let (warnings, more_warnings) = warnings.to_messages();
     let mut ids = 1..;
     let (requeue_after, requeue_reason) = match plan.requeue {
         // A pod can be ready since the year 9999. The report repeats what is said here, and must not be refused for it.
@@ -55,7 +59,8 @@ pub(crate) fn plan(plan: Plan, workload: &DaemonSet, scope: Scope) -> v1::Plan {
             Scope::Workload => v1::Scope::Unspecified.into(),
             Scope::Rollouts => v1::Scope::Rollouts.into(),
         },
-        ..v1::Plan::default()
+        warnings,
+        more_warnings,
     };
     message.deviations.sort_unstable();
     message.plan_id = hex(&Sha256::digest(message.encode_to_vec()));

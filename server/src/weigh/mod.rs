@@ -2,13 +2,18 @@
 //!
 //! A list of empty messages takes two bytes an entry on its way and hundreds once it is decoded. So the bytes are walked
 //! first, with nothing allocated, and a request that would take many times its size is refused, with the name of the field
-//! that it is refused for. No real cluster comes near: its names, uids and labels are longer than what they take besides,
-//! and of its DaemonSets and revisions the larger part by far is never more than text (`json`).
+//! that it is refused for. Of a DaemonSet the larger part by far is never more than text (`json`).
+//!
+//! Objects of the cluster are not the caller's: a tenant chooses the names of its pods, a kubelet the labels of its node, and
+//! one with thousands of short labels must not keep a plan from being made. So what nodes, pods, their labels and taints, revisions,
+//! and entries of the state take is weighed, and held as memory, and is not compared with their bytes, up to [`MOST_BYTES`] for a
+//! request.
 
 mod json;
 mod shapes;
 
 use bytes::{Buf as _, Bytes};
+use nodewise_planner::snapshot::Labels;
 use nodewise_proto::v1;
 use prost::{
     Message,
@@ -25,12 +30,23 @@ use crate::{
 const TIMES: usize = 9;
 /// What a request may take besides: the longest affinity that is taken, or a page of HTML, whose escapes are long.
 const ALLOWANCE: usize = 3 << 20;
+/// What a request may take in any case, if that is more: as many nodes and pods as a snapshot may have by default, whatever
+/// their names, with some labels each.
+const MOST_BYTES: usize = 512 << 20;
+/// Bytes of the smallest message that says anything, such as a name of one letter. What says less is no object of a cluster.
+const NAMED: usize = 3;
+/// What a label takes while its object is read: its key and its value in a list that grows, and what sorting that takes.
+const LABEL_WHILE_READ: usize = 4 * size_of::<(&str, &str)>();
 
 /// What may be in a field, and what it takes from decoding to the answer, in bytes. Measured by the large inputs of the
 /// fuzz targets, and rounded up.
 enum Part {
     /// A message, which takes `each` besides what is in it.
     Message { each: usize, inside: &'static Shape },
+    /// An object of the cluster, or an entry of the state about one, which takes `each` besides what is in it.
+    Object { each: usize, inside: &'static Shape },
+    /// A label of an object.
+    Label,
     /// A text, which takes `each` besides its length.
     Text { each: usize },
     /// Numbers, of which each takes at least a byte.
@@ -83,10 +99,12 @@ pub fn decode<M: Request>(bytes: Bytes) -> Result<M, Status> {
 }
 
 /// What a request takes in memory from decoding to the answer, in bytes; an error if that is too much.
-pub(crate) fn weigh<M: Request>(bytes: &[u8]) -> Result<usize, Refusal> {
+pub fn weigh<M: Request>(bytes: &[u8]) -> Result<usize, Refusal> {
     let mut scale = Scale {
         weight: 0,
         passing: 0,
+        labels: 0,
+        objects: 0,
         most: most(bytes.len()),
     };
     scale.message(bytes, &M::SHAPE, None)?;
@@ -108,6 +126,11 @@ struct Scale {
     weight: usize,
     /// What the largest part takes for a while, until the next one is read.
     passing: usize,
+    /// Labels so far of the object at hand.
+    labels: usize,
+    /// What of all that objects of the cluster take.
+    objects: usize,
+    /// What all else may take.
     most: usize,
 }
 
@@ -135,7 +158,10 @@ impl Scale {
                 return Ok(());
             };
             // A field that is there once needs no index.
-            if matches!(part, Part::Message { each: 1.., .. }) {
+            if matches!(
+                part,
+                Part::Message { each: 1.., .. } | Part::Object { .. } | Part::Label
+            ) {
                 self.part(content, part, &at.index(*count))?;
             } else {
                 self.part(content, part, &at)?;
@@ -151,6 +177,15 @@ impl Scale {
                 self.add(*each, at)?;
                 self.message(content, inside, Some(at))
             }
+            Part::Object { each, inside } => {
+                self.labels = 0;
+                if content.len() >= NAMED {
+                    self.objects = self.objects.saturating_add(*each);
+                }
+                self.add(*each, at)?;
+                self.message(content, inside, Some(at))
+            }
+            Part::Label => self.label(content, at),
             Part::Text { each } => self.add(each + content.len(), at),
             Part::Numbers { each } => self.add(each * content.len().max(1), at),
             Part::Workload => {
@@ -159,23 +194,47 @@ impl Scale {
             }
             Part::Revision => {
                 let besides = json::besides(content, json::text_of_revision);
-                self.passing = self.passing.max(besides);
+                self.objects = self.objects.saturating_add(self.pass(besides));
                 self.add(REVISION_TEXTS * content.len(), at)
             }
         }
     }
 
+    /// Labels are kept as one text with their ends.
+    fn label(&mut self, content: &[u8], at: &Path<'_>) -> Result<(), Refusal> {
+        self.labels += 1;
+        let passing = self.pass(self.labels.saturating_mul(LABEL_WHILE_READ));
+        let weight = Labels::BYTES_PER_LABEL + content.len();
+        if content.len() >= NAMED {
+            self.objects = self.objects.saturating_add(weight + passing);
+        }
+        self.add(weight, at)
+    }
+
+    /// Notes what a part takes for a while; gives how much more that is than any part took before.
+    fn pass(&mut self, passing: usize) -> usize {
+        let more = passing.saturating_sub(self.passing);
+        self.passing += more;
+        more
+    }
+
+    /// What the request may take, with the objects that were met so far.
+    fn limit(&self) -> usize {
+        let with_objects = self.most.saturating_add(self.objects);
+        with_objects.min(self.most.max(MOST_BYTES))
+    }
+
     fn add(&mut self, weight: usize, at: &Path<'_>) -> Result<(), Refusal> {
         self.weight = self.weight.saturating_add(weight);
-        if self.weight.saturating_add(self.passing) <= self.most {
+        let limit = self.limit();
+        if self.weight.saturating_add(self.passing) <= limit {
             return Ok(());
         }
         Err(Refusal::TooLarge(Violation {
             field: at.to_string(),
             description: format!(
-                "with this the request takes more than {} bytes of memory, many times its size: it has more and smaller \
-                 parts than any cluster",
-                self.most
+                "with this the request takes more than {limit} bytes of memory, many times its size: it has more and smaller \
+                 parts than any cluster"
             ),
         }))
     }

@@ -25,6 +25,14 @@ const fn many<T>(besides: usize, inside: &'static Shape) -> Part {
     }
 }
 
+/// An object of the cluster of which there may be many, or what the state says about one.
+const fn objects<T>(besides: usize, inside: &'static Shape) -> Part {
+    Part::Object {
+        each: grown::<T>() + besides,
+        inside,
+    }
+}
+
 const fn texts(each: usize) -> Part {
     Part::Text { each }
 }
@@ -76,7 +84,7 @@ const NODE_BUCKET: Shape = Shape(&[(1, "data", one(&NODES))]);
 const NODES: Shape = Shape(&[(
     1,
     "nodes",
-    Part::Message {
+    Part::Object {
         each: 700,
         inside: &NODE,
     },
@@ -84,8 +92,8 @@ const NODES: Shape = Shape(&[(
 
 const NODE: Shape = Shape(&[
     (1, "name", texts(0)),
-    (3, "labels", many::<(&str, &str)>(0, &NOTHING)),
-    (4, "taints", many::<v1::Taint>(50, &NOTHING)),
+    (3, "labels", Part::Label),
+    (4, "taints", objects::<v1::Taint>(50, &NOTHING)),
 ]);
 
 const POD_BUCKET: Shape = Shape(&[(1, "data", one(&PODS))]);
@@ -94,7 +102,7 @@ const PODS: Shape = Shape(&[
     (
         1,
         "pods",
-        Part::Message {
+        Part::Object {
             each: 620,
             inside: &POD,
         },
@@ -102,34 +110,31 @@ const PODS: Shape = Shape(&[
     (
         2,
         "shared_metadata",
-        many::<v1::SharedMetadata>(200, &SHARED_METADATA),
+        objects::<v1::SharedMetadata>(200, &SHARED_METADATA),
     ),
 ]);
 
-const POD: Shape = Shape(&[
-    (1, "name", texts(0)),
-    (3, "labels", many::<(&str, &str)>(0, &NOTHING)),
-]);
+const POD: Shape = Shape(&[(1, "name", texts(0)), (3, "labels", Part::Label)]);
 
-const SHARED_METADATA: Shape = Shape(&[(3, "labels", many::<(&str, &str)>(0, &NOTHING))]);
+const SHARED_METADATA: Shape = Shape(&[(3, "labels", Part::Label)]);
 
 const STATE: Shape = Shape(&[
     (1, "expectations", one(&EXPECTATIONS)),
     (
         2,
         "failed_pod_backoffs",
-        many::<v1::FailedPodBackoff>(200, &NOTHING),
+        objects::<v1::FailedPodBackoff>(200, &NOTHING),
     ),
     (
         3,
         "pod_name_collisions",
-        many::<v1::PodNameCollision>(150, &NOTHING),
+        objects::<v1::PodNameCollision>(150, &NOTHING),
     ),
     (5, "used_pod_names", many::<v1::UsedPodName>(150, &NOTHING)),
 ]);
 
 const EXPECTATIONS: Shape = Shape(&[
-    (2, "creates", many::<v1::ExpectedCreate>(100, &NOTHING)),
+    (2, "creates", objects::<v1::ExpectedCreate>(100, &NOTHING)),
     (3, "delete_uids", texts(3 * size_of::<String>() + 50)),
 ]);
 

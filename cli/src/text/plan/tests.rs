@@ -128,3 +128,23 @@ fn an_event_alone_changes_nothing() {
     assert!(!changes_something(&plan));
     assert!(changes_something(&first_plan()));
 }
+
+#[test]
+fn odd_objects_are_told_with_the_plan() {
+    let plan = plan(json!({
+        "verdict": "VERDICT_NOOP",
+        "warnings": [
+            {"kind": "Node", "name": "node-1", "message": "labels: there are 2000, more than 1024; all of them are read"},
+            {"kind": "Pod", "name": "web-1", "message": "labels: 1 without a key; they are left out"},
+        ],
+        "moreWarnings": 3,
+    }));
+    let text = rendered(&plan, None);
+    for line in [
+        "  ! warning: Node node-1: labels: there are 2000, more than 1024; all of them are read\n",
+        "  ! warning: Pod web-1: labels: 1 without a key; they are left out\n",
+        "  ! and 3 more warnings\n",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+}

@@ -14,6 +14,8 @@ const VALUES_IN_A_SENTENCE: usize = 3;
 const WORD_BYTES: usize = 317;
 /// Terms that a sentence names before it refers to the details.
 const TERMS_IN_A_SENTENCE: usize = 3;
+/// Taints that a sentence names: a node may have thousands.
+const TAINTS_IN_A_SENTENCE: usize = 8;
 
 /// The constraint that decides about a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,7 +192,7 @@ impl Eligibility {
     }
 
     fn explain_taints(&self, node: &Node, findings: &mut Findings) {
-        let mut untolerated = [Vec::new(), Vec::new()];
+        let mut untolerated = [Untolerated::default(), Untolerated::default()];
         for taint in &node.taints {
             let text = describe_taint(taint);
             let [no_execute, no_schedule] = &mut untolerated;
@@ -210,7 +212,7 @@ impl Eligibility {
                 findings
                     .details
                     .note(false, || format!("taint {text} is not tolerated"));
-                list.push(text);
+                list.add(text);
             }
         }
         // NoExecute first: it forbids more.
@@ -218,12 +220,39 @@ impl Eligibility {
             .into_iter()
             .zip(untolerated)
         {
-            let message = match taints.as_slice() {
-                [] => continue,
-                [one] => format!("taint {one} is not tolerated"),
-                many => format!("taints {} are not tolerated", many.join(", ")),
-            };
-            findings.decided.get_or_insert((constraint, message));
+            if let Some(message) = taints.sentence() {
+                findings.decided.get_or_insert((constraint, message));
+            }
+        }
+    }
+}
+
+/// Taints of one effect that are not tolerated.
+#[derive(Default)]
+struct Untolerated {
+    /// The first ones.
+    named: Vec<String>,
+    more: usize,
+}
+
+impl Untolerated {
+    fn add(&mut self, taint: String) {
+        if self.named.len() < TAINTS_IN_A_SENTENCE {
+            self.named.push(taint);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn sentence(&self) -> Option<String> {
+        let more = match self.more {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        match self.named.as_slice() {
+            [] => None,
+            [one] => Some(format!("taint {one} is not tolerated")),
+            many => Some(format!("taints {}{more} are not tolerated", many.join(", "))),
         }
     }
 }

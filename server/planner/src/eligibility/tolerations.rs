@@ -1,5 +1,7 @@
 //! Taints and tolerations (D-17 to D-20).
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::{Fit, syntax::canonical_int64};
 use crate::snapshot::{Taint, TaintEffect, Toleration};
 
@@ -21,42 +23,66 @@ pub(crate) fn automatic(host_network: bool) -> impl Iterator<Item = (&'static st
     AUTOMATIC.into_iter().chain(host_network.then_some(HOST_NETWORK))
 }
 
-/// The tolerations of a daemon pod, the automatic ones included.
-#[derive(Debug)]
-pub(super) struct Tolerations(Vec<Compiled>);
-
-#[derive(Debug)]
-struct Compiled {
-    /// Empty: every key.
-    key: String,
-    test: Test,
-    /// `None`: every effect.
-    effect: Option<TaintEffect>,
+/// The tolerations of a daemon pod, the automatic ones included, by what they ask for: a node and a template may have
+/// thousands of taints and tolerations, and these must not multiply.
+#[derive(Debug, Default)]
+pub(super) struct Tolerations {
+    /// Those of every key.
+    of_any_key: Tests,
+    /// Those of one key.
+    of_key: BTreeMap<String, Tests>,
 }
 
-#[derive(Debug)]
-enum Test {
-    Any,
-    Equal(String),
-    Greater(i64),
-    Smaller(i64),
+/// Which values tolerations of one key ask for, for each of the effects that matter.
+#[derive(Debug, Default)]
+struct Tests {
+    no_schedule: Test,
+    no_execute: Test,
+}
+
+/// Tolerations of one key and one effect. One that asks for greater values tolerates all that one with a larger bound does, so
+/// that of those the smallest bound says everything; the other way round for smaller values.
+#[derive(Debug, Default)]
+struct Test {
+    any: bool,
+    equal: BTreeSet<String>,
+    greater_than: Option<i64>,
+    smaller_than: Option<i64>,
 }
 
 impl Tolerations {
     /// Leaves out what tolerates nothing that matters.
     pub(super) fn compile(template: &[Toleration], host_network: bool, comparison_operators: bool) -> Self {
+        let mut compiled = Self::default();
+        for toleration in template {
+            let Toleration { key, effect, .. } = toleration;
+            compiled.add(key, effect, |test| test.add(toleration, comparison_operators));
+        }
         // Whether an automatic one replaces an equal one or is added (D-19) makes no difference here: seconds do not count.
-        let automatic = automatic(host_network).filter_map(|(key, effect)| {
-            Some(Compiled {
-                key: key.to_owned(),
-                test: Test::Any,
-                effect: Some(effect_of(effect)?),
-            })
-        });
-        let own = template
-            .iter()
-            .filter_map(|toleration| Compiled::new(toleration, comparison_operators));
-        Self(own.chain(automatic).collect())
+        for (key, effect) in automatic(host_network) {
+            compiled.add(key, effect, |test| test.any = true);
+        }
+        compiled
+    }
+
+    /// Adds a toleration of a key, or of every key, and of an effect, or of every effect.
+    fn add(&mut self, key: &str, effect: &str, add: impl Fn(&mut Test)) {
+        let effects = match (effect, effect_of(effect)) {
+            ("", _) => [TaintEffect::NoSchedule, TaintEffect::NoExecute].as_slice(),
+            (_, Some(TaintEffect::NoSchedule)) => &[TaintEffect::NoSchedule],
+            (_, Some(TaintEffect::NoExecute)) => &[TaintEffect::NoExecute],
+            _ => return,
+        };
+        let tests = if key.is_empty() {
+            &mut self.of_any_key
+        } else {
+            self.of_key.entry(key.to_owned()).or_default()
+        };
+        for effect in effects {
+            if let Some(test) = tests.of_mut(*effect) {
+                add(test);
+            }
+        }
     }
 
     /// What the taints leave of a node that meets all other constraints (D-8.3).
@@ -74,40 +100,59 @@ impl Tolerations {
 
     /// Whether one of them tolerates the taint.
     pub(super) fn tolerate(&self, taint: &Taint) -> bool {
-        self.0.iter().any(|toleration| toleration.tolerates(taint))
+        self.of_any_key.hold(taint) || self.of_key.get(&taint.key).is_some_and(|tests| tests.hold(taint))
     }
 }
 
-impl Compiled {
-    fn new(toleration: &Toleration, comparison_operators: bool) -> Option<Self> {
-        let value = &toleration.value;
-        let test = match toleration.operator.as_str() {
-            "Exists" => Test::Any,
-            "" | "Equal" => Test::Equal(value.clone()),
-            "Gt" if comparison_operators => Test::Greater(canonical_int64(value)?),
-            "Lt" if comparison_operators => Test::Smaller(canonical_int64(value)?),
-            _ => return None,
-        };
-        let effect = match toleration.effect.as_str() {
-            "" => None,
-            effect => Some(effect_of(effect)?),
-        };
-        Some(Self {
-            key: toleration.key.clone(),
-            test,
-            effect,
-        })
+impl Tests {
+    fn of_mut(&mut self, effect: TaintEffect) -> Option<&mut Test> {
+        match effect {
+            TaintEffect::NoSchedule => Some(&mut self.no_schedule),
+            TaintEffect::NoExecute => Some(&mut self.no_execute),
+            TaintEffect::Other => None,
+        }
     }
 
-    fn tolerates(&self, taint: &Taint) -> bool {
-        self.effect.is_none_or(|effect| effect == taint.effect)
-            && (self.key.is_empty() || self.key == taint.key)
-            && match &self.test {
-                Test::Any => true,
-                Test::Equal(value) => *value == taint.value,
-                Test::Greater(bound) => canonical_int64(&taint.value).is_some_and(|value| value > *bound),
-                Test::Smaller(bound) => canonical_int64(&taint.value).is_some_and(|value| value < *bound),
+    fn hold(&self, taint: &Taint) -> bool {
+        match taint.effect {
+            TaintEffect::NoSchedule => self.no_schedule.holds(&taint.value),
+            TaintEffect::NoExecute => self.no_execute.holds(&taint.value),
+            TaintEffect::Other => false,
+        }
+    }
+}
+
+impl Test {
+    /// Adds what a toleration asks of the value; nothing where that cannot be.
+    fn add(&mut self, toleration: &Toleration, comparison_operators: bool) {
+        let value = &toleration.value;
+        match toleration.operator.as_str() {
+            "Exists" => self.any = true,
+            "" | "Equal" => {
+                self.equal.insert(value.clone());
             }
+            "Gt" if comparison_operators => {
+                let bounds = self.greater_than.into_iter().chain(canonical_int64(value));
+                self.greater_than = bounds.min();
+            }
+            "Lt" if comparison_operators => {
+                let bounds = self.smaller_than.into_iter().chain(canonical_int64(value));
+                self.smaller_than = bounds.max();
+            }
+            _ => {}
+        }
+    }
+
+    fn holds(&self, value: &str) -> bool {
+        let number = |holds: &dyn Fn(i64) -> bool| canonical_int64(value).is_some_and(holds);
+        self.any
+            || self.equal.contains(value)
+            || self
+                .greater_than
+                .is_some_and(|bound| number(&|value| value > bound))
+            || self
+                .smaller_than
+                .is_some_and(|bound| number(&|value| value < bound))
     }
 }
 

@@ -15,8 +15,9 @@ pub struct Labels(Option<Arc<Entries>>);
 struct Entries {
     /// Key, value, key, value, …
     text: Box<str>,
-    /// Where in the text each key and its value end.
-    ends: Box<[(usize, usize)]>,
+    /// Where in the text each key and its value end. An object may have thousands of short labels, so that what is kept of each
+    /// besides its text is as little as can be: what an object takes is in proportion to its bytes.
+    ends: Box<[(u32, u32)]>,
 }
 
 /// So many labels are looked through one by one.
@@ -25,12 +26,12 @@ const FEW: usize = 8;
 impl Entries {
     fn key(&self, index: usize) -> &str {
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before].1);
-        &self.text[start..self.ends[index].0]
+        &self.text[start as usize..self.ends[index].0 as usize]
     }
 
     fn value(&self, index: usize) -> &str {
         let (start, end) = self.ends[index];
-        &self.text[start..end]
+        &self.text[start as usize..end as usize]
     }
 
     /// The index of a key, found by halves.
@@ -48,7 +49,18 @@ impl Entries {
     }
 }
 
+/// Where a text ends.
+///
+/// # Panics
+/// When it has 4 GiB or more: no message is as long.
+fn end(text: &str) -> u32 {
+    u32::try_from(text.len()).expect("the labels of one object are shorter than 4 GiB")
+}
+
 impl Labels {
+    /// Bytes of memory that one label takes besides the text of its key and its value.
+    pub const BYTES_PER_LABEL: usize = size_of::<(u32, u32)>();
+
     /// Sorts; of entries with equal keys the last one stays.
     #[must_use]
     #[allow(
@@ -80,9 +92,9 @@ impl Labels {
                 continue;
             }
             text.push_str(key);
-            let end_of_key = text.len();
+            let end_of_key = end(&text);
             text.push_str(value);
-            ends.push((end_of_key, text.len()));
+            ends.push((end_of_key, end(&text)));
         }
         Self((!ends.is_empty()).then(|| {
             Arc::new(Entries {

@@ -95,7 +95,7 @@ class Limits(google.protobuf.message.Message):
     max_bucket_count: builtins.int
     """`Snapshot.bucket_count`."""
     max_revisions: builtins.int
-    """Revisions in a snapshot."""
+    """Revisions of the workload that are read in a snapshot. Of more the oldest are left out, with a warning for each."""
     def __init__(
         self,
         *,

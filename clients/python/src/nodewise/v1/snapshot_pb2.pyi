@@ -403,7 +403,7 @@ class ControllerRevision(google.protobuf.message.Message):
     OBJECT_FIELD_NUMBER: builtins.int
     READ_AFTER_NAME_COLLISION_FIELD_NUMBER: builtins.int
     object: builtins.bytes
-    """The object as JSON (UTF-8), untouched. Required; at most 4 MiB. All of them together are limited by the message alone."""
+    """The object as JSON (UTF-8), untouched. Required. May be as large as the message."""
     read_after_name_collision: builtins.bool
     """True when the executor read this object live because a CreateRevision ended in ALREADY_EXISTS. Such a revision
     is used as current when its data equals the template, whoever owns it; otherwise the plan raises the workload's
@@ -430,9 +430,7 @@ class Bucket(google.protobuf.message.Message):
     DATA_FIELD_NUMBER: builtins.int
     DIGEST_FIELD_NUMBER: builtins.int
     data: builtins.bytes
-    """The serialized NodeBucket or PodBucket. Absent: the bucket is given by digest. Present and empty: an empty bucket.
-    No node or pod in it may take more than 1 MiB.
-    """
+    """The serialized NodeBucket or PodBucket. Absent: the bucket is given by digest. Present and empty: an empty bucket."""
     digest: builtins.bytes
     """The digest of `data` under `Snapshot.digest_function`. May be left empty with inline data, which is then neither
     checked against it nor kept for later calls.
@@ -535,7 +533,9 @@ class Label(google.protobuf.message.Message):
     KEY_FIELD_NUMBER: builtins.int
     VALUE_FIELD_NUMBER: builtins.int
     key: builtins.str
-    """The key, unique within its list."""
+    """The key. An apiserver serves each key once and none that is empty; of a key that is there twice the last value is used, and an
+    empty one is left out.
+    """
     value: builtins.str
     """The value; may be empty."""
     def __init__(
@@ -671,7 +671,9 @@ class Pod(google.protobuf.message.Message):
 
     @property
     def creation_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """metadata.creationTimestamp."""
+        """metadata.creationTimestamp. Of this moment and the others of a pod, what is beyond the years 1 to 9999 counts as the nearest
+        moment that can be counted with.
+        """
 
     @property
     def deletion_time(self) -> google.protobuf.timestamp_pb2.Timestamp:

@@ -1,0 +1,211 @@
+//! What whoever may create ControllerRevisions in a namespace can do.
+
+use nodewise_proto::v1::{self, action::Kind};
+use nodewise_server::{ByteSize, Engine, Limits};
+use serde_json::{Value, json};
+
+use super::{
+    ask, decided, engine, plan, says,
+    support::{Cluster, actions, inline},
+};
+
+/// A revision of another template.
+fn other(number: usize) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "ControllerRevision",
+        "metadata": {"name": format!("other-{number:05}"), "namespace": "monitoring", "uid": format!("other-{number}")},
+        "data": {"number": number}, "revision": number,
+    })
+}
+
+/// One that the workload selects and nobody controls.
+fn orphan(number: usize) -> Value {
+    let mut revision = other(number);
+    revision["metadata"]["labels"] =
+        json!({"app": "node-agent", "controller-revision-hash": format!("o{number}")});
+    revision
+}
+
+fn beside(revisions: impl IntoIterator<Item = Value>) -> Cluster {
+    let mut cluster = Cluster::settled(2);
+    cluster.revisions.extend(revisions);
+    cluster
+}
+
+/// Those that no rule reads are passed over, whatever they are.
+#[test]
+fn foreign_revisions_change_nothing() {
+    let usual = plan(&Cluster::settled(2));
+    let with = |path: &str, value: Value| {
+        let mut revision = other(1);
+        *revision.pointer_mut(path).expect("it is there") = value;
+        revision
+    };
+    let labels: serde_json::Map<_, _> = (0..150_000)
+        .map(|number| (number.to_string(), json!("")))
+        .collect();
+    let mut labelled = other(1);
+    labelled["metadata"]["labels"] = labels.into();
+    let mut of_another = orphan(1);
+    of_another["metadata"]["ownerReferences"] =
+        json!([{"kind": "StatefulSet", "name": "s", "uid": "s", "controller": true}]);
+    let table: Vec<(&str, Vec<Value>)> = vec![
+        ("more than there may be", (0..10_001).map(other).collect()),
+        ("of one name", vec![other(1), other(1)]),
+        ("of no name", vec![with("/metadata/name", json!(""))]),
+        (
+            "of a long name",
+            vec![with("/metadata/name", json!("n".repeat(1_000)))],
+        ),
+        ("large", vec![with("/data", json!("x".repeat(5 << 20)))]),
+        ("many values", vec![with("/data", json!(vec![0; 700_000]))]),
+        ("many labels", vec![labelled]),
+        (
+            "absurd numbers",
+            vec![
+                with("/revision", json!(i64::MAX)),
+                with("/metadata/uid", json!("u")),
+            ],
+        ),
+        ("another's", vec![of_another]),
+    ];
+    for (what, revisions) in table {
+        let found = plan(&beside(revisions));
+        says(&found, &[]);
+        assert_eq!(decided(found), decided(usual.clone()), "{what}");
+    }
+}
+
+/// Those that are the workload's, or become so, are read however large they are, and whatever they say.
+#[test]
+fn odd_revisions_of_the_workload_are_read() {
+    let creates = |plan: &v1::Plan| {
+        actions(plan).any(|action| matches!(action.kind, Some(Kind::CreateRevision(_) | Kind::DeletePod(_))))
+    };
+    let with = |field: &str, value: Value| {
+        let mut revision = orphan(1);
+        revision[field] = value;
+        revision
+    };
+    let dated = |created: &str| {
+        let mut revision = orphan(1);
+        revision["metadata"]["creationTimestamp"] = json!(created);
+        revision
+    };
+    let labels: serde_json::Map<_, _> = (0..150_000)
+        .map(|number| (number.to_string(), json!("")))
+        .chain([("app".to_owned(), json!("node-agent"))])
+        .collect();
+    let mut labelled = orphan(1);
+    labelled["metadata"]["labels"] = labels.into();
+    let table = [
+        ("large", with("data", json!("x".repeat(5 << 20)))),
+        ("many values", with("data", json!(vec![0; 700_000]))),
+        ("many labels", labelled),
+        ("the last number", with("revision", json!(i64::MAX))),
+        ("the first number", with("revision", json!(i64::MIN))),
+        ("no data", with("data", Value::Null)),
+        ("of the year 0", dated("0000-01-01T00:00:00Z")),
+        ("of no time", dated("now")),
+    ];
+    for (what, revision) in table {
+        let plan = plan(&beside([revision]));
+        says(&plan, &[]);
+        let adopted = actions(&plan).any(|action| {
+            matches!(&action.kind, Some(Kind::AdoptRevision(adopt))
+                if adopt.revision.as_ref().is_some_and(|revision| revision.name == "other-00001"))
+        });
+        assert!(adopted && !creates(&plan), "{what}: {plan:#?}");
+    }
+}
+
+#[test]
+fn data_that_cannot_be_read_is_told() {
+    let mut request = inline(&beside([orphan(1)]));
+    let revision = &mut request.snapshot.as_mut().expect("a snapshot").revisions[1];
+    let text = String::from_utf8(revision.object.to_vec()).expect("a text");
+    revision.object = text.replace(r#"{"number":1}"#, r#""\ud800""#).into();
+    let plan = ask(&engine(), &request);
+    says(
+        &plan,
+        &["ControllerRevision other-00001: data: it cannot be read ("],
+    );
+}
+
+/// An engine that reads so few revisions.
+fn reading(revisions: u32) -> Engine {
+    let limits = Limits {
+        revisions,
+        ..Limits::default()
+    };
+    Engine::new(limits, ByteSize::mib(16))
+}
+
+#[test]
+fn of_too_many_the_workloads_own_and_new_ones_are_read() {
+    let mut cluster = beside((1..5).map(orphan));
+    // Between all others by its number, but the workload's.
+    cluster.revisions[0]["revision"] = json!(2);
+    let mut shuffled = cluster.clone();
+    shuffled.revisions.reverse();
+    for cluster in [cluster, shuffled] {
+        let plan = ask(&reading(3), &inline(&cluster));
+        says(
+            &plan,
+            &[
+                "ControllerRevision other-00001: the revision is left out: there are 5 for the workload, and the newest 3 are read",
+                "ControllerRevision other-00002: ",
+            ],
+        );
+        let adopted: Vec<_> = actions(&plan)
+            .filter_map(|action| match action.kind {
+                Some(Kind::AdoptRevision(adopt)) => Some(adopt.revision.expect("a revision").name),
+                Some(Kind::CreateRevision(_) | Kind::DeletePod(_) | Kind::CreatePod(_)) => {
+                    panic!("{plan:#?}")
+                }
+                _ => None,
+            })
+            .collect();
+        assert_eq!(adopted, ["other-00003", "other-00004"]);
+    }
+}
+
+/// Who writes revisions that look like the workload's own, newer ones, can have the present one left out. The plan makes it again,
+/// finds its name taken, and uses it: no further revision, and no pod is replaced.
+#[test]
+fn a_present_revision_that_is_left_out_is_found_by_its_name() {
+    let own = Cluster::settled(2);
+    let own_name = own.revisions[0]["metadata"]["name"].clone();
+    let mut cluster = own.clone();
+    cluster.revisions.extend((10..15).map(|number| {
+        let mut revision = orphan(number);
+        revision["metadata"]["ownerReferences"] = own.revisions[0]["metadata"]["ownerReferences"].clone();
+        revision
+    }));
+    let engine = reading(3);
+    let left_out = ask(&engine, &inline(&cluster));
+    let names: Vec<_> = actions(&left_out)
+        .filter_map(|action| match action.kind {
+            Some(Kind::CreateRevision(create)) => Some(create.name),
+            Some(Kind::DeletePod(_) | Kind::CreatePod(_)) => panic!("{left_out:#?}"),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(json!(names), json!([own_name]));
+    // AlreadyExists: the executor reads that one live, and plans again.
+    let mut request = inline(&cluster);
+    request.snapshot.as_mut().expect("a snapshot").revisions[0].read_after_name_collision = true;
+    let found = ask(&engine, &request);
+    let writes = actions(&found).any(|action| {
+        matches!(
+            action.kind,
+            Some(Kind::CreateRevision(_) | Kind::DeletePod(_) | Kind::CreatePod(_) | Kind::RelabelPod(_))
+        )
+    });
+    assert!(!writes, "{found:#?}");
+    assert_eq!(
+        found.rollout.expect("a rollout").outdated,
+        0,
+        "the pods are of the present template"
+    );
+}
