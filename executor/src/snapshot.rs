@@ -3,7 +3,6 @@
 use nodewise_client::Digest;
 use nodewise_proto::{Timestamp, v1};
 
-use crate::buckets;
 use crate::event::{DaemonSet, Revision};
 use crate::store::Store;
 
@@ -18,13 +17,9 @@ pub fn take(
     now: Timestamp,
     known: &dyn Fn(&Digest) -> bool,
 ) -> v1::Snapshot {
-    let (namespace, uid) = (&workload.key.namespace, &workload.uid);
-    let bucket_count = store.bucket_count();
-    let revisions = revisions(store, namespace, uid, colliding);
-    let nodes = buckets::render(Some(store.nodes()), None, bucket_count, known);
-    let caches_synced = store.unsynced().next().is_none();
-    let pods = store.pods(namespace, uid);
-    let pods = buckets::render(pods.owned, pods.orphans, bucket_count, known);
+    let revisions = revisions(store, workload, colliding);
+    let nodes = store.node_buckets(workload, known);
+    let pods = store.pod_buckets(workload, known);
     tracing::trace!(
         written = nodes.written + pods.written,
         hashed = nodes.hashed + pods.hashed,
@@ -38,8 +33,8 @@ pub fn take(
             })),
         }),
         revisions,
-        caches_synced,
-        bucket_count,
+        caches_synced: store.unsynced().next().is_none(),
+        bucket_count: store.bucket_count(),
         node_buckets: nodes.buckets,
         pod_buckets: pods.buckets,
         digest_function: v1::DigestFunction::Sha256.into(),
@@ -49,14 +44,9 @@ pub fn take(
 }
 
 /// The cached revisions, and in the place of or besides them those that were read live.
-fn revisions(
-    store: &Store,
-    namespace: &str,
-    uid: &str,
-    colliding: &[Revision],
-) -> Vec<v1::ControllerRevision> {
+fn revisions(store: &Store, workload: &DaemonSet, colliding: &[Revision]) -> Vec<v1::ControllerRevision> {
     let cached = store
-        .revisions(namespace, uid)
+        .revisions(workload)
         .filter(|revision| !colliding.iter().any(|live| live.name == revision.name))
         // What cannot be changed is used as it is or not at all, as what was read after a collision.
         .map(|revision| (revision.object.clone(), store.is_sealed(revision)));

@@ -8,18 +8,25 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use nodewise_proto::v1;
+use nodewise_client::Digest;
+use nodewise_proto::{bucket, v1};
 
-use crate::buckets::Buckets;
+use crate::buckets::{Buckets, Rendered, render};
 use crate::event::{ClusterEvent, DaemonSet, Delta, Key, Pod, Resource, Revision};
 use crate::expectations::Sighted;
 
 mod cached;
+mod cuts;
+mod keys;
+mod labels;
 mod parts;
 mod pods;
 mod staged;
 
 use cached::Cached;
+use cuts::Cuts;
+use keys::Keys;
+use labels::Labels;
 use parts::Parts;
 use pods::Pods;
 use staged::Pages;
@@ -61,6 +68,12 @@ pub struct Store {
     namespaces: HashMap<Arc<str>, Namespace>,
     /// What pods share.
     parts: Parts,
+    /// The labels of nodes.
+    labels: Labels,
+    /// Which labels are sent.
+    keys: Keys,
+    /// What is not although it should be.
+    cuts: Cuts,
     pages: Pages,
     /// By resource: the version that its watch has reached; absent until its first list is complete.
     reached: HashMap<Resource, String>,
@@ -74,12 +87,6 @@ struct Namespace {
     sealed: HashMap<String, String>,
 }
 
-/// The caches of one workload, ready to be sent.
-pub(crate) struct PodSets<'a> {
-    pub(crate) owned: Option<&'a mut Buckets>,
-    pub(crate) orphans: Option<&'a mut Buckets>,
-}
-
 impl Store {
     /// Empty caches, whose nodes and pods will be sent in this many buckets (at least 1).
     #[must_use]
@@ -91,6 +98,9 @@ impl Store {
             nodes: Buckets::new(bucket_count),
             namespaces: HashMap::new(),
             parts: Parts::default(),
+            labels: Labels::default(),
+            keys: Keys::default(),
+            cuts: Cuts::default(),
             pages: Pages::default(),
             reached: HashMap::new(),
         }
@@ -217,17 +227,15 @@ impl Store {
         matching
     }
 
-    /// Revisions that a workload controls or that have no controller (D-4), ordered by name.
-    pub fn revisions(&self, namespace: &str, uid: &str) -> impl Iterator<Item = &Arc<Revision>> {
+    /// Revisions that a workload controls, and those without a controller that its selector matches (D-4), ordered by name.
+    pub fn revisions<'a>(&'a self, workload: &'a DaemonSet) -> impl Iterator<Item = &'a Arc<Revision>> {
         self.namespaces
-            .get(namespace)
+            .get(&workload.key.namespace)
             .into_iter()
             .flat_map(|namespace| namespace.revisions.values())
-            .filter(move |revision| {
-                revision
-                    .controller
-                    .as_ref()
-                    .is_none_or(|controller| *controller.uid == *uid)
+            .filter(|revision| match &revision.controller {
+                Some(controller) => *controller.uid == *workload.uid,
+                None => workload.selector.selects(&revision.labels),
             })
     }
 
@@ -278,16 +286,54 @@ impl Store {
         self.bucket_count
     }
 
-    /// The nodes, by bucket.
-    pub(crate) fn nodes(&mut self) -> &mut Buckets {
-        &mut self.nodes
+    /// The nodes as they are sent about a workload.
+    pub(crate) fn node_buckets(&mut self, workload: &DaemonSet, known: &dyn Fn(&Digest) -> bool) -> Rendered {
+        self.know(workload);
+        let keys = self.keys.of_nodes();
+        render(Some(&mut self.nodes), None, keys, self.bucket_count, known)
     }
 
-    /// The pods of a workload and the orphans of its namespace, by bucket (D-3).
-    pub(crate) fn pods(&mut self, namespace: &str, uid: &str) -> PodSets<'_> {
+    /// The pods of a workload, and the orphans of its namespace that it selects, as they are sent (D-3).
+    pub(crate) fn pod_buckets(&mut self, workload: &DaemonSet, known: &dyn Fn(&Digest) -> bool) -> Rendered {
+        self.know(workload);
+        let (namespace, count) = (&workload.key.namespace, self.bucket_count);
+        let keys = self.keys.of_pods(namespace);
         let sets = self.namespaces.get_mut(namespace);
-        let (owned, orphans) = sets.map_or((None, None), |namespace| namespace.pods.sets(uid));
-        PodSets { owned, orphans }
+        let (owned, orphans) = sets.map_or((None, None), |namespace| namespace.pods.sets(workload, count));
+        render(owned, orphans, &keys, count, known)
+    }
+
+    /// A workload is asked about. Nothing that is sent about it may lack a label that it names, even when the caches do not
+    /// show it as it is.
+    fn know(&mut self, workload: &DaemonSet) {
+        let kept = self.daemon_sets.get(&workload.key);
+        if kept.is_none_or(|kept| kept.reads != workload.reads) {
+            self.keys.name_besides(workload);
+        }
+    }
+
+    /// How many nodes and pods came or changed of which not everything is sent that a decision could read, since this was asked
+    /// last.
+    pub fn take_cuts(&mut self) -> [(Resource, u64); 2] {
+        self.cuts.take()
+    }
+
+    /// Looks for what cannot be sent, of what a DaemonSet may have named just now: objects that were there before.
+    fn tell_cuts(&mut self, namespace: &str) {
+        if self.keys.nodes_have_grown() {
+            let keys = self.keys.of_nodes();
+            for node in self.nodes.iter() {
+                self.cuts.look(Resource::Nodes, "", node, keys);
+            }
+        }
+        if self.keys.pods_have_grown(namespace)
+            && let Some(kept) = self.namespaces.get(namespace)
+        {
+            let keys = self.keys.of_pods(namespace);
+            for pod in kept.pods.iter() {
+                self.cuts.look(Resource::Pods, namespace, pod, &keys);
+            }
+        }
     }
 
     /// What the caches show of a workload's pods.
@@ -329,7 +375,22 @@ impl Store {
         let pod = self.namespaces.get_mut(namespace)?.pods.remove(name)?;
         self.drop_if_empty(namespace);
         self.parts.release(&pod);
-        Some(pod.decode())
+        Some(pod.pod())
+    }
+
+    fn remove_node(&mut self, name: &str) -> Option<v1::Node> {
+        let node = self.nodes.remove(bucket::of(name, self.bucket_count), name)?;
+        self.labels.release(&node);
+        Some(node.node())
+    }
+
+    fn remove_daemon_set(&mut self, key: &Key) -> Option<Arc<DaemonSet>> {
+        let old = self.daemon_sets.remove(key)?;
+        self.keys.replace(Some(&old), None);
+        if let Some(kept) = self.namespaces.get_mut(&key.namespace) {
+            kept.pods.forget_selected(&key.name);
+        }
+        Some(old)
     }
 
     fn drop_if_empty(&mut self, name: &str) {

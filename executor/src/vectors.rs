@@ -11,11 +11,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::apply::render_pod;
-use crate::buckets::render;
-use crate::event::{ClusterEvent, Delta, Key, Node, Pod};
+use crate::event::{ClusterEvent, DaemonSet, Delta, Key, Node, Pod};
 use crate::expectations::{Holdings, Sighted};
 use crate::gate;
-use crate::project;
+use crate::project::{self, KeySet};
 use crate::store::Store;
 
 /// Fills each vector of a file with what `answer` makes of it, and compares.
@@ -50,15 +49,42 @@ fn texts(value: &Value, field: &str) -> String {
     value[field].as_str().expect(field).to_owned()
 }
 
+fn daemon_sets(objects: &Value) -> Vec<DaemonSet> {
+    let objects = objects.as_array().expect("DaemonSets");
+    let daemon_sets = objects.iter().map(DaemonSet::from_json);
+    daemon_sets
+        .collect::<Result<_, _>>()
+        .expect("DaemonSets that can be read")
+}
+
 #[test]
 fn projections() {
     check("projections.json", |vector| {
+        let daemon_sets = vector.get("daemon_sets").map(daemon_sets);
+        let reads = daemon_sets.as_ref().map(|all| all.iter().map(|one| &one.reads));
+        let mut cut = project::Cut::default();
         let projected = match (&vector["node"], &vector["pod"]) {
-            (node, Value::Null) => project::node(node).map(written),
-            (_, pod) => project::pod(pod).map(written),
+            (node, Value::Null) => project::node(node).map(|mut node| {
+                if let Some(reads) = reads {
+                    cut = project::reduce_node(&mut node, &KeySet::of_nodes(reads));
+                }
+                written(node)
+            }),
+            (_, pod) => project::pod(pod).map(|mut pod| {
+                if let Some(reads) = reads {
+                    cut = project::reduce_pod(&mut pod, &KeySet::of_pods(reads));
+                }
+                written(pod)
+            }),
         };
         let vector = vector.as_object_mut().expect("a vector");
-        vector.retain(|field, _| !matches!(field.as_str(), "projection" | "error"));
+        vector.retain(|field, _| !matches!(field.as_str(), "projection" | "error" | "cut"));
+        if cut.is_any() {
+            vector.insert(
+                "cut".into(),
+                json!({"labels": cut.labels, "taints": cut.taints}),
+            );
+        }
         match projected {
             Ok(projection) => vector.insert("projection".into(), projection),
             Err(error) => vector.insert("error".into(), json!({ "path": error.path })),
@@ -74,12 +100,14 @@ fn buckets() {
     });
 }
 
-/// Keeps objects as the watch would bring them, all in one bucket, and sends that. The workload has the uid `u`.
+/// Keeps objects as the watch would bring them, all in one bucket, and sends that about the DaemonSet.
 #[test]
 fn bucket_bytes() {
     check("bucket_bytes.json", |vector| {
         let mut store = Store::new(1);
+        let workload = DaemonSet::from_json(&vector["daemon_set"]).expect("a DaemonSet");
         let mut take = |event| _ = store.apply(event);
+        take(ClusterEvent::DaemonSets(Delta::Applied(workload.clone())));
         let messages = |field: &str| vector[field].as_array().cloned().unwrap_or_default();
         for node in messages("nodes") {
             take(ClusterEvent::Nodes(Delta::Applied(Node {
@@ -96,10 +124,9 @@ fn bucket_bytes() {
             })));
         }
         let rendered = if vector["nodes"].is_array() {
-            render(Some(store.nodes()), None, 1, &|_| false)
+            store.node_buckets(&workload, &|_| false)
         } else {
-            let pods = store.pods("ns", "u");
-            render(pods.owned, pods.orphans, 1, &|_| false)
+            store.pod_buckets(&workload, &|_| false)
         };
         let bucket = &rendered.buckets[0];
         vector["data"] = written(bucket)["data"].clone();

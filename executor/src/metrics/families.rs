@@ -39,6 +39,7 @@ pub(super) struct Families {
     pub(super) watches: Watches,
     pub(super) events: Family<Fate, Counter>,
     pub(super) unreadable: Family<GroupResource, Counter>,
+    pub(super) cut: Family<GroupResource, Counter>,
     pub(super) reconciles: Histograms<Outcome>,
     pub(super) failures: Family<Workload, Gauge>,
     pub(super) divergence: Family<Workload, Gauge>,
@@ -200,6 +201,7 @@ impl Default for Families {
             watches: Watches::default(),
             events: Family::default(),
             unreadable: Family::default(),
+            cut: Family::default(),
             reconciles: Family::new_with_constructor(call_buckets),
             failures: Family::default(),
             divergence: Family::default(),
@@ -285,6 +287,11 @@ impl Families {
             "unreadable_objects",
             "Objects passed over since what the apiserver served cannot be read",
             self.unreadable.clone(),
+        );
+        own.register(
+            "cut_objects",
+            "Nodes and pods that came or changed and have more labels or taints that DaemonSets may read than are sent",
+            self.cut.clone(),
         );
         own.register(
             "reconcile_duration_seconds",

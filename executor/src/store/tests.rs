@@ -41,11 +41,18 @@ fn list(store: &mut Store, objects: &[Value]) -> Vec<Transition> {
     }))
 }
 
+/// A DaemonSet that selects the pods of these tests.
+fn workload(name: &str, uid: &str) -> DaemonSet {
+    let object = json!({
+        "metadata": {"namespace": "ns", "name": name, "uid": uid},
+        "spec": {"selector": {"matchLabels": {"app": "foo"}}},
+    });
+    DaemonSet::from_json(&object).expect("a DaemonSet")
+}
+
 /// The pods as they would be sent for this uid.
 fn sent(store: &mut Store, uid: &str) -> Vec<v1::Pod> {
-    let count = store.bucket_count();
-    let sets = store.pods("ns", uid);
-    let buckets = crate::buckets::render(sets.owned, sets.orphans, count, &|_| false).buckets;
+    let buckets = store.pod_buckets(&workload("foo", uid), &|_| false).buckets;
     let decode = |bucket: v1::Bucket| {
         let data = bucket.data.expect("inline");
         let bucket = v1::PodBucket::decode(data).expect("a bucket");
