@@ -74,7 +74,8 @@ mod tests {
             .map(|uid| json!({"kind": "DaemonSet", "name": "foo", "uid": uid, "controller": true}))
             .collect();
         json!({
-            "metadata": {"namespace": "ns", "name": name, "resourceVersion": "1", "ownerReferences": owners},
+            "metadata": {"namespace": "ns", "name": name, "resourceVersion": "1", "ownerReferences": owners,
+                "labels": {"app": if name.ends_with("other-app") { "bar" } else { "foo" }}},
             "data": data,
         })
     }
@@ -86,7 +87,7 @@ mod tests {
             .collect();
         let object = json!({
             "metadata": {"namespace": namespace, "name": name, "uid": name, "resourceVersion": "1",
-                "ownerReferences": owners},
+                "ownerReferences": owners, "labels": {"app": if name.ends_with("other-app") { "bar" } else { "foo" }}},
             "spec": {"nodeName": "n1"},
         });
         Pod::from_json(&object).expect("a pod")
@@ -109,7 +110,10 @@ mod tests {
         ] {
             store.apply(event);
         }
-        let object = json!({"metadata": {"namespace": "ns", "name": "foo", "uid": "u1"}, "spec": {}});
+        let object = json!({
+            "metadata": {"namespace": "ns", "name": "foo", "uid": "u1"},
+            "spec": {"selector": {"matchLabels": {"app": "foo"}}},
+        });
         let daemon_set = DaemonSet::from_json(&object).expect("a DaemonSet");
         store.apply(ClusterEvent::DaemonSets(Delta::Applied(daemon_set.clone())));
         for name in ["n1", "n2"] {
@@ -119,6 +123,7 @@ mod tests {
         for pod in [
             pod("ns", "mine", Some(("DaemonSet", "u1"))),
             pod("ns", "orphan", None),
+            pod("ns", "orphan-of-other-app", None),
             pod("ns", "anothers", Some(("DaemonSet", "u2"))),
             pod("ns", "foreign", Some(("ReplicaSet", "u1"))),
             pod("elsewhere", "far-orphan", None),
@@ -128,6 +133,7 @@ mod tests {
         for object in [
             revision("r-mine", Some("u1"), "a"),
             revision("r-orphan", None, "b"),
+            revision("r-orphan-of-other-app", None, "b"),
             revision("r-other", Some("u2"), "c"),
         ] {
             let revision = Revision::from_json(&object).expect("a revision");
@@ -148,7 +154,7 @@ mod tests {
         )
     }
 
-    // D-3, D-4: the workload's own and the orphans of its namespace; never what belongs to others.
+    // D-3, D-4: the workload's own and the orphans of its namespace that it selects; never what belongs to others.
     #[test]
     fn holds_what_the_plan_depends_on() {
         let (mut store, workload) = cluster();
@@ -184,7 +190,7 @@ mod tests {
         assert_eq!(revisions, ["r-mine", "r-orphan"]);
         assert_eq!(
             store.count(Resource::Pods),
-            4,
+            5,
             "a pod of another kind's is not even kept"
         );
     }

@@ -14,7 +14,7 @@ use crate::apply::render_pod;
 use crate::event::{ClusterEvent, DaemonSet, Delta, Key, Node, Pod};
 use crate::expectations::{Holdings, Sighted};
 use crate::gate;
-use crate::project::{self, KeySet};
+use crate::project::{self, KeySet, Reads};
 use crate::store::Store;
 
 /// Fills each vector of a file with what `answer` makes of it, and compares.
@@ -49,44 +49,81 @@ fn texts(value: &Value, field: &str) -> String {
     value[field].as_str().expect(field).to_owned()
 }
 
-fn daemon_sets(objects: &Value) -> Vec<DaemonSet> {
-    let objects = objects.as_array().expect("DaemonSets");
-    let daemon_sets = objects.iter().map(DaemonSet::from_json);
-    daemon_sets
-        .collect::<Result<_, _>>()
-        .expect("DaemonSets that can be read")
+/// The labels and taints that the member `many` of a vector stands for.
+fn many(vector: &Value) -> impl Iterator<Item = String> + use<> {
+    (0..vector["many"].as_u64().unwrap_or(0)).map(|index| format!("many-{index:04}"))
+}
+
+/// The object of a vector, with all of its labels and taints.
+fn with_many(vector: &Value, kind: &str) -> Value {
+    let mut object = vector[kind].clone();
+    for key in many(vector) {
+        object["metadata"]["labels"][&key] = "".into();
+        if kind == "node" {
+            let taints = object["spec"]["taints"].as_array_mut().expect("taints");
+            taints.insert(0, json!({"key": key, "effect": "NoSchedule"}));
+        }
+    }
+    object
+}
+
+/// What the DaemonSets of a vector read, and one that names all of its many labels. Absent where none are said.
+fn reads(vector: &Value) -> Option<Vec<Reads>> {
+    let daemon_sets = vector.get("daemon_sets")?.as_array().expect("DaemonSets");
+    let read = |object| DaemonSet::from_json(object).expect("a DaemonSet").reads;
+    let names_many = Reads {
+        node_labels: many(vector).collect(),
+        pod_labels: many(vector).collect(),
+        ..Reads::default()
+    };
+    Some(daemon_sets.iter().map(read).chain([names_many]).collect())
+}
+
+/// Takes what the member `many` stands for out of a projection, and counts it.
+fn count_many(projection: &mut Value, list: &str) -> usize {
+    let Some(entries) = projection.get_mut(list).and_then(Value::as_array_mut) else {
+        return 0;
+    };
+    let before = entries.len();
+    entries.retain(|entry| !texts(entry, "key").starts_with("many-"));
+    before - entries.len()
 }
 
 #[test]
 fn projections() {
     check("projections.json", |vector| {
-        let daemon_sets = vector.get("daemon_sets").map(daemon_sets);
-        let reads = daemon_sets.as_ref().map(|all| all.iter().map(|one| &one.reads));
+        let reads = reads(vector);
         let mut cut = project::Cut::default();
-        let projected = match (&vector["node"], &vector["pod"]) {
-            (node, Value::Null) => project::node(node).map(|mut node| {
-                if let Some(reads) = reads {
-                    cut = project::reduce_node(&mut node, &KeySet::of_nodes(reads));
-                }
-                written(node)
-            }),
-            (_, pod) => project::pod(pod).map(|mut pod| {
-                if let Some(reads) = reads {
+        let projected = if vector["node"].is_null() {
+            project::pod(&with_many(vector, "pod")).map(|mut pod| {
+                if let Some(reads) = &reads {
                     cut = project::reduce_pod(&mut pod, &KeySet::of_pods(reads));
                 }
                 written(pod)
-            }),
+            })
+        } else {
+            project::node(&with_many(vector, "node")).map(|mut node| {
+                if let Some(reads) = &reads {
+                    cut = project::reduce_node(&mut node, &KeySet::of_nodes(reads));
+                }
+                written(node)
+            })
         };
+        let is_many = vector["many"].is_u64();
         let vector = vector.as_object_mut().expect("a vector");
-        vector.retain(|field, _| !matches!(field.as_str(), "projection" | "error" | "cut"));
+        vector.retain(|field, _| !matches!(field.as_str(), "projection" | "error" | "cut" | "many_sent"));
         if cut.is_any() {
-            vector.insert(
-                "cut".into(),
-                json!({"labels": cut.labels, "taints": cut.taints}),
-            );
+            let cut = json!({"labels": cut.labels, "taints": cut.taints});
+            vector.insert("cut".into(), cut);
         }
         match projected {
-            Ok(projection) => vector.insert("projection".into(), projection),
+            Ok(mut projection) => {
+                if is_many {
+                    let [labels, taints] = ["labels", "taints"].map(|list| count_many(&mut projection, list));
+                    vector.insert("many_sent".into(), json!({"labels": labels, "taints": taints}));
+                }
+                vector.insert("projection".into(), projection)
+            }
             Err(error) => vector.insert("error".into(), json!({ "path": error.path })),
         };
     });
