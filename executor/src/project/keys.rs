@@ -16,7 +16,7 @@ use crate::selector::Selector;
 /// Labels or taints of one object that are sent at most: the service reads no more.
 pub const MAX_ENTRIES: usize = 1_024;
 
-/// Labels of pods that every plan reads.
+/// Labels of pods that every plan reads. They come first where there are too many.
 const OF_EVERY_POD: [&str; 2] = ["controller-revision-hash", "pod-template-generation"];
 
 /// What the decisions about one DaemonSet read.
@@ -76,6 +76,8 @@ fn key(entry: &Value) -> Option<String> {
 pub struct KeySet {
     labels: BTreeSet<Arc<str>>,
     taints: BTreeSet<Arc<str>>,
+    /// Labels that are sent however many others there are.
+    first: &'static [&'static str],
 }
 
 impl KeySet {
@@ -95,7 +97,7 @@ impl KeySet {
         KeySet::clone(named.keys())
     }
 
-    /// Of these labels, ordered by key, those that are sent.
+    /// Of these labels of a node, ordered by key, those that are sent.
     pub(crate) fn sent<'a>(
         &self,
         labels: impl Iterator<Item = &'a v1::Label>,
@@ -105,12 +107,21 @@ impl KeySet {
             .take(MAX_ENTRIES)
     }
 
-    /// Takes out of these labels, ordered by key, what is not sent. Answers with how many of those that a DaemonSet names had to
-    /// be left out, since there are too many.
+    /// Takes out of these labels, ordered by key, what is not sent. Answers with how many of those that a DaemonSet names are left
+    /// out, since there are too many: the last ones by key.
     pub fn reduce_labels(&self, labels: &mut Vec<v1::Label>) -> usize {
         labels.retain(|label| self.labels.contains(label.key.as_str()));
         let cut = labels.len().saturating_sub(MAX_ENTRIES);
-        labels.truncate(MAX_ENTRIES);
+        if cut > 0 {
+            let is_first = |label: &v1::Label| self.first.contains(&label.key.as_str());
+            let mut room = MAX_ENTRIES - labels.iter().filter(|label| is_first(label)).count();
+            labels.retain(|label| {
+                let is_first = is_first(label);
+                let has_room = is_first || room > 0;
+                room -= usize::from(has_room && !is_first);
+                has_room
+            });
+        }
         cut
     }
 
@@ -258,6 +269,7 @@ impl Named {
             self.sent = Arc::new(KeySet {
                 labels: self.labels.keys().cloned().collect(),
                 taints: self.taints.keys().cloned().collect(),
+                first: if self.is_of_pods { &OF_EVERY_POD } else { &[] },
             });
         }
         &self.sent

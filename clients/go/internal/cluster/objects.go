@@ -11,7 +11,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
+	kubelabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nodewise.dev/clients/go/convert"
@@ -42,7 +42,9 @@ type DaemonSet struct {
 	UID             types.UID
 	ResourceVersion string
 	// Selector wakes the DaemonSet for orphans. It matches nothing where spec.selector is absent, empty or invalid (D-104).
-	Selector        labels.Selector
+	Selector kubelabels.Selector
+	// Reads is what the decisions about it read of nodes and pods, and what it may claim.
+	Reads           convert.Reads
 	MinReadySeconds int32
 	Generation      int64
 	// Traceparent is the trace context that the object carries; empty for none.
@@ -58,7 +60,8 @@ func NewDaemonSet(object *served.Object) (*DaemonSet, error) {
 		Key:             types.NamespacedName{Namespace: object.Namespace, Name: object.Name},
 		UID:             object.UID,
 		ResourceVersion: object.ResourceVersion,
-		Selector:        labels.Nothing(),
+		Selector:        kubelabels.Nothing(),
+		Reads:           convert.ReadsOf(object.JSON),
 		Traceparent:     object.Annotations[convert.TraceparentAnnotation],
 		JSON:            object.JSON,
 	}
@@ -90,7 +93,7 @@ func NewDaemonSet(object *served.Object) (*DaemonSet, error) {
 type Revision struct {
 	Namespace, Name string
 	ResourceVersion string
-	Labels          labels.Set
+	Labels          kubelabels.Set
 	// Controller is nil for an orphan.
 	Controller *nodewisev1.ControllerReference
 	Deleting   bool

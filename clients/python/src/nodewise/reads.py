@@ -16,6 +16,7 @@ MAX_ENTRIES = 1024
 """Labels or taints of one object that are sent at most: the service reads no more."""
 
 _OF_EVERY_POD = ("controller-revision-hash", "pod-template-generation")
+"""Labels of pods that every plan reads. They come first where there are too many."""
 _KEEPS_AWAY = ("NoSchedule", "NoExecute")
 
 
@@ -82,6 +83,8 @@ class KeySet:
 
     labels: frozenset[str] = frozenset()
     taints: frozenset[str] = frozenset()
+    first: tuple[str, ...] = ()
+    """Labels that are sent however many others there are."""
 
     @classmethod
     def of_nodes(cls, daemon_sets: Iterable[Reads]) -> "KeySet":
@@ -95,7 +98,8 @@ class KeySet:
     @classmethod
     def of_pods(cls, daemon_sets: Iterable[Reads]) -> "KeySet":
         """Of the pods of a namespace, where these are all DaemonSets of it."""
-        return cls(frozenset(_OF_EVERY_POD).union(*(reads.pod_labels for reads in daemon_sets)))
+        labels = frozenset(_OF_EVERY_POD).union(*(reads.pod_labels for reads in daemon_sets))
+        return cls(labels, first=_OF_EVERY_POD)
 
 
 def reduce_node(node: v1.Node, keys: KeySet) -> Cut:
@@ -120,11 +124,16 @@ def reduce_metadata(metadata: v1.SharedMetadata, keys: KeySet) -> Cut:
 
 
 def _reduce_labels(message: v1.Node | v1.Pod | v1.SharedMetadata, keys: KeySet) -> int:
+    """Of too many labels the last ones by key are left out."""
     named = [label for label in message.labels if label.key in keys.labels]
-    if len(named) < len(message.labels) or len(named) > MAX_ENTRIES:
+    cut = max(len(named) - MAX_ENTRIES, 0)
+    if cut:
+        left_out = set([label.key for label in named if label.key not in keys.first][-cut:])
+        named = [label for label in named if label.key not in left_out]
+    if len(named) < len(message.labels):
         del message.labels[:]
-        message.labels.extend(named[:MAX_ENTRIES])
-    return max(len(named) - MAX_ENTRIES, 0)
+        message.labels.extend(named)
+    return cut
 
 
 def _rank(taint: v1.Taint, keys: KeySet) -> int:
@@ -147,7 +156,8 @@ class Named:
         self._of_pods = of_pods
         self._labels: Counter[str] = Counter(_OF_EVERY_POD if of_pods else ())
         self._taints: Counter[str] = Counter()
-        self._sent = KeySet(frozenset(self._labels))
+        self._first = _OF_EVERY_POD if of_pods else ()
+        self._sent = KeySet(frozenset(self._labels), first=self._first)
         self._has_grown = False
 
     def add(self, reads: Reads) -> None:
@@ -180,7 +190,7 @@ class Named:
     def keys(self) -> KeySet:
         """What is sent now. It is the same object until that changes."""
         if self._has_grown:
-            self._sent = KeySet(frozenset(self._labels), frozenset(self._taints))
+            self._sent = KeySet(frozenset(self._labels), frozenset(self._taints), self._first)
             self._has_grown = False
         return self._sent
 
