@@ -79,7 +79,9 @@ impl Buckets {
     fn send(&mut self, keys: &Arc<KeySet>) {
         if !Arc::ptr_eq(&self.keys, keys) {
             self.keys = Arc::clone(keys);
-            self.buckets.iter_mut().for_each(|bucket| bucket.remembered = None);
+            self.buckets
+                .iter_mut()
+                .for_each(|bucket| bucket.remembered = None);
         }
     }
 
@@ -326,7 +328,9 @@ mod tests {
             for index in order {
                 buckets.put(Arc::clone(&members[*index]));
             }
-            render(Some(&mut buckets), None, &keys(), 1, &|_| false).buckets.remove(0)
+            render(Some(&mut buckets), None, &keys(), 1, &|_| false)
+                .buckets
+                .remove(0)
         };
         let bucket = sent(&[0, 1, 2, 3, 4, 5]);
         assert_eq!(bucket, sent(&[5, 3, 4, 1, 0, 2]));
@@ -397,7 +401,9 @@ mod tests {
     impl Receiver {
         /// Sends it a snapshot; answers with bytes put together, bytes hashed and buckets sent inline.
         fn send(&mut self, owned: &mut Buckets, orphans: &mut Buckets) -> (usize, usize, usize) {
-            let rendered = render(Some(owned), Some(orphans), &keys(), 2, &|digest| self.0.contains(digest));
+            let rendered = render(Some(owned), Some(orphans), &keys(), 2, &|digest| {
+                self.0.contains(digest)
+            });
             let digests = rendered.buckets.iter().map(|bucket| bucket.digest[..].try_into());
             self.0
                 .extend(digests.map(|digest: Result<Digest, _>| digest.expect("32 bytes")));

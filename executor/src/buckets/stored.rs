@@ -124,7 +124,12 @@ impl Stored {
     }
 
     /// A node; `labels` are those that it has.
-    pub(crate) fn of_node(mut node: v1::Node, labels: Box<[Arc<v1::Label>]>, version: &str, bucket: u32) -> Self {
+    pub(crate) fn of_node(
+        mut node: v1::Node,
+        labels: Box<[Arc<v1::Label>]>,
+        version: &str,
+        bucket: u32,
+    ) -> Self {
         node.labels = Vec::new();
         let before = v1::Node {
             name: node.name.clone(),
@@ -134,7 +139,10 @@ impl Stored {
         Self {
             labels: Some(Box::new(NodeLabels {
                 labels,
-                at: before.encoded_len().try_into().expect("a node is smaller than 4 GiB"),
+                at: before
+                    .encoded_len()
+                    .try_into()
+                    .expect("a node is smaller than 4 GiB"),
                 has_many_taints: node.taints.len() > MAX_ENTRIES,
             })),
             ..Self::new(&node, None, version, bucket)
@@ -186,7 +194,9 @@ impl Stored {
         self.fields().0 == other.fields().0
             && self.sent_labels(keys).eq(other.sent_labels(keys))
             && match (&self.part, &other.part) {
-                (Some(one), Some(other)) => one.encoded == other.encoded || one.sent(keys) == other.sent(keys),
+                (Some(one), Some(other)) => {
+                    one.encoded == other.encoded || one.sent(keys) == other.sent(keys)
+                }
                 (one, other) => one.is_none() && other.is_none(),
             }
     }
@@ -196,7 +206,11 @@ impl Stored {
         if let Some(part) = &self.part {
             // A label is never shorter.
             let may_be = part.encoded.len() / 4 > MAX_ENTRIES;
-            let labels = if may_be { keys.reduce_labels(&mut part.labels()) } else { 0 };
+            let labels = if may_be {
+                keys.reduce_labels(&mut part.labels())
+            } else {
+                0
+            };
             return Cut { labels, taints: 0 };
         }
         let is_large = |kept: &NodeLabels| kept.has_many_taints || kept.labels.len() > MAX_ENTRIES;

@@ -312,7 +312,11 @@ fn sent_keys(store: &mut Store, workload: &DaemonSet) -> Vec<Vec<String>> {
 #[test]
 fn labels_are_sent_that_a_daemon_set_names() {
     let mut store = Store::new(1);
-    let (a, b, none) = (on_nodes("a", &["a"]), on_nodes("b", &["b"]), on_nodes("none", &[]));
+    let (a, b, none) = (
+        on_nodes("a", &["a"]),
+        on_nodes("b", &["b"]),
+        on_nodes("none", &[]),
+    );
     let labels = json!({"a": "1", "b": "1", "c": "1"});
     put_workload(&mut store, &a);
     put_node(&mut store, "n", &labels);
@@ -417,7 +421,8 @@ fn orphans_are_sent_that_the_workload_selects() {
     assert_eq!(names(&mut store, "a"), ["q", "r", "s"]);
     remove(&mut store, &orphan("r", 3, "a", "n3"));
     let mut adopted = orphan("q", 3, "a", "n2");
-    adopted["metadata"]["ownerReferences"] = object("q", 3, Some("u2"))["metadata"]["ownerReferences"].clone();
+    adopted["metadata"]["ownerReferences"] =
+        object("q", 3, Some("u2"))["metadata"]["ownerReferences"].clone();
     put(&mut store, &adopted);
     assert_eq!(names(&mut store, "a"), ["s"]);
     assert_eq!(names(&mut store, "b"), ["p"], "for another selector");
@@ -466,7 +471,9 @@ fn buckets_are_those_of_the_reduced_projections() {
             store.apply(ClusterEvent::DaemonSets(delta(workload)));
         }
         let name = format!("n{}", random.random_range(0..6));
-        let labels: BTreeMap<_, _> = (0..3).map(|_| (key(&mut random), random.random_range(0..2))).collect();
+        let labels: BTreeMap<_, _> = (0..3)
+            .map(|_| (key(&mut random), random.random_range(0..2)))
+            .collect();
         let labels: Value = labels
             .iter()
             .map(|(key, value)| ((*key).to_owned(), json!(value.to_string())))
@@ -481,7 +488,9 @@ fn buckets_are_those_of_the_reduced_projections() {
         let rendered = store.node_buckets(&asked, &|_| everything_is_known);
         let keys = store.keys.of_nodes();
         for (index, bucket) in rendered.buckets.iter().enumerate() {
-            let members = nodes.values().filter(|node| bucket::of(&node.name, 2) as usize == index);
+            let members = nodes
+                .values()
+                .filter(|node| bucket::of(&node.name, 2) as usize == index);
             let reduced = members.cloned().map(|mut node| {
                 reduce_node(&mut node, keys);
                 node
