@@ -315,7 +315,7 @@ def test_buckets_are_those_of_the_reduced_projections() -> None:
         store.take(Applied(given))
         asked, known = on_nodes("x", chance.choice("abcd")), chance.random() < 0.5
         rendered = store.node_buckets(asked, lambda _, known=known: known)  # type: ignore[misc]
-        keys = store._node_keys.keys()
+        keys = store._keys.of_nodes()
         assert asked.reads.node_labels <= keys.labels
         for index, bucket in enumerate(rendered):
             members = [v1.Node.FromString(live[name].SerializeToString()) for name in sorted(live)]

@@ -14,8 +14,9 @@ from . import tracing, v1
 from .buckets import Buckets, Digest, Labels, Parts, Stored, bucket_of, render
 from .kinds import OWNER_KIND, Key, Resource
 from .objects import DaemonSet, Node, Owner, Pod, Revision
-from .reads import MAX_ENTRIES, KeySet, Named
+from .reads import MAX_ENTRIES, KeySet
 from .selector import Selector
+from .sent_keys import SentKeys
 
 _log = tracing.logger(__name__)
 
@@ -217,10 +218,7 @@ class Store:
         """How often an object came or changed of which not everything is sent that a decision could read."""
         self._parts = Parts()
         self._labels = Labels()
-        self._node_keys = Named(of_pods=False)
-        self._pod_keys: dict[str, tuple[Named, int]] = {}
-        """By namespace, and how many DaemonSets are there."""
-        self._unnamed = KeySet.of_pods(())
+        self._keys = SentKeys()
         self._reached: dict[Resource, str] = {}
 
     def apply(self, event: Event, visit: Visit) -> None:
@@ -288,7 +286,7 @@ class Store:
     def node_buckets(self, workload: DaemonSet, known: Callable[[Digest], bool]) -> list[v1.Bucket]:
         """The nodes as they are sent about a workload."""
         self._know(workload)
-        return render(self.nodes, None, self._node_keys.keys(), self.bucket_count, known)
+        return render(self.nodes, None, self._keys.of_nodes(), self.bucket_count, known)
 
     def pod_buckets(self, workload: DaemonSet, known: Callable[[Digest], bool]) -> list[v1.Bucket]:
         """The pods of a workload, and the orphans of its namespace that it selects, as they are sent (D-3)."""
@@ -296,7 +294,7 @@ class Store:
         namespace = workload.key.namespace
         kept = self._namespaces.get(namespace)
         owned, orphans = kept.sets(workload, self.bucket_count) if kept else (None, None)
-        return render(owned, orphans, self._keys_of_pods(namespace), self.bucket_count, known)
+        return render(owned, orphans, self._keys.of_pods(namespace), self.bucket_count, known)
 
     def _know(self, workload: DaemonSet) -> None:
         """A workload is asked about. Nothing that is sent about it may lack a label that it names, even when the caches
@@ -304,41 +302,18 @@ class Store:
         """
         kept = self._daemon_sets.get(workload.key)
         if kept is None or kept.reads != workload.reads:
-            self._node_keys.name_besides(workload.reads)
-            named, _ = self._pod_keys.setdefault(workload.key.namespace, (Named(of_pods=True), 0))
-            named.name_besides(workload.reads)
-
-    def _keys_of_pods(self, namespace: str) -> KeySet:
-        named = self._pod_keys.get(namespace)
-        return named[0].keys() if named else self._unnamed
-
-    def _replace(self, old: DaemonSet | None, new: DaemonSet | None) -> None:
-        """A DaemonSet came, changed or went."""
-        # First what is new, so that what it still names is never without a name.
-        if new is not None:
-            self._node_keys.add(new.reads)
-            named, count = self._pod_keys.get(new.key.namespace) or (Named(of_pods=True), 0)
-            named.add(new.reads)
-            self._pod_keys[new.key.namespace] = (named, count + 1)
-        if old is not None:
-            self._node_keys.remove(old.reads)
-            named, count = self._pod_keys.pop(old.key.namespace)
-            named.remove(old.reads)
-            if count > 1:
-                self._pod_keys[old.key.namespace] = (named, count - 1)
-        if new is not None:
-            self._tell_cuts(new.key.namespace)
+            self._keys.name_besides(workload)
 
     def _tell_cuts(self, namespace: str) -> None:
         """Looks for what cannot be sent, of what a DaemonSet may have named just now, in objects that were there
         before.
         """
-        if self._node_keys.has_grown:
-            keys = self._node_keys.keys()
+        if self._keys.nodes_have_grown():
+            keys = self._keys.of_nodes()
             for node in self.nodes:
                 self._look(Resource.NODES, "", node, keys)
-        if self._pod_keys[namespace][0].has_grown:
-            keys, kept = self._keys_of_pods(namespace), self._namespaces.get(namespace)
+        if self._keys.pods_have_grown(namespace):
+            keys, kept = self._keys.of_pods(namespace), self._namespaces.get(namespace)
             for pod in kept.pods.values() if kept else ():
                 self._look(Resource.PODS, namespace, pod, keys)
 
@@ -404,7 +379,8 @@ class Store:
             case DaemonSet():
                 old = self._daemon_sets.get(obj.key)
                 self._daemon_sets[obj.key] = obj
-                self._replace(old, obj)
+                self._keys.replace(old, obj)
+                self._tell_cuts(obj.key.namespace)
                 visit(DaemonSetChange(old, obj))
             case Node():
                 self._put_node(obj, visit)
@@ -418,7 +394,7 @@ class Store:
         old = self.nodes.put(stored)
         if old is not None:
             self._labels.release(old)
-        keys = self._node_keys.keys()
+        keys = self._keys.of_nodes()
         # Heartbeats change nodes all the time without changing what is sent.
         if old is None or not old.is_sent_alike(stored, keys):
             self._look(Resource.NODES, "", stored, keys)
@@ -433,7 +409,7 @@ class Store:
     def _remove_daemon_set(self, key: Key) -> DaemonSet | None:
         old = self._daemon_sets.pop(key, None)
         if old is not None:
-            self._replace(old, None)
+            self._keys.replace(old, None)
             kept = self._namespaces.get(key.namespace)
             if kept is not None:
                 kept.selected.pop(key.name, None)
@@ -454,7 +430,7 @@ class Store:
             self._parts.release(stored)
             return
         kept.put(stored, self.bucket_count)
-        keys = self._keys_of_pods(namespace)
+        keys = self._keys.of_pods(namespace)
         is_news = before is None or not before.is_sent_alike(stored, keys)
         if is_news:
             self._look(Resource.PODS, namespace, stored, keys)
