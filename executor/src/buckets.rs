@@ -22,7 +22,7 @@ use stored::{shared_len, write_shared};
 /// Objects of one kind, by bucket and name.
 #[derive(Debug)]
 pub(crate) struct Buckets {
-    buckets: Vec<Bucket>,
+    list: Vec<Bucket>,
     len: usize,
     /// The labels that are sent: what is remembered holds for these.
     keys: Arc<KeySet>,
@@ -69,7 +69,7 @@ impl Bucket {
 impl Buckets {
     pub(crate) fn new(count: u32) -> Self {
         Self {
-            buckets: (0..count).map(|_| Bucket::default()).collect(),
+            list: (0..count).map(|_| Bucket::default()).collect(),
             len: 0,
             keys: Arc::default(),
         }
@@ -79,9 +79,7 @@ impl Buckets {
     fn send(&mut self, keys: &Arc<KeySet>) {
         if !Arc::ptr_eq(&self.keys, keys) {
             self.keys = Arc::clone(keys);
-            self.buckets
-                .iter_mut()
-                .for_each(|bucket| bucket.remembered = None);
+            self.list.iter_mut().for_each(|bucket| bucket.remembered = None);
         }
     }
 
@@ -91,13 +89,13 @@ impl Buckets {
 
     /// Keeps an object; answers with the one of that name that was in its bucket before.
     pub(crate) fn put(&mut self, object: Arc<Stored>) -> Option<Arc<Stored>> {
-        let old = self.buckets[object.bucket() as usize].put(object, &self.keys);
+        let old = self.list[object.bucket() as usize].put(object, &self.keys);
         self.len += usize::from(old.is_none());
         old
     }
 
     pub(crate) fn remove(&mut self, bucket: u32, name: &str) -> Option<Arc<Stored>> {
-        let bucket = &mut self.buckets[bucket as usize];
+        let bucket = &mut self.list[bucket as usize];
         let index = bucket.find(name).ok()?;
         bucket.remembered = None;
         self.len -= 1;
@@ -105,7 +103,7 @@ impl Buckets {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Stored>> {
-        self.buckets.iter().flat_map(|bucket| &bucket.members)
+        self.list.iter().flat_map(|bucket| &bucket.members)
     }
 }
 
@@ -155,7 +153,7 @@ pub(crate) fn render(
 }
 
 fn occupied<'a>(set: &'a mut Option<&mut Buckets>, index: usize) -> Option<&'a mut Bucket> {
-    let bucket = &mut set.as_mut()?.buckets[index];
+    let bucket = &mut set.as_mut()?.list[index];
     (!bucket.members.is_empty()).then_some(bucket)
 }
 

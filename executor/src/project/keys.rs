@@ -246,9 +246,12 @@ impl Named {
     /// It is not any more.
     pub(crate) fn remove(&mut self, reads: &Reads) {
         let (labels, taints) = self.of(reads);
-        labels.iter().for_each(|key| discount(&mut self.labels, key));
-        let taints = taints.into_iter().flatten();
-        taints.for_each(|key| discount(&mut self.taints, key));
+        for key in labels {
+            discount(&mut self.labels, key);
+        }
+        for key in taints.into_iter().flatten() {
+            discount(&mut self.taints, key);
+        }
     }
 
     /// What this reads is sent too, until what is sent grows for another reason.
