@@ -28,7 +28,7 @@ func (c shown) OwnRevisions() [][]byte {
 	c.state.mu.Lock()
 	defer c.state.mu.Unlock()
 	var revisions [][]byte
-	for _, revision := range c.state.store.Revisions(c.workload.Key.Namespace, c.workload.UID) {
+	for _, revision := range c.state.store.Revisions(c.workload) {
 		if revision.Controller != nil {
 			revisions = append(revisions, revision.JSON)
 		}

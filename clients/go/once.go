@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -81,12 +82,15 @@ func snapshotOnce(
 		CachesSynced: true,
 		BucketCount:  1,
 	}
-	concerns := func(owners []metav1.OwnerReference) bool {
-		controller := convert.Controller(owners)
-		return controller == nil || controller.GetUid() == string(daemonSet.UID)
+	reads := convert.ReadsOf(daemonSet.JSON)
+	concerns := func(object metav1.ObjectMeta) bool {
+		if controller := convert.Controller(object.OwnerReferences); controller != nil {
+			return controller.GetUid() == string(daemonSet.UID)
+		}
+		return reads.Selector.Matches(labels.Set(object.Labels))
 	}
 	for _, revision := range revisions.Items {
-		if concerns(revision.OwnerReferences) {
+		if concerns(revision.ObjectMeta) {
 			snapshot.Revisions = append(snapshot.Revisions, convert.ServedControllerRevision(revision.JSON))
 		}
 	}
@@ -96,17 +100,19 @@ func snapshotOnce(
 		if err != nil {
 			return nil, "", err
 		}
+		convert.ReduceNode(node, convert.NodeKeys(reads))
 		projectedNodes = append(projectedNodes, node)
 	}
 	var projectedPods []*nodewisev1.Pod
 	for i := range pods.Items {
-		if !concerns(pods.Items[i].OwnerReferences) {
+		if !concerns(pods.Items[i].ObjectMeta) {
 			continue
 		}
 		pod, err := convert.Pod(&pods.Items[i])
 		if err != nil {
 			return nil, "", err
 		}
+		convert.ReducePod(pod, convert.PodKeys(reads))
 		projectedPods = append(projectedPods, pod)
 	}
 	if snapshot.NodeBuckets, err = convert.NodeBuckets(projectedNodes, 1); err != nil {

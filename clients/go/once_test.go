@@ -17,22 +17,24 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// One snapshot has what belongs to the workload and the orphans, the workload as it was served, and nothing of others.
+// One snapshot has what belongs to the workload and the orphans that it selects, the workload as it was served, and nothing of others.
 func TestPlansOnce(t *testing.T) {
-	const daemonSet = `{"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{"namespace":"ns","name":"agent","uid":"d1"},"spec":{"later":1.50}}`
-	owned := func(name, uid string) string {
-		return fmt.Sprintf(`{"metadata":{"namespace":"ns","name":%q,"uid":"uid-%s","ownerReferences":
-			[{"kind":"DaemonSet","uid":%q,"controller":%t}]}}`, name, name, uid, uid != "")
+	const daemonSet = `{"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{"namespace":"ns","name":"agent","uid":"d1"},"spec":{"later":1.50,"selector":{"matchLabels":{"app":"x"}}}}`
+	owned := func(name, app, uid string) string {
+		return fmt.Sprintf(`{"metadata":{"namespace":"ns","name":%q,"uid":"uid-%s","labels":{"app":%q,"unnamed":"y"},"ownerReferences":
+			[{"kind":"DaemonSet","uid":%q,"controller":%t}]}}`, name, name, app, uid, uid != "")
 	}
-	three := owned("mine", "d1") + "," + owned("other", "d2") + "," + owned("orphan", "")
+	four := strings.Join([]string{
+		owned("mine", "z", "d1"), owned("other", "x", "d2"), owned("orphan", "x", ""), owned("another-orphan", "z", ""),
+	}, ",")
 	list := func(kind, version, items string) string {
 		return fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{},"items":[%s]}`, kind, version, items)
 	}
 	answers := map[string]string{
 		"/apis/apps/v1/namespaces/ns/daemonsets/agent":    daemonSet,
-		"/apis/apps/v1/namespaces/ns/controllerrevisions": list("ControllerRevisionList", "apps/v1", three),
-		"/api/v1/namespaces/ns/pods":                      list("PodList", "v1", three),
-		"/api/v1/nodes":                                   list("NodeList", "v1", `{"metadata":{"name":"n1"}}`),
+		"/apis/apps/v1/namespaces/ns/controllerrevisions": list("ControllerRevisionList", "apps/v1", four),
+		"/api/v1/namespaces/ns/pods":                      list("PodList", "v1", four),
+		"/api/v1/nodes":                                   list("NodeList", "v1", `{"metadata":{"name":"n1","labels":{"unnamed":"y"}}}`),
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -65,6 +67,8 @@ func TestPlansOnce(t *testing.T) {
 	switch {
 	case string(snapshot.GetWorkload().GetDaemonSet().GetObject()) != daemonSet, !snapshot.GetCachesSynced():
 		t.Errorf("sent %s", snapshot.GetWorkload().GetDaemonSet().GetObject())
+	case strings.Contains(fmt.Sprint(pods, nodes), "unnamed"):
+		t.Errorf("sent a label that the DaemonSet does not name: %v, %v", pods, nodes)
 	case !slices.Equal(names, []string{"mine", "orphan"}), len(nodes.GetNodes()) != 1:
 		t.Errorf("sent the pods %v and %d nodes", names, len(nodes.GetNodes()))
 	case len(snapshot.GetRevisions()) != 2, strings.Contains(revisions, "other"), !snapshot.GetNow().AsTime().Equal(now):

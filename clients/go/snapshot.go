@@ -23,8 +23,8 @@ func takeSnapshot(
 		Revisions:      revisionsOf(store, workload, live),
 		CachesSynced:   store.Synced(),
 		BucketCount:    store.BucketCount(),
-		NodeBuckets:    store.NodeBuckets(known),
-		PodBuckets:     store.PodBuckets(workload.Key.Namespace, workload.UID, known),
+		NodeBuckets:    store.NodeBuckets(workload, known),
+		PodBuckets:     store.PodBuckets(workload, known),
 		DigestFunction: nodewisev1.DigestFunction_DIGEST_FUNCTION_SHA256,
 		State:          held,
 	}
@@ -40,7 +40,7 @@ func revisionsOf(
 	for _, revision := range live {
 		latest[revision.Name] = revision
 	}
-	for _, cached := range store.Revisions(workload.Key.Namespace, workload.UID) {
+	for _, cached := range store.Revisions(workload) {
 		if latest[cached.Name] != nil {
 			continue
 		}

@@ -34,6 +34,8 @@ type state struct {
 	traced map[types.NamespacedName]tracedReconcile
 	rules  wake.Rules
 	waker  *waker
+	// cut is told of objects of which not everything is sent that a decision could read. It may be nil.
+	cut func(cluster.CutObject)
 }
 
 // liveRevisions are revisions as they were read, for the workload of this uid.
@@ -63,6 +65,12 @@ func newState(buckets uint32, options *nodewisev1.PlanOptions, waker *waker) *st
 	}
 }
 
+func (s *state) sayCuts(say func(cluster.CutObject)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cut = say
+}
+
 // change takes in what a watch showed: what makes the changes in the caches is given a function to tell each transition. It wakes
 // whoever is concerned, and whoever has waited for the version that the watch has reached.
 func (s *state) change(take func(store *cluster.Store, tell func(*cluster.Transition))) {
@@ -82,6 +90,11 @@ func (s *state) change(take func(store *cluster.Store, tell func(*cluster.Transi
 			ofAll.note(trigger)
 		}
 	})
+	for _, cut := range s.store.TakeCuts() {
+		if s.cut != nil {
+			s.cut(cut)
+		}
+	}
 	for _, key := range s.gate.Opened(s.store.Reached) {
 		s.waker.wake(key)
 	}

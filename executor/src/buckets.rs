@@ -3,6 +3,7 @@
 //! A bucket on the wire is the concatenation of its members, and of what they share, so that a snapshot costs a copy, and a digest
 //! is computed again only after its bucket changed: a snapshot of what did not change costs a look at each digest.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
@@ -11,15 +12,20 @@ use nodewise_client::Digest;
 use nodewise_proto::v1;
 use sha2::{Digest as _, Sha256};
 
+use crate::project::KeySet;
+
 mod stored;
 
 pub(crate) use stored::{Part, Stored};
+use stored::{shared_len, write_shared};
 
 /// Objects of one kind, by bucket and name.
 #[derive(Debug)]
 pub(crate) struct Buckets {
-    buckets: Vec<Bucket>,
+    list: Vec<Bucket>,
     len: usize,
+    /// The labels that are sent: what is remembered holds for these.
+    keys: Arc<KeySet>,
 }
 
 #[derive(Debug, Default)]
@@ -43,10 +49,10 @@ impl Bucket {
         self.members.binary_search_by(|member| member.name().cmp(name))
     }
 
-    fn put(&mut self, object: Arc<Stored>) -> Option<Arc<Stored>> {
+    fn put(&mut self, object: Arc<Stored>, keys: &KeySet) -> Option<Arc<Stored>> {
         match self.find(object.name()) {
             Ok(index) => {
-                if !self.members[index].is_same(&object) {
+                if !self.members[index].is_sent_alike(&object, keys) {
                     self.remembered = None;
                 }
                 Some(std::mem::replace(&mut self.members[index], object))
@@ -63,8 +69,17 @@ impl Bucket {
 impl Buckets {
     pub(crate) fn new(count: u32) -> Self {
         Self {
-            buckets: (0..count).map(|_| Bucket::default()).collect(),
+            list: (0..count).map(|_| Bucket::default()).collect(),
             len: 0,
+            keys: Arc::default(),
+        }
+    }
+
+    /// Sends these labels from now on.
+    fn send(&mut self, keys: &Arc<KeySet>) {
+        if !Arc::ptr_eq(&self.keys, keys) {
+            self.keys = Arc::clone(keys);
+            self.list.iter_mut().for_each(|bucket| bucket.remembered = None);
         }
     }
 
@@ -74,13 +89,13 @@ impl Buckets {
 
     /// Keeps an object; answers with the one of that name that was in its bucket before.
     pub(crate) fn put(&mut self, object: Arc<Stored>) -> Option<Arc<Stored>> {
-        let old = self.buckets[object.bucket() as usize].put(object);
+        let old = self.list[object.bucket() as usize].put(object, &self.keys);
         self.len += usize::from(old.is_none());
         old
     }
 
     pub(crate) fn remove(&mut self, bucket: u32, name: &str) -> Option<Arc<Stored>> {
-        let bucket = &mut self.buckets[bucket as usize];
+        let bucket = &mut self.list[bucket as usize];
         let index = bucket.find(name).ok()?;
         bucket.remembered = None;
         self.len -= 1;
@@ -88,7 +103,7 @@ impl Buckets {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Stored>> {
-        self.buckets.iter().flat_map(|bucket| &bucket.members)
+        self.list.iter().flat_map(|bucket| &bucket.members)
     }
 }
 
@@ -101,6 +116,7 @@ pub(crate) struct Rendered {
     pub(crate) written: usize,
     /// Bytes that were hashed.
     pub(crate) hashed: usize,
+    keys: Arc<KeySet>,
 }
 
 /// The digest of a bucket without members.
@@ -111,10 +127,20 @@ static EMPTY: LazyLock<Digest> = LazyLock::new(|| Sha256::digest([]).into());
 pub(crate) fn render(
     mut first: Option<&mut Buckets>,
     mut second: Option<&mut Buckets>,
+    keys: &Arc<KeySet>,
     count: u32,
     known: &dyn Fn(&Digest) -> bool,
 ) -> Rendered {
-    let mut rendered = Rendered::default();
+    let mut rendered = Rendered {
+        keys: Arc::clone(keys),
+        ..Rendered::default()
+    };
+    if let Some(set) = &mut first {
+        set.send(keys);
+    }
+    if let Some(set) = &mut second {
+        set.send(keys);
+    }
     for index in 0..count as usize {
         let bucket = match (occupied(&mut first, index), occupied(&mut second, index)) {
             (Some(bucket), beside) => rendered.render(bucket, beside, known),
@@ -127,7 +153,7 @@ pub(crate) fn render(
 }
 
 fn occupied<'a>(set: &'a mut Option<&mut Buckets>, index: usize) -> Option<&'a mut Bucket> {
-    let bucket = &mut set.as_mut()?.buckets[index];
+    let bucket = &mut set.as_mut()?.list[index];
     (!bucket.members.is_empty()).then_some(bucket)
 }
 
@@ -180,16 +206,22 @@ impl Rendered {
                 .iter()
                 .chain(beside.into_iter().flat_map(|beside| &beside.members))
         };
+        let keys = Arc::clone(&self.keys);
         let mut shared = Numbered::default();
-        let numbers: Vec<u32> = members().map(|member| shared.number(member.part())).collect();
+        let numbers: Vec<u32> = members()
+            .map(|member| shared.number(member.part(), &keys))
+            .collect();
         let numbered = || members().zip(&numbers);
         let own: usize = numbered()
-            .map(|(member, number)| member.written_len(*number))
+            .map(|(member, number)| member.written_len(*number, &keys))
             .sum();
-        let parts: usize = shared.parts.iter().map(|part| part.written_len()).sum();
+        let parts: usize = shared.parts.iter().map(|part| shared_len(part)).sum();
         let mut buffer = BytesMut::with_capacity(own + parts);
-        numbered().for_each(|(member, number)| member.write(*number, &mut buffer));
-        shared.parts.iter().for_each(|part| part.write(&mut buffer));
+        numbered().for_each(|(member, number)| member.write(*number, &keys, &mut buffer));
+        shared
+            .parts
+            .iter()
+            .for_each(|part| write_shared(part, &mut buffer));
         self.written += buffer.len();
         buffer.freeze()
     }
@@ -203,15 +235,15 @@ impl Rendered {
 /// What the members of a bucket share, in the order in which they first have it.
 #[derive(Default)]
 struct Numbered<'a> {
-    parts: Vec<&'a Arc<Part>>,
-    /// By content, so that a bucket has the same bytes however its members came to be.
-    numbers: HashMap<&'a [u8], u32>,
+    parts: Vec<Cow<'a, [u8]>>,
+    /// By what is sent of them, so that a bucket has the same bytes however its members came to be.
+    numbers: HashMap<Cow<'a, [u8]>, u32>,
     last: Option<(&'a Arc<Part>, u32)>,
 }
 
 impl<'a> Numbered<'a> {
     /// The number of a part, from 1; 0 for none.
-    fn number(&mut self, part: Option<&'a Arc<Part>>) -> u32 {
+    fn number(&mut self, part: Option<&'a Arc<Part>>, keys: &KeySet) -> u32 {
         let Some(part) = part.filter(|part| !part.encoded().is_empty()) else {
             return 0;
         };
@@ -221,10 +253,15 @@ impl<'a> Numbered<'a> {
         {
             return number;
         }
-        let number = *self.numbers.entry(part.encoded()).or_insert_with(|| {
-            self.parts.push(part);
-            u32::try_from(self.parts.len()).expect("fewer than there are pods")
-        });
+        let sent = part.sent(keys);
+        let number = if sent.is_empty() {
+            0
+        } else {
+            *self.numbers.entry(sent).or_insert_with_key(|sent| {
+                self.parts.push(sent.clone());
+                u32::try_from(self.parts.len()).expect("fewer than there are pods")
+            })
+        };
         self.last = Some((part, number));
         number
     }
@@ -237,6 +274,12 @@ mod tests {
 
     use prost::Message as _;
     use rand::{RngExt as _, SeedableRng as _};
+
+    fn keys() -> Arc<KeySet> {
+        static KEYS: LazyLock<Arc<KeySet>> =
+            LazyLock::new(|| crate::testing::keys(&["controller-revision-hash"]).into());
+        Arc::clone(&KEYS)
+    }
 
     fn pod(name: &str) -> v1::Pod {
         v1::Pod {
@@ -283,7 +326,9 @@ mod tests {
             for index in order {
                 buckets.put(Arc::clone(&members[*index]));
             }
-            render(Some(&mut buckets), None, 1, &|_| false).buckets.remove(0)
+            render(Some(&mut buckets), None, &keys(), 1, &|_| false)
+                .buckets
+                .remove(0)
         };
         let bucket = sent(&[0, 1, 2, 3, 4, 5]);
         assert_eq!(bucket, sent(&[5, 3, 4, 1, 0, 2]));
@@ -316,7 +361,7 @@ mod tests {
     fn sets_are_sent_side_by_side() {
         let mut owned = buckets(&[(0, "b"), (0, "a"), (1, "c")]);
         let mut orphans = buckets(&[(0, "z")]);
-        let sent = render(Some(&mut owned), Some(&mut orphans), 2, &|_| false).buckets;
+        let sent = render(Some(&mut owned), Some(&mut orphans), &keys(), 2, &|_| false).buckets;
         assert_eq!(names(&sent[0]), ["a", "b", "z"]);
         assert_eq!(names(&sent[1]), ["c"]);
         for bucket in sent {
@@ -328,14 +373,14 @@ mod tests {
     #[test]
     fn what_is_known_goes_by_digest_until_it_changes() {
         let mut owned = buckets(&[(0, "a"), (1, "c")]);
-        let first = render(Some(&mut owned), None, 2, &|_| false).buckets;
+        let first = render(Some(&mut owned), None, &keys(), 2, &|_| false).buckets;
         let known: Vec<Bytes> = first.iter().map(|bucket| bucket.digest.clone()).collect();
         let is_known = |digest: &Digest| known.iter().any(|known| **known == digest[..]);
-        let second = render(Some(&mut owned), None, 2, &is_known).buckets;
+        let second = render(Some(&mut owned), None, &keys(), 2, &is_known).buckets;
         assert!(second.iter().all(|bucket| bucket.data.is_none()));
         owned.remove(1, "c");
         owned.put(stored(1, "d", "2"));
-        let third = render(Some(&mut owned), None, 2, &is_known).buckets;
+        let third = render(Some(&mut owned), None, &keys(), 2, &is_known).buckets;
         assert_eq!(third[0], second[0]);
         assert_eq!(names(&third[1]), ["d"]);
         assert_eq!(owned.len(), 2);
@@ -343,7 +388,7 @@ mod tests {
 
     #[test]
     fn an_empty_bucket_is_present_and_empty() {
-        let sent = render(None, None, 1, &|_| false).buckets;
+        let sent = render(None, None, &keys(), 1, &|_| false).buckets;
         assert_eq!(sent[0].data.as_deref(), Some(&[][..]));
     }
 
@@ -354,7 +399,9 @@ mod tests {
     impl Receiver {
         /// Sends it a snapshot; answers with bytes put together, bytes hashed and buckets sent inline.
         fn send(&mut self, owned: &mut Buckets, orphans: &mut Buckets) -> (usize, usize, usize) {
-            let rendered = render(Some(owned), Some(orphans), 2, &|digest| self.0.contains(digest));
+            let rendered = render(Some(owned), Some(orphans), &keys(), 2, &|digest| {
+                self.0.contains(digest)
+            });
             let digests = rendered.buckets.iter().map(|bucket| bucket.digest[..].try_into());
             self.0
                 .extend(digests.map(|digest: Result<Digest, _>| digest.expect("32 bytes")));
@@ -399,7 +446,7 @@ mod tests {
 
     #[test]
     fn an_empty_bucket_costs_nothing() {
-        let rendered = render(Some(&mut Buckets::new(3)), None, 3, &|_| false);
+        let rendered = render(Some(&mut Buckets::new(3)), None, &keys(), 3, &|_| false);
         assert_eq!((rendered.written, rendered.hashed), (0, 0));
         assert_eq!(rendered.buckets[2].digest[..], Sha256::digest([])[..]);
     }
@@ -422,12 +469,12 @@ mod tests {
             }
             let everything_is_known = random.random_bool(0.5);
             let [owned, orphans] = &mut sets;
-            let rendered = render(Some(owned), Some(orphans), 2, &|_| everything_is_known);
+            let rendered = render(Some(owned), Some(orphans), &keys(), 2, &|_| everything_is_known);
             let fresh = members
                 .each_ref()
                 .map(|set| buckets(&set.iter().copied().collect::<Vec<_>>()));
             let [mut owned, mut orphans] = fresh;
-            let expected = render(Some(&mut owned), Some(&mut orphans), 2, &|_| false).buckets;
+            let expected = render(Some(&mut owned), Some(&mut orphans), &keys(), 2, &|_| false).buckets;
             for (bucket, expected) in rendered.buckets.iter().zip(&expected) {
                 assert_eq!(bucket.digest, expected.digest);
                 let data = expected.data.as_deref().expect("inline");

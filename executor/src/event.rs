@@ -11,7 +11,7 @@ use nodewise_proto::v1;
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::project::{self, Meta, NodeObject, PodObject, ProjectError};
+use crate::project::{self, Meta, NodeObject, PodObject, ProjectError, Reads, Template};
 use crate::selector::Selector;
 
 /// The namespace and name of a workload: what queues, expectations and own-write records are kept by.
@@ -170,6 +170,8 @@ pub struct DaemonSet {
     pub resource_version: String,
     /// spec.selector.
     pub selector: Selector,
+    /// What the decisions about it read of nodes and pods.
+    pub reads: Reads,
     /// spec.minReadySeconds.
     pub min_ready_seconds: u32,
     /// spec.updateStrategy.type is OnDelete, and nobody is asked to delete: a rollout may last forever.
@@ -213,6 +215,7 @@ struct DaemonSetObject<'a> {
 #[serde(rename_all = "camelCase", default)]
 struct DaemonSetSpec {
     selector: Value,
+    template: Option<Box<RawValue>>,
     min_ready_seconds: Option<i32>,
     update_strategy: Value,
 }
@@ -242,12 +245,16 @@ impl DaemonSet {
         });
         let spec = spec.unwrap_or_default();
         let traceparent = metadata.traceparent();
+        let selector = Selector::from_json(&spec.selector);
+        let template = spec.template.as_ref();
+        let template = template.and_then(|template| project::parse_text::<Template>(template.get()).ok());
         let updates_on_delete = spec.update_strategy["type"] == "OnDelete" && !metadata.asks_for_rollouts();
         Ok(Self {
             key: Key::new(&metadata.namespace, &metadata.name),
             uid: metadata.uid.into(),
             resource_version: metadata.resource_version,
-            selector: Selector::from_json(&spec.selector),
+            reads: Reads::new(&selector, template.unwrap_or_default()),
+            selector,
             min_ready_seconds: spec
                 .min_ready_seconds
                 .and_then(|s| s.try_into().ok())

@@ -5,6 +5,7 @@
 //! (D-24).
 
 mod first;
+mod keys;
 mod served;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,8 @@ use serde::de::{Deserializer, Error as _, IgnoredAny};
 use serde_json::Value;
 
 pub use first::{First, LookedFor};
+pub use keys::{Cut, KeySet, MAX_ENTRIES, Reads, reduce_node, reduce_pod};
+pub(crate) use keys::{Named, Template};
 pub use served::without_managed_fields;
 
 /// An object that is not of the shape its API promises.

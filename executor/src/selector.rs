@@ -1,6 +1,7 @@
 //! Label selectors, as far as the executor needs them: to find the DaemonSets that an orphan may belong to.
 //!
-//! The service decides what is claimed. This decides which workloads an orphan wakes, and whether a plan may adopt it.
+//! The service decides what is claimed. This decides which workloads an orphan wakes, of which orphans the service is told, and
+//! whether a plan may adopt one.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +9,11 @@ use nodewise_proto::v1::Label;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A metav1 LabelSelector that is used to wake its owner: absent, empty or invalid it matches nothing (D-104).
+/// A metav1 LabelSelector.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
-    requirements: Vec<Requirement>,
+    /// Absent where the selector is absent or invalid: it selects nothing then.
+    requirements: Option<Vec<Requirement>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +48,7 @@ impl Selector {
     /// Reads `spec.selector`.
     #[must_use]
     pub fn from_json(selector: &Value) -> Self {
-        let Ok(selector) = LabelSelector::deserialize(selector) else {
+        let Ok(Some(selector)) = Option::<LabelSelector>::deserialize(selector) else {
             return Self::default();
         };
         let labels = selector.match_labels.into_iter().flatten().map(|(key, value)| {
@@ -61,22 +63,30 @@ impl Selector {
             .flatten()
             .map(Expression::requirement);
         Self {
-            requirements: labels
-                .chain(expressions)
-                .collect::<Option<_>>()
-                .unwrap_or_default(),
+            requirements: labels.chain(expressions).collect(),
         }
     }
 
-    /// Whether an object with these labels (ordered by key) is selected.
+    /// Whether an orphan with these labels wakes the owner of the selector. Absent, empty or invalid it wakes for nothing, and
+    /// an orphan without labels wakes nothing (D-104).
     #[must_use]
     pub fn matches(&self, labels: &[Label]) -> bool {
-        !labels.is_empty()
-            && !self.requirements.is_empty()
-            && self
-                .requirements
-                .iter()
-                .all(|requirement| requirement.holds(labels))
+        let names_anything = self.requirements.as_ref().is_some_and(|all| !all.is_empty());
+        !labels.is_empty() && names_anything && self.selects(labels)
+    }
+
+    /// Whether an object with these labels is selected, as the service sees it (D-22): the empty selector selects everything.
+    #[must_use]
+    pub fn selects(&self, labels: &[Label]) -> bool {
+        self.requirements
+            .as_ref()
+            .is_some_and(|all| all.iter().all(|requirement| requirement.holds(labels)))
+    }
+
+    /// The keys of the labels that it looks at.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        let all = self.requirements.iter().flatten();
+        all.map(|requirement| requirement.key.as_str())
     }
 }
 
@@ -156,6 +166,33 @@ mod tests {
         ] {
             assert_eq!(
                 Selector::from_json(&selector).matches(labels),
+                expected,
+                "{selector}"
+            );
+        }
+    }
+    // D-22: what the service may claim is more than what wakes: the empty selector, and objects without labels.
+    #[test]
+    fn selects_what_the_service_may_claim() {
+        let a = labels(&[("app", "x")]);
+        let without_tier = json!({"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]});
+        for (selector, labels, expected) in [
+            (json!({"matchLabels": {"app": "x"}}), &a, true),
+            (json!({"matchLabels": {"app": "y"}}), &a, false),
+            (without_tier.clone(), &a, true),
+            (without_tier, &Vec::new(), true),
+            (json!({}), &a, true),
+            (json!({"matchLabels": {}}), &Vec::new(), true),
+            (json!(null), &a, false),
+            (json!(7), &a, false),
+            (
+                json!({"matchExpressions": [{"key": "app", "operator": "Like"}]}),
+                &a,
+                false,
+            ),
+        ] {
+            assert_eq!(
+                Selector::from_json(&selector).selects(labels),
                 expected,
                 "{selector}"
             );

@@ -3,7 +3,6 @@
 use nodewise_client::Digest;
 use nodewise_proto::{Timestamp, v1};
 
-use crate::buckets;
 use crate::event::{DaemonSet, Revision};
 use crate::store::Store;
 
@@ -18,13 +17,9 @@ pub fn take(
     now: Timestamp,
     known: &dyn Fn(&Digest) -> bool,
 ) -> v1::Snapshot {
-    let (namespace, uid) = (&workload.key.namespace, &workload.uid);
-    let bucket_count = store.bucket_count();
-    let revisions = revisions(store, namespace, uid, colliding);
-    let nodes = buckets::render(Some(store.nodes()), None, bucket_count, known);
-    let caches_synced = store.unsynced().next().is_none();
-    let pods = store.pods(namespace, uid);
-    let pods = buckets::render(pods.owned, pods.orphans, bucket_count, known);
+    let revisions = revisions(store, workload, colliding);
+    let nodes = store.node_buckets(workload, known);
+    let pods = store.pod_buckets(workload, known);
     tracing::trace!(
         written = nodes.written + pods.written,
         hashed = nodes.hashed + pods.hashed,
@@ -38,8 +33,8 @@ pub fn take(
             })),
         }),
         revisions,
-        caches_synced,
-        bucket_count,
+        caches_synced: store.unsynced().next().is_none(),
+        bucket_count: store.bucket_count(),
         node_buckets: nodes.buckets,
         pod_buckets: pods.buckets,
         digest_function: v1::DigestFunction::Sha256.into(),
@@ -49,14 +44,9 @@ pub fn take(
 }
 
 /// The cached revisions, and in the place of or besides them those that were read live.
-fn revisions(
-    store: &Store,
-    namespace: &str,
-    uid: &str,
-    colliding: &[Revision],
-) -> Vec<v1::ControllerRevision> {
+fn revisions(store: &Store, workload: &DaemonSet, colliding: &[Revision]) -> Vec<v1::ControllerRevision> {
     let cached = store
-        .revisions(namespace, uid)
+        .revisions(workload)
         .filter(|revision| !colliding.iter().any(|live| live.name == revision.name))
         // What cannot be changed is used as it is or not at all, as what was read after a collision.
         .map(|revision| (revision.object.clone(), store.is_sealed(revision)));
@@ -84,7 +74,8 @@ mod tests {
             .map(|uid| json!({"kind": "DaemonSet", "name": "foo", "uid": uid, "controller": true}))
             .collect();
         json!({
-            "metadata": {"namespace": "ns", "name": name, "resourceVersion": "1", "ownerReferences": owners},
+            "metadata": {"namespace": "ns", "name": name, "resourceVersion": "1", "ownerReferences": owners,
+                "labels": {"app": if name.ends_with("other-app") { "bar" } else { "foo" }}},
             "data": data,
         })
     }
@@ -96,7 +87,7 @@ mod tests {
             .collect();
         let object = json!({
             "metadata": {"namespace": namespace, "name": name, "uid": name, "resourceVersion": "1",
-                "ownerReferences": owners},
+                "ownerReferences": owners, "labels": {"app": if name.ends_with("other-app") { "bar" } else { "foo" }}},
             "spec": {"nodeName": "n1"},
         });
         Pod::from_json(&object).expect("a pod")
@@ -119,7 +110,10 @@ mod tests {
         ] {
             store.apply(event);
         }
-        let object = json!({"metadata": {"namespace": "ns", "name": "foo", "uid": "u1"}, "spec": {}});
+        let object = json!({
+            "metadata": {"namespace": "ns", "name": "foo", "uid": "u1"},
+            "spec": {"selector": {"matchLabels": {"app": "foo"}}},
+        });
         let daemon_set = DaemonSet::from_json(&object).expect("a DaemonSet");
         store.apply(ClusterEvent::DaemonSets(Delta::Applied(daemon_set.clone())));
         for name in ["n1", "n2"] {
@@ -129,6 +123,7 @@ mod tests {
         for pod in [
             pod("ns", "mine", Some(("DaemonSet", "u1"))),
             pod("ns", "orphan", None),
+            pod("ns", "orphan-of-other-app", None),
             pod("ns", "anothers", Some(("DaemonSet", "u2"))),
             pod("ns", "foreign", Some(("ReplicaSet", "u1"))),
             pod("elsewhere", "far-orphan", None),
@@ -138,6 +133,7 @@ mod tests {
         for object in [
             revision("r-mine", Some("u1"), "a"),
             revision("r-orphan", None, "b"),
+            revision("r-orphan-of-other-app", None, "b"),
             revision("r-other", Some("u2"), "c"),
         ] {
             let revision = Revision::from_json(&object).expect("a revision");
@@ -158,7 +154,7 @@ mod tests {
         )
     }
 
-    // D-3, D-4: the workload's own and the orphans of its namespace; never what belongs to others.
+    // D-3, D-4: the workload's own and the orphans of its namespace that it selects; never what belongs to others.
     #[test]
     fn holds_what_the_plan_depends_on() {
         let (mut store, workload) = cluster();
@@ -194,7 +190,7 @@ mod tests {
         assert_eq!(revisions, ["r-mine", "r-orphan"]);
         assert_eq!(
             store.count(Resource::Pods),
-            4,
+            5,
             "a pod of another kind's is not even kept"
         );
     }

@@ -120,6 +120,9 @@ impl State {
                 }
             }
         });
+        for (resource, count) in store.take_cuts() {
+            metrics.cut(resource, count);
+        }
         metrics.watched(resource, store.reached(resource));
         let opened = gate.opened(|resource| store.reached(resource));
         wake_ups.extend(opened.into_iter().map(Reaction::Enqueue));

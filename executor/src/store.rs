@@ -8,18 +8,25 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use nodewise_proto::v1;
+use nodewise_proto::{bucket, v1};
 
 use crate::buckets::Buckets;
 use crate::event::{ClusterEvent, DaemonSet, Delta, Key, Pod, Resource, Revision};
 use crate::expectations::Sighted;
 
 mod cached;
+mod cuts;
+mod keys;
+mod labels;
 mod parts;
 mod pods;
+mod sent;
 mod staged;
 
 use cached::Cached;
+use cuts::Cuts;
+use keys::Keys;
+use labels::Labels;
 use parts::Parts;
 use pods::Pods;
 use staged::Pages;
@@ -61,6 +68,12 @@ pub struct Store {
     namespaces: HashMap<Arc<str>, Namespace>,
     /// What pods share.
     parts: Parts,
+    /// The labels of nodes.
+    labels: Labels,
+    /// Which labels are sent.
+    keys: Keys,
+    /// What is not although it should be.
+    cuts: Cuts,
     pages: Pages,
     /// By resource: the version that its watch has reached; absent until its first list is complete.
     reached: HashMap<Resource, String>,
@@ -76,12 +89,6 @@ struct Namespace {
     sealed: HashMap<String, String>,
 }
 
-/// The caches of one workload, ready to be sent.
-pub(crate) struct PodSets<'a> {
-    pub(crate) owned: Option<&'a mut Buckets>,
-    pub(crate) orphans: Option<&'a mut Buckets>,
-}
-
 impl Store {
     /// Empty caches, whose nodes and pods will be sent in this many buckets (at least 1).
     #[must_use]
@@ -93,6 +100,9 @@ impl Store {
             nodes: Buckets::new(bucket_count),
             namespaces: HashMap::new(),
             parts: Parts::default(),
+            labels: Labels::default(),
+            keys: Keys::default(),
+            cuts: Cuts::default(),
             pages: Pages::default(),
             reached: HashMap::new(),
             anew: None,
@@ -232,25 +242,11 @@ impl Store {
         matching
     }
 
-    /// Revisions that a workload controls or that have no controller (D-4), ordered by name.
-    pub fn revisions(&self, namespace: &str, uid: &str) -> impl Iterator<Item = &Arc<Revision>> {
-        self.namespaces
-            .get(namespace)
-            .into_iter()
-            .flat_map(|namespace| namespace.revisions.values())
-            .filter(move |revision| {
-                revision
-                    .controller
-                    .as_ref()
-                    .is_none_or(|controller| *controller.uid == *uid)
-            })
-    }
-
     /// The pod of this name, if a DaemonSet controls it or it is an orphan.
     #[must_use]
     pub fn pod(&self, namespace: &str, name: &str) -> Option<v1::Pod> {
         let pod = self.namespaces.get(namespace)?.pods.get(name)?;
-        Some(pod.decode())
+        Some(pod.pod())
     }
 
     /// The revision of this name, if a DaemonSet controls it or it is an orphan.
@@ -306,18 +302,6 @@ impl Store {
         self.bucket_count
     }
 
-    /// The nodes, by bucket.
-    pub(crate) fn nodes(&mut self) -> &mut Buckets {
-        &mut self.nodes
-    }
-
-    /// The pods of a workload and the orphans of its namespace, by bucket (D-3).
-    pub(crate) fn pods(&mut self, namespace: &str, uid: &str) -> PodSets<'_> {
-        let sets = self.namespaces.get_mut(namespace);
-        let (owned, orphans) = sets.map_or((None, None), |namespace| namespace.pods.sets(uid));
-        PodSets { owned, orphans }
-    }
-
     /// What the caches show of a workload's pods.
     pub(crate) fn sighted<'a>(&'a self, namespace: &str, uid: &'a str) -> OwnPods<'a> {
         OwnPods {
@@ -357,7 +341,22 @@ impl Store {
         let pod = self.namespaces.get_mut(namespace)?.pods.remove(name)?;
         self.drop_if_empty(namespace);
         self.parts.release(&pod);
-        Some(pod.decode())
+        Some(pod.pod())
+    }
+
+    fn remove_node(&mut self, name: &str) -> Option<v1::Node> {
+        let node = self.nodes.remove(bucket::of(name, self.bucket_count), name)?;
+        self.labels.release(&node);
+        Some(node.node())
+    }
+
+    fn remove_daemon_set(&mut self, key: &Key) -> Option<Arc<DaemonSet>> {
+        let old = self.daemon_sets.remove(key)?;
+        self.keys.replace(Some(&old), None);
+        if let Some(kept) = self.namespaces.get_mut(&key.namespace) {
+            kept.pods.forget_selected(&key.name);
+        }
+        Some(old)
     }
 
     fn drop_if_empty(&mut self, name: &str) {

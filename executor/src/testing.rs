@@ -12,6 +12,15 @@ use serde_json::{Value, json};
 
 use crate::actuator::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written};
 use crate::event::{ClusterEvent, DaemonSet, Delta, Key, Node, Pod, Resource, Revision};
+use crate::project::{KeySet, Reads};
+
+/// What is sent where DaemonSets name these labels of nodes.
+pub(crate) fn keys(labels: &[&str]) -> KeySet {
+    KeySet::of_nodes([&Reads {
+        node_labels: labels.iter().map(|key| (*key).to_owned()).collect(),
+        ..Reads::default()
+    }])
+}
 
 type Script<T> = Mutex<VecDeque<Result<T, ServiceError>>>;
 pub(crate) type Hook = Box<dyn FnMut() + Send>;

@@ -11,11 +11,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::apply::render_pod;
-use crate::buckets::render;
-use crate::event::{ClusterEvent, Delta, Key, Node, Pod};
+use crate::event::{ClusterEvent, DaemonSet, Delta, Key, Node, Pod};
 use crate::expectations::{Holdings, Sighted};
 use crate::gate;
-use crate::project;
+use crate::project::{self, KeySet, Reads};
 use crate::store::Store;
 
 /// Fills each vector of a file with what `answer` makes of it, and compares.
@@ -50,17 +49,81 @@ fn texts(value: &Value, field: &str) -> String {
     value[field].as_str().expect(field).to_owned()
 }
 
+/// The labels and taints that the member `many` of a vector stands for.
+fn many(vector: &Value) -> impl Iterator<Item = String> + use<> {
+    (0..vector["many"].as_u64().unwrap_or(0)).map(|index| format!("many-{index:04}"))
+}
+
+/// The object of a vector, with all of its labels and taints.
+fn with_many(vector: &Value, kind: &str) -> Value {
+    let mut object = vector[kind].clone();
+    for key in many(vector) {
+        object["metadata"]["labels"][&key] = "".into();
+        if kind == "node" {
+            let taints = object["spec"]["taints"].as_array_mut().expect("taints");
+            taints.insert(0, json!({"key": key, "effect": "NoSchedule"}));
+        }
+    }
+    object
+}
+
+/// What the DaemonSets of a vector read, and one that names all of its many labels. Absent where none are said.
+fn reads(vector: &Value) -> Option<Vec<Reads>> {
+    let daemon_sets = vector.get("daemon_sets")?.as_array().expect("DaemonSets");
+    let read = |object| DaemonSet::from_json(object).expect("a DaemonSet").reads;
+    let names_many = Reads {
+        node_labels: many(vector).collect(),
+        pod_labels: many(vector).collect(),
+        ..Reads::default()
+    };
+    Some(daemon_sets.iter().map(read).chain([names_many]).collect())
+}
+
+/// Takes what the member `many` stands for out of a projection, and counts it.
+fn count_many(projection: &mut Value, list: &str) -> usize {
+    let Some(entries) = projection.get_mut(list).and_then(Value::as_array_mut) else {
+        return 0;
+    };
+    let before = entries.len();
+    entries.retain(|entry| !texts(entry, "key").starts_with("many-"));
+    before - entries.len()
+}
+
 #[test]
 fn projections() {
     check("projections.json", |vector| {
-        let projected = match (&vector["node"], &vector["pod"]) {
-            (node, Value::Null) => project::node(node).map(written),
-            (_, pod) => project::pod(pod).map(written),
+        let reads = reads(vector);
+        let mut cut = project::Cut::default();
+        let projected = if vector["node"].is_null() {
+            project::pod(&with_many(vector, "pod")).map(|mut pod| {
+                if let Some(reads) = &reads {
+                    cut = project::reduce_pod(&mut pod, &KeySet::of_pods(reads));
+                }
+                written(pod)
+            })
+        } else {
+            project::node(&with_many(vector, "node")).map(|mut node| {
+                if let Some(reads) = &reads {
+                    cut = project::reduce_node(&mut node, &KeySet::of_nodes(reads));
+                }
+                written(node)
+            })
         };
+        let is_many = vector["many"].is_u64();
         let vector = vector.as_object_mut().expect("a vector");
-        vector.retain(|field, _| !matches!(field.as_str(), "projection" | "error"));
+        vector.retain(|field, _| !matches!(field.as_str(), "projection" | "error" | "cut" | "many_sent"));
+        if cut.is_any() {
+            let cut = json!({"labels": cut.labels, "taints": cut.taints});
+            vector.insert("cut".into(), cut);
+        }
         match projected {
-            Ok(projection) => vector.insert("projection".into(), projection),
+            Ok(mut projection) => {
+                if is_many {
+                    let [labels, taints] = ["labels", "taints"].map(|list| count_many(&mut projection, list));
+                    vector.insert("many_sent".into(), json!({"labels": labels, "taints": taints}));
+                }
+                vector.insert("projection".into(), projection)
+            }
             Err(error) => vector.insert("error".into(), json!({ "path": error.path })),
         };
     });
@@ -74,12 +137,14 @@ fn buckets() {
     });
 }
 
-/// Keeps objects as the watch would bring them, all in one bucket, and sends that. The workload has the uid `u`.
+/// Keeps objects as the watch would bring them, all in one bucket, and sends that about the DaemonSet.
 #[test]
 fn bucket_bytes() {
     check("bucket_bytes.json", |vector| {
         let mut store = Store::new(1);
+        let workload = DaemonSet::from_json(&vector["daemon_set"]).expect("a DaemonSet");
         let mut take = |event| _ = store.apply(event);
+        take(ClusterEvent::DaemonSets(Delta::Applied(workload.clone())));
         let messages = |field: &str| vector[field].as_array().cloned().unwrap_or_default();
         for node in messages("nodes") {
             take(ClusterEvent::Nodes(Delta::Applied(Node {
@@ -96,10 +161,9 @@ fn bucket_bytes() {
             })));
         }
         let rendered = if vector["nodes"].is_array() {
-            render(Some(store.nodes()), None, 1, &|_| false)
+            store.node_buckets(&workload, &|_| false)
         } else {
-            let pods = store.pods("ns", "u");
-            render(pods.owned, pods.orphans, 1, &|_| false)
+            store.pod_buckets(&workload, &|_| false)
         };
         let bucket = &rendered.buckets[0];
         vector["data"] = written(bucket)["data"].clone();

@@ -147,6 +147,47 @@ fn a_pod_takes_at_most_300_bytes() {
     assert!(left < 1 << 16, "{left} bytes are left of pods that are gone");
     drop(store);
     a_list_takes_no_more_than_is_kept_of_it();
+    labels_of_nodes_are_kept_once();
+}
+
+/// All labels of a node are kept, since any of them may be named tomorrow; but most nodes have most in common with others. Not a
+/// test of its own, likewise.
+fn labels_of_nodes_are_kept_once() {
+    const LABELS: usize = 25;
+    const MOST_PER_NODE: usize = 800;
+    let node = |index: usize| {
+        let name = node_name(index);
+        let mut labels: Vec<_> = (0..LABELS - 1)
+            .map(|label_index| {
+                label(
+                    &format!("example.com/label-{label_index:02}"),
+                    &format!("value-{}", index % 50),
+                )
+            })
+            .collect();
+        labels.push(label("kubernetes.io/hostname", &name));
+        Node {
+            resource_version: index.to_string(),
+            projection: v1::Node {
+                name,
+                uid: uid(0, index),
+                labels,
+                ready: v1::ConditionStatus::True.into(),
+                ..Default::default()
+            },
+        }
+    };
+    let empty = ALLOCATED.current_usage();
+    let mut store = Store::new(64);
+    for index in 0..4 * NODES {
+        store.apply(ClusterEvent::Nodes(Delta::Applied(node(index))));
+    }
+    let kept = (ALLOCATED.current_usage() - empty) / (4 * NODES);
+    println!(
+        "bytes per node with {LABELS} labels: {kept}; its projection has {}",
+        node(0).projection.encoded_len()
+    );
+    assert!(kept <= MOST_PER_NODE, "{kept} bytes per node");
 }
 
 /// A list of many pods is taken in page by page, and what is read of a page goes with it: at no time is there more than what is

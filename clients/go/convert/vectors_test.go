@@ -4,7 +4,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,11 +22,16 @@ import (
 )
 
 type projection struct {
-	Name       string          `json:"name"`
-	Node       json.RawMessage `json:"node"`
-	Pod        json.RawMessage `json:"pod"`
-	Projection json.RawMessage `json:"projection"`
-	Error      *struct {
+	Name       string            `json:"name"`
+	Node       json.RawMessage   `json:"node"`
+	Pod        json.RawMessage   `json:"pod"`
+	DaemonSets []json.RawMessage `json:"daemon_sets"`
+	Projection json.RawMessage   `json:"projection"`
+	Cut        convert.Cut       `json:"cut"`
+	// Many labels and taints the object has besides, of which so many are sent.
+	Many     int         `json:"many"`
+	ManySent convert.Cut `json:"many_sent"`
+	Error    *struct {
 		Path string `json:"path"`
 	} `json:"error"`
 }
@@ -34,16 +41,84 @@ func TestProjections(t *testing.T) {
 	for _, vector := range testkit.Vectors[[]projection](t, "projections.json") {
 		t.Run(vector.Name, func(t *testing.T) {
 			if vector.Node != nil {
-				check(t, vector, vector.Node, convert.NodeJSON, convert.Node, &nodewisev1.Node{})
+				reduce := func(node *nodewisev1.Node) (cut, many convert.Cut) {
+					if vector.DaemonSets != nil {
+						cut = convert.ReduceNode(node, convert.NodeKeys(vector.reads()...))
+					}
+					node.Labels, many.Labels = withoutMany(node.Labels)
+					node.Taints, many.Taints = withoutMany(node.Taints)
+					return cut, many
+				}
+				check(t, vector, vector.withMany(t, vector.Node, true), convert.NodeJSON, convert.Node, reduce, &nodewisev1.Node{})
 			} else {
-				check(t, vector, vector.Pod, convert.PodJSON, convert.Pod, &nodewisev1.Pod{})
+				reduce := func(pod *nodewisev1.Pod) (cut, many convert.Cut) {
+					if vector.DaemonSets != nil {
+						cut = convert.ReducePod(pod, convert.PodKeys(vector.reads()...))
+					}
+					pod.Labels, many.Labels = withoutMany(pod.Labels)
+					return cut, many
+				}
+				check(t, vector, vector.withMany(t, vector.Pod, false), convert.PodJSON, convert.Pod, reduce, &nodewisev1.Pod{})
 			}
 		})
 	}
 }
 
+func many(index int) string { return fmt.Sprintf("many-%04d", index) }
+
+// withMany is an object of the vector with all of its labels and taints.
+func (p projection) withMany(t *testing.T, text []byte, isNode bool) []byte {
+	t.Helper()
+	if p.Many == 0 {
+		return text
+	}
+	var object map[string]map[string]any
+	if err := json.Unmarshal(text, &object); err != nil {
+		t.Fatal(err)
+	}
+	for index := range p.Many {
+		object["metadata"]["labels"].(map[string]any)[many(index)] = ""
+		if isNode {
+			taint := map[string]any{"key": many(index), "effect": "NoSchedule"}
+			object["spec"]["taints"] = slices.Insert(object["spec"]["taints"].([]any), 0, any(taint))
+		}
+	}
+	text, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// reads is what the DaemonSets of the vector read, and one that names all of its many labels.
+func (p projection) reads() []convert.Reads {
+	all := convert.ReadsOf(nil)
+	for index := range p.Many {
+		all.NodeLabels.Insert(many(index))
+		all.PodLabels.Insert(many(index))
+	}
+	reads := []convert.Reads{all}
+	for _, daemonSet := range p.DaemonSets {
+		reads = append(reads, convert.ReadsOf(daemonSet))
+	}
+	return reads
+}
+
+// withoutMany takes out what the member many stands for, and counts it.
+func withoutMany[K interface{ GetKey() string }](list []K) (kept []K, taken int) {
+	for _, entry := range list {
+		if strings.HasPrefix(entry.GetKey(), "many-") {
+			taken++
+		} else {
+			kept = append(kept, entry)
+		}
+	}
+	return kept, taken
+}
+
 func check[O corev1.Node | corev1.Pod, P proto.Message](
-	t *testing.T, vector projection, text []byte, fromJSON func([]byte) (P, error), fromTyped func(*O) (P, error), expected P,
+	t *testing.T, vector projection, text []byte, fromJSON func([]byte) (P, error), fromTyped func(*O) (P, error),
+	reduce func(P) (cut, many convert.Cut), expected P,
 ) {
 	t.Helper()
 	if vector.Error == nil {
@@ -60,6 +135,9 @@ func check[O corev1.Node | corev1.Pod, P proto.Message](
 		case vector.Error == nil && err != nil:
 			t.Error(err)
 		case vector.Error == nil:
+			if cut, many := reduce(got); cut != vector.Cut || many != vector.ManySent {
+				t.Errorf("got the cut %v and %v of many, want %v and %v", cut, many, vector.Cut, vector.ManySent)
+			}
 			if diff := cmp.Diff(expected, got, protocmp.Transform()); diff != "" {
 				t.Error(diff)
 			}
@@ -89,7 +167,17 @@ func TestBuckets(t *testing.T) {
 func TestBucketBytes(t *testing.T) {
 	for _, vector := range testkit.AllBucketBytes(t) {
 		t.Run(vector.Name, func(t *testing.T) {
-			sent, err := convert.PodBuckets(vector.Pods, 1)
+			reads := convert.ReadsOf(vector.DaemonSet)
+			for _, node := range vector.Nodes {
+				convert.ReduceNode(node, convert.NodeKeys(reads))
+			}
+			pods := slices.DeleteFunc(vector.Pods, func(pod *nodewisev1.Pod) bool {
+				return pod.Controller == nil && !reads.Selects(pod.Labels)
+			})
+			for _, pod := range pods {
+				convert.ReducePod(pod, convert.PodKeys(reads))
+			}
+			sent, err := convert.PodBuckets(pods, 1)
 			if vector.Nodes != nil {
 				sent, err = convert.NodeBuckets(vector.Nodes, 1)
 			}
@@ -103,5 +191,25 @@ func TestBucketBytes(t *testing.T) {
 				t.Errorf("got the digest %s, want %s", got, vector.Digest)
 			}
 		})
+	}
+}
+
+// What is of another type than the API promises names nothing, and spoils nothing else.
+func TestReadsOfOddDaemonSets(t *testing.T) {
+	for text, want := range map[string][2]int{
+		`{"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"spec":{"nodeSelector":{"c":"d"},"affinity":7}}}}`: {1, 1},
+		`{"spec":{"selector":{"matchLabels":{"a":"b"}},"template":7}}`:                                                {1, 0},
+		`{"spec":{"selector":7,"template":{"spec":{"nodeSelector":{"c":7},"tolerations":[7,{"key":7}]}}}}`:            {0, 1},
+		`{"spec":null}`: {0, 0},
+		`7`:             {0, 0},
+		``:              {0, 0},
+	} {
+		reads := convert.ReadsOf([]byte(text))
+		if got := [2]int{reads.PodLabels.Len(), reads.NodeLabels.Len()}; got != want || reads.Taints.Len() > 0 {
+			t.Errorf("%s: got %v", text, got)
+		}
+		if selects := reads.Selects(nil); selects {
+			t.Errorf("%s selects what has no labels", text)
+		}
 	}
 }

@@ -78,9 +78,9 @@ def test_nothing_is_kept_by_versions_that_have_begun_anew() -> None:
     # The same version of a pod, and yet another state of it.
     state.take_in(Applied(pod(version="11")))
     state.take_in(listed(Resource.PODS, pod(version="11", ready=True), version="9"))
-    owned, _ = state.store.pods("ns", "u1")
-    assert owned is not None
-    assert [stored.pod().ready for stored in owned] == [v1.CONDITION_STATUS_TRUE]
+    kept = state.store.pod("ns", "p")
+    assert kept is not None
+    assert kept.ready == v1.CONDITION_STATUS_TRUE
 
 
 # D-105: however many nodes an event brings, each workload is woken once for all of them, and one that came outweighs

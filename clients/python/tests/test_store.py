@@ -9,10 +9,13 @@ import pytest
 from nodewise import v1
 from nodewise.buckets import Buckets, Parts, bucket_of, render
 from nodewise.kinds import Resource
-from nodewise.objects import Pod
+from nodewise.objects import DaemonSet, Pod
+from nodewise.reads import MAX_ENTRIES, KeySet, reduce_node
 from nodewise.store import Applied, Deleted, Listed, PodChange, Store, Transition
 
 from .objects import KEY, daemon_set, listed, node, pod, revision
+
+KEYS = KeySet(frozenset({"revision"}))
 
 
 def projection(name: str, version: int, shared: str) -> v1.Pod:
@@ -38,8 +41,8 @@ def test_remembered_digests_are_those_of_the_bytes() -> None:
             for stored in chance.sample([*kept.values()], len(kept)):
                 copy.put(stored)
         known = chance.random() < 0.5
-        rendered = render(*sets, 2, lambda _, known=known: known)  # type: ignore[misc]
-        for bucket, expected in zip(rendered, render(*fresh, 2, lambda _: False), strict=True):
+        rendered = render(*sets, KEYS, 2, lambda _, known=known: known)  # type: ignore[misc]
+        for bucket, expected in zip(rendered, render(*fresh, KEYS, 2, lambda _: False), strict=True):
             assert bucket.digest == expected.digest == hashlib.sha256(expected.data).digest()
             assert bucket.HasField("data") is not known
             read = v1.PodBucket.FromString(expected.data)
@@ -52,7 +55,7 @@ def test_what_did_not_change_is_not_hashed_again(monkeypatch: pytest.MonkeyPatch
     parts, owned = Parts(), Buckets(4)
     for name in "abcdefgh":
         owned.put(parts.store_pod(projection(name, 1, "x"), "1", 4))
-    known = {bucket.digest for bucket in render(owned, None, 4, lambda _: False)}
+    known = {bucket.digest for bucket in render(owned, None, KEYS, 4, lambda _: False)}
     hashed = 0
     real = hashlib.sha256
 
@@ -62,12 +65,12 @@ def test_what_did_not_change_is_not_hashed_again(monkeypatch: pytest.MonkeyPatch
         return real(*of)
 
     monkeypatch.setattr(hashlib, "sha256", counting)
-    render(owned, None, 4, known.__contains__)
+    render(owned, None, KEYS, 4, known.__contains__)
     owned.put(parts.store_pod(projection("a", 1, "x"), "2", 4))
-    render(owned, None, 4, known.__contains__)
+    render(owned, None, KEYS, 4, known.__contains__)
     assert hashed == 0, "nor for a new version of the same"
     owned.put(parts.store_pod(projection("a", 2, "x"), "3", 4))
-    assert sum(bucket.HasField("data") for bucket in render(owned, None, 4, known.__contains__)) == 1
+    assert sum(bucket.HasField("data") for bucket in render(owned, None, KEYS, 4, known.__contains__)) == 1
     assert hashed == 1
 
 
@@ -84,7 +87,19 @@ class Caches(Store):
 
 def shown(store: Store) -> set[str]:
     """The pods that a snapshot of the workload has."""
-    return {stored.name for buckets in store.pods("ns", "u1") for stored in buckets or ()}
+    return {pod.name for pod in sent_pods(store, daemon_set())}
+
+
+def sent_pods(store: Store, workload: DaemonSet) -> list[v1.Pod]:
+    buckets = store.pod_buckets(workload, lambda _: False)
+    return [pod for bucket in buckets for pod in v1.PodBucket.FromString(bucket.data).pods]
+
+
+def sent_nodes(store: Store, workload: DaemonSet) -> dict[str, list[str]]:
+    """The keys of the labels of each node that a snapshot of the workload has."""
+    buckets = store.node_buckets(workload, lambda _: False)
+    nodes = (node for bucket in buckets for node in v1.NodeBucket.FromString(bucket.data).nodes)
+    return {node.name: [label.key for label in node.labels] for node in nodes}
 
 
 # D-3: the workload's own and the orphans of its namespace; never what belongs to others.
@@ -164,7 +179,7 @@ def test_orphans_are_forgotten_and_nothing_else() -> None:
         store.forget_orphan(resource, "ns", name)
         store.forget_orphan(resource, "nowhere", name)
     assert shown(store) == {"mine"}
-    assert [kept.name for kept in store.revisions("ns", "u1")] == ["r-mine"]
+    assert [kept.name for kept in store.revisions(daemon_set())] == ["r-mine"]
 
 
 def test_synced_after_every_first_list() -> None:
@@ -180,6 +195,132 @@ def test_the_projection_is_what_it_was_made_of() -> None:
     store = Caches()
     given: Pod = pod("é", "7", ready=True, labels={"a": "b"})
     store.take(Applied(given))
-    (stored,) = [stored for buckets in store.pods("ns", "u1") for stored in buckets or ()]
+    (stored,) = store._namespaces["ns"].owned["u1"]
     assert (stored.name, stored.version, stored.owner) == ("é", "7", "u1")
     assert stored.pod() == given.projection
+
+
+def on_nodes(name: str, *labels: str) -> DaemonSet:
+    """A DaemonSet whose pods are for nodes with these labels."""
+    terms = [{"matchExpressions": [{"key": key, "operator": "Exists"}]} for key in labels]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return daemon_set(uid=name, name=name, template={"spec": {"affinity": {"nodeAffinity": required}}})
+
+
+# A label is sent as soon as a DaemonSet names it, in whatever order the DaemonSet and the node came.
+def test_labels_are_sent_that_a_daemon_set_names() -> None:
+    store = Caches()
+    a, b = on_nodes("a", "a"), on_nodes("b", "b")
+    store.take(Applied(a))
+    store.take(Applied(node("n", labels={"a": "1", "b": "1", "c": "1"})))
+    assert sent_nodes(store, a) == {"n": ["a"]}
+    store.take(Applied(b))
+    assert sent_nodes(store, a) == {"n": ["a", "b"]}, "all are sent the same buckets"
+    store.take(Deleted(b))
+    assert sent_nodes(store, a) == {"n": ["a", "b"]}, "one that is gone makes no bucket another one"
+    store.take(Applied(on_nodes("a", "c")))
+    assert sent_nodes(store, on_nodes("a", "c")) == {"n": ["c"]}
+    assert sent_nodes(store, on_nodes("not-cached", "a")) == {"n": ["a", "c"]}
+
+
+# What changes no plan is neither news nor another bucket.
+def test_a_label_that_nothing_names_is_no_news() -> None:
+    store = Caches()
+    store.take(Applied(on_nodes("a", "a")))
+    store.take(Applied(node("n", "1", labels={"a": "1", "x": "1"})))
+    before = {bucket.digest for bucket in store.node_buckets(on_nodes("a", "a"), lambda _: False)}
+    assert store.take(Applied(node("n", "2", labels={"a": "1", "x": "2", "y": ""}))) == []
+    after = store.node_buckets(on_nodes("a", "a"), before.__contains__)
+    assert not any(bucket.HasField("data") for bucket in after)
+    (change,) = store.take(Applied(node("n", "3", labels={"a": "2", "x": "2"})))
+    assert change.new is not None
+    assert [label.key for label in change.new.labels] == ["a"]  # type: ignore[union-attr]
+    store.take(Applied(pod("p", "1", labels={"app": "a"})))
+    assert store.take(Applied(pod("p", "2", labels={"app": "a", "x": "1"}))) == [], "nor of a pod"
+
+
+def test_labels_of_nodes_go_with_the_last_node_that_has_them() -> None:
+    store = Caches()
+    store.take(Applied(node("n", labels={"a": "1", "b": "1"})))
+    store.take(Applied(node("m", labels={"a": "1", "b": "2"})))
+    assert len(store._labels) == 3
+    store.take(Applied(node("m", "2", labels={"a": "1"})))
+    assert len(store._labels) == 2
+    store.take(listed(Resource.NODES))
+    assert len(store._labels) == 0
+
+
+# Orphans that a workload does not select are nothing that it hears of, whatever came first and whatever changes.
+def test_orphans_are_sent_that_the_workload_selects() -> None:
+    store = Caches()
+
+    def orphan(name: str, version: str, app: str, on: str = "n1", owner: str | None = None) -> Applied:
+        return Applied(pod(name, version, owner, labels={"app": app, "x": name}, node=on))
+
+    def names(app: str) -> list[str]:
+        workload = daemon_set(selector={"matchLabels": {"app": app}})
+        return sorted(pod.name for pod in sent_pods(store, workload))
+
+    for name, app in (("p", "a"), ("q", "b"), ("r", "a")):
+        store.take(orphan(name, "1", app))
+    assert names("a") == ["p", "r"]
+    store.take(orphan("p", "2", "b"))
+    store.take(orphan("q", "2", "a", "n2"))
+    store.take(orphan("r", "2", "a", "n3"))
+    store.take(orphan("s", "2", "a", "n4"))
+    assert names("a") == ["q", "r", "s"]
+    store.take(Deleted(pod("r", "3", None)))
+    store.take(orphan("q", "3", "a", "n2", "u2"))
+    assert names("a") == ["s"]
+    assert names("b") == ["p"], "for another selector"
+    assert names("c") == []
+
+
+def test_revisions_are_sent_that_the_workload_selects() -> None:
+    store = Caches()
+    store.take(
+        listed(Resource.REVISIONS, revision("mine"), revision("orphan", owner=None), revision("other", owner="u2"))
+    )
+    assert [kept.name for kept in store.revisions(daemon_set())] == ["mine", "orphan"]
+    other = daemon_set(selector={"matchLabels": {"app": "bar"}})
+    assert [kept.name for kept in store.revisions(other)] == ["mine"], "one that it controls it may have to release"
+
+
+# One object that no service reads stops nothing: what does not fit is left out, and that is said.
+def test_what_does_not_fit_is_left_out_and_said(caplog: pytest.LogCaptureFixture) -> None:
+    store, keys = Caches(), [f"k{index:04}" for index in range(MAX_ENTRIES + 6)]
+    store.take(Applied(node("n", labels=dict.fromkeys(keys, ""))))
+    assert store.cut == 0, "as long as nothing names them"
+    store.take(Applied(on_nodes("many", *keys)))
+    assert sent_nodes(store, on_nodes("many", *keys)) == {"n": keys[:MAX_ENTRIES]}
+    taints = [{"key": key, "effect": "NoExecute"} for key in keys]
+    store.take(Applied(node("m", taints=taints)))
+    assert store.cut == 2, "once for each change"
+    assert ["6 labels" in record.getMessage() for record in caplog.records] == [True, False]
+    (given,) = (stored for stored in store.nodes if stored.name == "m")
+    assert len(v1.Node.FromString(given.sent(KeySet())).taints) == MAX_ENTRIES
+
+
+# However labels and DaemonSets came: a bucket has the bytes that the reduced projections give.
+def test_buckets_are_those_of_the_reduced_projections() -> None:
+    chance, store, live = random.Random(3), Caches(), {}
+    for _ in range(400):
+        if chance.random() < 0.3:
+            workload = on_nodes(chance.choice("xyz"), chance.choice("abcd"))
+            store.take(Applied(workload) if chance.random() < 0.6 else Deleted(workload))
+        name = chance.choice(["n1", "n2", "n3", "n4", "n5"])
+        labels = {key: chance.choice("01") for key in chance.sample("abcd", 3)}
+        given = node(name, labels=labels, taints=[{"key": "t", "effect": "NoSchedule"}])
+        live[name] = v1.Node.FromString(given.projection.SerializeToString())
+        store.take(Applied(given))
+        asked, known = on_nodes("x", chance.choice("abcd")), chance.random() < 0.5
+        rendered = store.node_buckets(asked, lambda _, known=known: known)  # type: ignore[misc]
+        keys = store._keys.of_nodes()
+        assert asked.reads.node_labels <= keys.labels
+        for index, bucket in enumerate(rendered):
+            members = [v1.Node.FromString(live[name].SerializeToString()) for name in sorted(live)]
+            members = [member for member in members if bucket_of(member.name, 4) == index]
+            for member in members:
+                reduce_node(member, keys)
+            expected = v1.NodeBucket(nodes=members).SerializeToString(deterministic=True)
+            assert bucket.digest == hashlib.sha256(expected).digest()

@@ -1,6 +1,7 @@
 """The vectors of proto/testdata: what is equal in every language."""
 
 import base64
+import copy
 import hashlib
 import json
 from pathlib import Path
@@ -15,23 +16,69 @@ from nodewise.expectations import Holdings
 from nodewise.gate import compare
 from nodewise.kinds import Key
 from nodewise.manifest import PodManifest
+from nodewise.objects import DaemonSet, Node, Pod
+from nodewise.reads import Cut, KeySet, Reads, reduce_node, reduce_pod
+from nodewise.snapshot import is_sent
+from nodewise.store import Applied, Store
 
 from .conftest import ROOT, cases
 
 KEY = Key("ns", "agent")
 
 
+def many(case: dict[str, Any]) -> list[str]:
+    """The labels and taints that the member `many` stands for."""
+    return [f"many-{index:04}" for index in range(case.get("many", 0))]
+
+
+def with_many(case: dict[str, Any], of: str) -> dict[str, Any]:
+    """The object of a vector, with all of its labels and taints."""
+    obj: dict[str, Any] = copy.deepcopy(case[of])
+    for key in many(case):
+        obj["metadata"]["labels"][key] = ""
+        if of == "node":
+            obj["spec"]["taints"].insert(0, {"key": key, "effect": "NoSchedule"})
+    return obj
+
+
+def reads(case: dict[str, Any]) -> list[Reads]:
+    """What the DaemonSets of a vector read, and one that names all of its many labels."""
+    names_many = Reads(node_labels=frozenset(many(case)), pod_labels=frozenset(many(case)))
+    return [*(DaemonSet.read(one).reads for one in case["daemon_sets"]), names_many]
+
+
+def count_many(entries: Any) -> int:
+    """Takes out what the member `many` stands for, and counts it."""
+    kept = [entry for entry in entries if not entry.key.startswith("many-")]
+    taken = len(entries) - len(kept)
+    del entries[:]
+    entries.extend(kept)
+    return taken
+
+
 @cases("projections")
 def test_projections(case: dict[str, Any]) -> None:
     of, project, kind = ("node", convert.node, v1.Node) if "node" in case else ("pod", convert.pod, v1.Pod)
+    obj = with_many(case, of)
     if "error" in case:
         with pytest.raises(convert.ConversionError) as error:
-            project(case[of])
+            project(obj)
         assert error.value.path == case["error"]["path"]
         return
     expected = json_format.ParseDict(case["projection"], kind())
-    assert project(case[of]) == expected
-    assert project(json.dumps(case[of]).encode()) == expected
+    for given in (obj, json.dumps(obj).encode()):
+        projection = project(given)
+        if "daemon_sets" in case:
+            cut = (
+                reduce_node(projection, KeySet.of_nodes(reads(case)))
+                if isinstance(projection, v1.Node)
+                else reduce_pod(projection, KeySet.of_pods(reads(case)))
+            )
+            assert cut._asdict() == case.get("cut", Cut()._asdict())
+        if "many" in case:
+            taints = count_many(projection.taints) if isinstance(projection, v1.Node) else 0
+            assert {"labels": count_many(projection.labels), "taints": taints} == case["many_sent"]
+        assert projection == expected
 
 
 @cases("buckets")
@@ -39,17 +86,33 @@ def test_buckets(case: dict[str, Any]) -> None:
     assert bucket_of(case["node_name"], case["bucket_count"]) == case["bucket"]
 
 
+def known(_: bytes) -> bool:
+    return False
+
+
 @cases("bucket_bytes")
 def test_bucket_bytes(case: dict[str, Any]) -> None:
-    if "nodes" in case:
-        nodes = [json_format.ParseDict(node, v1.Node()) for node in case["nodes"]]
-        (bucket,) = node_buckets(nodes)
-    else:
-        pods = [json_format.ParseDict(pod, v1.Pod()) for pod in case["pods"]]
-        (bucket,) = pod_buckets(pods)
-    assert bucket.data == base64.b64decode(case["data"])
-    assert bucket.digest.hex() == case["digest"]
-    assert bucket.digest == hashlib.sha256(bucket.data).digest()
+    workload = DaemonSet.read(case["daemon_set"])
+    store = Store(1)
+    store.apply(Applied(workload), lambda _: None)
+    nodes = [json_format.ParseDict(node, v1.Node()) for node in case.get("nodes", ())]
+    pods = [json_format.ParseDict(pod, v1.Pod()) for pod in case.get("pods", ())]
+    for version, node in enumerate(nodes):
+        store.apply(Applied(Node(str(version), node)), lambda _: None)
+    for version, pod in enumerate(pods):
+        store.apply(Applied(Pod("ns", str(version), pod)), lambda _: None)
+    cached = store.node_buckets(workload, known) if "nodes" in case else store.pod_buckets(workload, known)
+    # The same without caches.
+    for node in nodes:
+        reduce_node(node, KeySet.of_nodes([workload.reads]))
+    sent = [pod for pod in pods if is_sent(workload, pod)]
+    for pod in sent:
+        reduce_pod(pod, KeySet.of_pods([workload.reads]))
+    made = node_buckets(nodes) if "nodes" in case else pod_buckets(sent)
+    for (bucket,) in (cached, made):
+        assert bucket.data == base64.b64decode(case["data"])
+        assert bucket.digest.hex() == case["digest"]
+        assert bucket.digest == hashlib.sha256(bucket.data).digest()
 
 
 PLANS = sorted((ROOT / "proto" / "testdata" / "plans").glob("*.json"))

@@ -2,13 +2,17 @@
 //!
 //! What an object has in common with many others (the labels and the controller of a DaemonSet's pods) is kept once, as a
 //! [`Part`], and sent once for each bucket. Fields of a Protobuf message may come in any order, so its own fields followed by the
-//! part are the message.
+//! part are the message. Of all labels that are kept those are sent that a decision can read, as a [`KeySet`] says.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::BufMut;
+use nodewise_proto::v1;
 use prost::Message;
-use prost::encoding::{WireType, decode_varint, encode_key, encode_varint, encoded_len_varint};
+use prost::encoding::{self, WireType, decode_varint, encode_key, encode_varint, encoded_len_varint};
+
+use crate::project::{self, Cut, KeySet, MAX_ENTRIES};
 
 /// The tag of the list in NodeBucket and in PodBucket.
 const LIST_TAG: u32 = 1;
@@ -16,6 +20,8 @@ const LIST_TAG: u32 = 1;
 const SHARED_METADATA_TAG: u32 = 2;
 /// The tag in Pod of the number of what it shares.
 const NUMBER_TAG: u32 = 13;
+/// The tag of the labels in Node.
+const LABELS_TAG: u32 = 3;
 /// The key of the first field of a Node and of a Pod, its name: field 1, length-delimited.
 const NAME_KEY: u8 = 0x0a;
 
@@ -39,17 +45,48 @@ impl Part {
         &self.encoded
     }
 
-    /// The length of what [`Self::write`] writes.
-    pub(super) fn written_len(&self) -> usize {
-        element_len(self.encoded.len())
+    /// The labels that are among the fields.
+    pub(crate) fn labels(&self) -> Vec<v1::Label> {
+        self.decode().labels
     }
 
-    /// Writes it for the pods of its bucket to refer to.
-    pub(super) fn write(&self, buffer: &mut impl BufMut) {
-        encode_key(SHARED_METADATA_TAG, WireType::LengthDelimited, buffer);
-        encode_varint(self.encoded.len() as u64, buffer);
-        buffer.put_slice(&self.encoded);
+    fn decode(&self) -> v1::SharedMetadata {
+        v1::SharedMetadata::decode(self.encoded()).expect("what was encoded here decodes")
     }
+
+    /// The encoded fields that are sent.
+    pub(super) fn sent(&self, keys: &KeySet) -> Cow<'_, [u8]> {
+        let mut metadata = self.decode();
+        let all = metadata.labels.len();
+        keys.reduce_labels(&mut metadata.labels);
+        if metadata.labels.len() == all {
+            Cow::Borrowed(self.encoded())
+        } else {
+            Cow::Owned(metadata.encode_to_vec())
+        }
+    }
+}
+
+/// The length of what [`write_shared`] writes.
+pub(super) fn shared_len(encoded: &[u8]) -> usize {
+    element_len(encoded.len())
+}
+
+/// Writes encoded fields for the pods of their bucket to refer to.
+pub(super) fn write_shared(encoded: &[u8], buffer: &mut impl BufMut) {
+    encode_key(SHARED_METADATA_TAG, WireType::LengthDelimited, buffer);
+    encode_varint(encoded.len() as u64, buffer);
+    buffer.put_slice(encoded);
+}
+
+/// All labels of a node, ordered by key.
+#[derive(Debug)]
+struct NodeLabels {
+    labels: Box<[Arc<v1::Label>]>,
+    /// Where among the node's own fields labels belong.
+    at: u32,
+    /// There are so many that not all are sent.
+    has_many_taints: bool,
 }
 
 /// The length of an element of a list of a bucket.
@@ -62,7 +99,10 @@ fn element_len(content: usize) -> usize {
 pub(crate) struct Stored {
     /// The fields that it does not share, the name first, and then the resourceVersion: one allocation less for each object.
     own: Box<[u8]>,
+    /// Of a pod.
     part: Option<Arc<Part>>,
+    /// Of a node.
+    labels: Option<Box<NodeLabels>>,
     version_at: u32,
     bucket: u32,
 }
@@ -77,8 +117,35 @@ impl Stored {
         Self {
             own: bytes.into(),
             part,
+            labels: None,
             version_at: size.try_into().expect("an object is smaller than 4 GiB"),
             bucket,
+        }
+    }
+
+    /// A node; `labels` are those that it has.
+    pub(crate) fn of_node(
+        mut node: v1::Node,
+        labels: Box<[Arc<v1::Label>]>,
+        version: &str,
+        bucket: u32,
+    ) -> Self {
+        node.labels = Vec::new();
+        let before = v1::Node {
+            name: node.name.clone(),
+            uid: node.uid.clone(),
+            ..Default::default()
+        };
+        Self {
+            labels: Some(Box::new(NodeLabels {
+                labels,
+                at: before
+                    .encoded_len()
+                    .try_into()
+                    .expect("a node is smaller than 4 GiB"),
+                has_many_taints: node.taints.len() > MAX_ENTRIES,
+            })),
+            ..Self::new(&node, None, version, bucket)
         }
     }
 
@@ -112,16 +179,60 @@ impl Stored {
         self.part.as_ref()
     }
 
-    /// Whether the same would be sent for both.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        self.fields() == other.fields()
+    /// All labels of a node, ordered by key.
+    pub(crate) fn labels(&self) -> &[Arc<v1::Label>] {
+        self.labels.as_ref().map_or(&[], |kept| &kept.labels)
     }
 
-    pub(crate) fn decode<M: Message + Default>(&self) -> M {
-        let mut message = self.decode_own::<M>();
-        let merged = message.merge(self.fields().1);
+    /// Those of them that are sent.
+    fn sent_labels(&self, keys: &KeySet) -> impl Iterator<Item = &v1::Label> {
+        keys.sent(self.labels().iter().map(|label| &**label))
+    }
+
+    /// Whether the same is sent for both.
+    pub(crate) fn is_sent_alike(&self, other: &Self, keys: &KeySet) -> bool {
+        self.fields().0 == other.fields().0
+            && self.sent_labels(keys).eq(other.sent_labels(keys))
+            && match (&self.part, &other.part) {
+                (Some(one), Some(other)) => {
+                    one.encoded == other.encoded || one.sent(keys) == other.sent(keys)
+                }
+                (one, other) => one.is_none() && other.is_none(),
+            }
+    }
+
+    /// What of a node or pod cannot be sent although a decision could read it, since there is too much of it.
+    pub(crate) fn cut(&self, keys: &KeySet) -> Cut {
+        if let Some(part) = &self.part {
+            // A label is never shorter.
+            let may_be = part.encoded.len() / 4 > MAX_ENTRIES;
+            let labels = if may_be {
+                keys.reduce_labels(&mut part.labels())
+            } else {
+                0
+            };
+            return Cut { labels, taints: 0 };
+        }
+        let is_large = |kept: &NodeLabels| kept.has_many_taints || kept.labels.len() > MAX_ENTRIES;
+        if !self.labels.as_deref().is_some_and(is_large) {
+            return Cut::default();
+        }
+        project::reduce_node(&mut self.node(), keys)
+    }
+
+    /// The projection of a pod, with all of its labels.
+    pub(crate) fn pod(&self) -> v1::Pod {
+        let mut pod = self.decode_own::<v1::Pod>();
+        let merged = pod.merge(self.fields().1);
         merged.expect("what was encoded here decodes");
-        message
+        pod
+    }
+
+    /// The projection of a node, with all of its labels.
+    pub(crate) fn node(&self) -> v1::Node {
+        let mut node = self.decode_own::<v1::Node>();
+        node.labels = self.labels().iter().map(|label| (**label).clone()).collect();
+        node
     }
 
     /// The projection without what it shares.
@@ -129,28 +240,80 @@ impl Stored {
         M::decode(self.fields().0).expect("what was encoded here decodes")
     }
 
-    fn encoded_len(&self, number: u32) -> usize {
-        let own = self.fields().0.len();
-        match number {
-            0 => own,
-            _ => own + 1 + encoded_len_varint(number.into()),
-        }
-    }
-
     /// The length of what [`Self::write`] writes.
-    pub(super) fn written_len(&self, number: u32) -> usize {
-        element_len(self.encoded_len(number))
+    pub(super) fn written_len(&self, number: u32, keys: &KeySet) -> usize {
+        element_len(self.sent(keys).len() + number_len(number))
     }
 
     /// Writes it as an element of its bucket, where what it shares has this number; 0: it shares nothing.
-    pub(super) fn write(&self, number: u32, buffer: &mut impl BufMut) {
+    pub(super) fn write(&self, number: u32, keys: &KeySet, buffer: &mut impl BufMut) {
+        let sent = self.sent(keys);
         encode_key(LIST_TAG, WireType::LengthDelimited, buffer);
-        encode_varint(self.encoded_len(number) as u64, buffer);
-        buffer.put_slice(self.fields().0);
+        encode_varint((sent.len() + number_len(number)) as u64, buffer);
+        sent.write(buffer);
         if number > 0 {
             encode_key(NUMBER_TAG, WireType::Varint, buffer);
             encode_varint(number.into(), buffer);
         }
+    }
+
+    /// Its fields as they are sent, without what it shares.
+    fn sent(&self, keys: &KeySet) -> Sent<'_> {
+        let own = self.fields().0;
+        match &self.labels {
+            None => Sent::whole(Cow::Borrowed(own)),
+            Some(kept) if kept.has_many_taints => {
+                let mut node = self.node();
+                project::reduce_node(&mut node, keys);
+                Sent::whole(Cow::Owned(node.encode_to_vec()))
+            }
+            Some(kept) => Sent {
+                fields: Cow::Borrowed(own),
+                at: kept.at as usize,
+                labels: self.sent_labels(keys).collect(),
+            },
+        }
+    }
+}
+
+/// Encoded fields, with labels among them.
+struct Sent<'a> {
+    fields: Cow<'a, [u8]>,
+    /// Where the labels belong.
+    at: usize,
+    labels: Vec<&'a v1::Label>,
+}
+
+impl<'a> Sent<'a> {
+    fn whole(fields: Cow<'a, [u8]>) -> Self {
+        Self {
+            fields,
+            at: 0,
+            labels: Vec::new(),
+        }
+    }
+
+    fn len(&self) -> usize {
+        let labels = self.labels.iter();
+        let labels = labels.map(|label| encoding::message::encoded_len(LABELS_TAG, *label));
+        self.fields.len() + labels.sum::<usize>()
+    }
+
+    fn write(&self, buffer: &mut impl BufMut) {
+        let (before, after) = self.fields.split_at(self.at);
+        buffer.put_slice(before);
+        for label in &self.labels {
+            encoding::message::encode(LABELS_TAG, *label, buffer);
+        }
+        buffer.put_slice(after);
+    }
+}
+
+fn number_len(number: u32) -> usize {
+    if number == 0 {
+        0
+    } else {
+        1 + encoded_len_varint(number.into())
     }
 }
 
@@ -161,7 +324,6 @@ fn text(bytes: &[u8]) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nodewise_proto::v1;
 
     #[test]
     fn it_is_what_it_was_made_of() {
@@ -172,6 +334,7 @@ mod tests {
             }],
             ..Default::default()
         };
+        let keys = crate::testing::keys(&["app"]);
         for name in ["p", "é", &"long".repeat(60), ""] {
             let own = v1::Pod {
                 name: name.into(),
@@ -188,14 +351,18 @@ mod tests {
                 labels: part.labels.clone(),
                 ..own.clone()
             };
-            assert_eq!(stored.decode::<v1::Pod>(), whole);
+            assert_eq!(stored.pod(), whole);
             assert_eq!(stored.decode_own::<v1::Pod>(), own);
             for number in [0, 1, 200] {
                 let mut written = Vec::new();
-                stored.write(number, &mut written);
-                assert_eq!(written.len(), stored.written_len(number));
-                shared.write(&mut written);
-                assert_eq!(written.len(), stored.written_len(number) + shared.written_len());
+                stored.write(number, &keys, &mut written);
+                assert_eq!(written.len(), stored.written_len(number, &keys));
+                let encoded = shared.sent(&keys);
+                write_shared(&encoded, &mut written);
+                assert_eq!(
+                    written.len(),
+                    stored.written_len(number, &keys) + shared_len(&encoded)
+                );
                 let bucket = v1::PodBucket::decode(&written[..]).expect("a bucket");
                 let refers = v1::Pod {
                     shared_metadata: number,

@@ -57,7 +57,11 @@ fn gone(owner: &str, pod: &str, node: &str) -> Vec<Reaction> {
 fn daemon_set(name: &str, uid: &str, app: &str, min_ready_seconds: u32) -> Delta<DaemonSet> {
     let object = json!({
         "metadata": {"namespace": "ns", "name": name, "uid": uid, "resourceVersion": "1"},
-        "spec": {"selector": {"matchLabels": {"app": app}}, "minReadySeconds": min_ready_seconds},
+        "spec": {
+            "selector": {"matchLabels": {"app": app}},
+            "minReadySeconds": min_ready_seconds,
+            "template": {"spec": {"nodeSelector": {"zone": "1"}}},
+        },
     });
     Delta::Applied(DaemonSet::from_json(&object).expect("a DaemonSet"))
 }
@@ -461,7 +465,7 @@ fn node(labels: &Value, taints: &Value, capacity: &str) -> Node {
     Node::from_json(&object).expect("a node")
 }
 
-// D-105, Q-22, S-124, S-125: nodes wake every DaemonSet, but only when labels or taints change.
+// D-105, Q-22, S-124, S-125: nodes wake every DaemonSet, but only when labels that one of them names or taints change.
 #[test]
 fn node_events() {
     let all = || vec![Reaction::EnqueueAll(Urgency::Urgent)];
@@ -477,7 +481,16 @@ fn node_events() {
             enqueue(&[]),
         ),
         ("nil is empty", node(&json!(null), &json!([a]), "2"), enqueue(&[])),
-        ("labels", node(&json!({"zone": "1"}), &json!([a]), "2"), all()),
+        (
+            "a label that nothing names",
+            node(&json!({"rack": "7"}), &json!([a]), "2"),
+            enqueue(&[]),
+        ),
+        (
+            "labels",
+            node(&json!({"rack": "8", "zone": "1"}), &json!([a]), "2"),
+            all(),
+        ),
         ("taints", node(&json!({"zone": "1"}), &json!([a, b]), "2"), all()),
         (
             "order of taints",

@@ -40,6 +40,7 @@ pub(super) struct Families {
     pub(super) events: Family<Fate, Counter>,
     pub(super) unreadable: Family<GroupResource, Counter>,
     pub(super) plan_violations: Counter,
+    pub(super) cut: Family<GroupResource, Counter>,
     pub(super) reconciles: Histograms<Outcome>,
     pub(super) failures: Family<Workload, Gauge>,
     pub(super) divergence: Family<Workload, Gauge>,
@@ -202,6 +203,7 @@ impl Default for Families {
             events: Family::default(),
             unreadable: Family::default(),
             plan_violations: Counter::default(),
+            cut: Family::default(),
             reconciles: Family::new_with_constructor(call_buckets),
             failures: Family::default(),
             divergence: Family::default(),
@@ -292,6 +294,11 @@ impl Families {
             "plan_violations",
             "Plans of which nothing was written, since they were not for the workload that was asked about or named what is not its own",
             self.plan_violations.clone(),
+        );
+        own.register(
+            "cut_objects",
+            "Nodes and pods that came or changed and have more labels or taints that DaemonSets may read than are sent",
+            self.cut.clone(),
         );
         own.register(
             "reconcile_duration_seconds",

@@ -157,6 +157,12 @@ impl Metrics {
         self.families().plan_violations.inc();
     }
 
+    /// So many objects came or changed of which not all labels and taints are sent.
+    pub fn cut(&self, resource: Resource, count: u64) {
+        let labels = GroupResource::of(resource);
+        self.families().cut.get_or_create(&labels).inc_by(count);
+    }
+
     /// A plan was applied with these outcomes.
     pub fn applied(&self, plan: &v1::Plan, applied: &Applied) {
         let results: HashMap<u32, v1::Result> = applied

@@ -240,6 +240,7 @@ fn every_metric_is_documented() {
     metrics.lease_slow_path();
     metrics.stale_sync(Resource::Pods);
     metrics.unreadable(Resource::Pods);
+    metrics.cut(Resource::Nodes, 1);
     metrics.plan_answered(Duration::ZERO, 1, &plan);
     metrics.plan_failed(Duration::ZERO, tonic::Code::Internal);
     let skipped = Applied::default();

@@ -30,11 +30,10 @@ impl Caches for Shown<'_> {
     }
 
     fn own_revisions(&self) -> Vec<Bytes> {
-        let DaemonSet { key, uid, .. } = self.workload;
         let state = self.state.lock();
         let own = state
             .store
-            .revisions(&key.namespace, uid)
+            .revisions(self.workload)
             .filter(|found| found.controller.is_some());
         own.map(|revision| revision.object.clone()).collect()
     }

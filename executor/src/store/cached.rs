@@ -9,6 +9,7 @@ use nodewise_proto::{bucket, v1};
 use super::{Change, KIND, Store, Transition, pods};
 use crate::buckets::Stored;
 use crate::event::{DaemonSet, Key, Node, Pod, Resource, Revision};
+use crate::project::{KeySet, reduce_node};
 
 /// An object that the store keeps.
 pub(super) trait Cached: Sized {
@@ -56,11 +57,13 @@ impl Cached for DaemonSet {
     fn put(self, store: &mut Store) -> Option<Transition> {
         let new = Arc::new(self);
         let old = store.daemon_sets.insert(new.key.clone(), Arc::clone(&new));
+        store.keys.replace(old.as_deref(), Some(&new));
+        store.tell_cuts(&new.key.namespace);
         Some(Transition::DaemonSet(Change { old, new: Some(new) }))
     }
 
     fn remove(self, store: &mut Store) -> Option<Transition> {
-        store.daemon_sets.remove(&self.key);
+        store.remove_daemon_set(&self.key);
         Some(Transition::DaemonSet(Change {
             old: Some(Arc::new(self)),
             new: None,
@@ -68,7 +71,7 @@ impl Cached for DaemonSet {
     }
 
     fn forget(store: &mut Store, id: &Key) -> Option<Transition> {
-        let old = store.daemon_sets.remove(id);
+        let old = store.remove_daemon_set(id);
         old.is_some()
             .then_some(Transition::DaemonSet(Change { old, new: None }))
     }
@@ -89,28 +92,30 @@ impl Cached for Node {
             .collect()
     }
 
-    fn put(self, store: &mut Store) -> Option<Transition> {
+    fn put(mut self, store: &mut Store) -> Option<Transition> {
         let bucket = bucket::of(&self.projection.name, store.bucket_count);
-        let stored = Arc::new(Stored::new(
-            &self.projection,
-            None,
-            &self.resource_version,
-            bucket,
-        ));
-        let old = store.nodes.put(Arc::clone(&stored));
-        // Heartbeats change nodes all the time without changing what is kept.
-        if old.as_ref().is_some_and(|old| old.is_same(&stored)) {
+        let labels = std::mem::take(&mut self.projection.labels);
+        let labels = store.labels.intern(labels);
+        let new = Stored::of_node(self.projection, labels, &self.resource_version, bucket);
+        let new = Arc::new(new);
+        let old = store.nodes.put(Arc::clone(&new));
+        if let Some(old) = &old {
+            store.labels.release(old);
+        }
+        let keys = store.keys.of_nodes();
+        // Heartbeats change nodes all the time without changing what is sent.
+        if old.as_ref().is_some_and(|old| old.is_sent_alike(&new, keys)) {
             return None;
         }
+        store.cuts.look(Resource::Nodes, "", &new, keys);
         Some(Transition::Node(Change {
-            old: old.map(|old| old.decode()),
-            new: Some(self.projection),
+            old: old.map(|old| sent(old.node(), keys)),
+            new: Some(sent(new.node(), keys)),
         }))
     }
 
     fn remove(self, store: &mut Store) -> Option<Transition> {
-        let name = self.projection.name.as_str();
-        store.nodes.remove(bucket::of(name, store.bucket_count), name);
+        store.remove_node(&self.projection.name);
         Some(Transition::Node(Change {
             old: Some(self.projection),
             new: None,
@@ -118,12 +123,18 @@ impl Cached for Node {
     }
 
     fn forget(store: &mut Store, id: &String) -> Option<Transition> {
-        let old = store.nodes.remove(bucket::of(id, store.bucket_count), id)?;
+        let old = store.remove_node(id)?;
         Some(Transition::Node(Change {
-            old: Some(old.decode()),
+            old: Some(old),
             new: None,
         }))
     }
+}
+
+/// What is sent of a node.
+fn sent(mut node: v1::Node, keys: &KeySet) -> v1::Node {
+    reduce_node(&mut node, keys);
+    node
 }
 
 impl Cached for Pod {
@@ -193,8 +204,12 @@ fn keep(store: &mut Store, namespace: &str, pod: Stored, projection: Option<v1::
         return None;
     }
     // Most events of a pod tell of what nobody here reads: of a container's state, or of an annotation.
-    let is_news = kept.is_none_or(|kept| !kept.is_same(&pod));
-    let projection = projection.unwrap_or_else(|| pod.decode());
+    let keys = store.keys.of_pods(namespace);
+    let is_news = kept.is_none_or(|kept| !kept.is_sent_alike(&pod, &keys));
+    if is_news {
+        store.cuts.look(Resource::Pods, namespace, &pod, &keys);
+    }
+    let projection = projection.unwrap_or_else(|| pod.pod());
     let bucket_count = store.bucket_count;
     let (name, namespace) = store.namespace(namespace);
     let old = namespace.pods.put(pod, bucket_count);
@@ -203,7 +218,7 @@ fn keep(store: &mut Store, namespace: &str, pod: Stored, projection: Option<v1::
     }
     // Upstream counts each event of a pod that is being deleted.
     (is_news || projection.deletion_time.is_some()).then(|| {
-        let (old, new) = (old.map(|old| old.decode()), Some(projection));
+        let (old, new) = (old.map(|old| old.pod()), Some(projection));
         Transition::Pod(name, Change { old, new }.into())
     })
 }

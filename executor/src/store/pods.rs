@@ -12,6 +12,8 @@ use prost::Message as _;
 use super::parts::Parts;
 use super::target_node;
 use crate::buckets::{Buckets, Stored};
+use crate::event::DaemonSet;
+use crate::selector::Selector;
 
 #[derive(Debug, Default)]
 pub(super) struct Pods {
@@ -21,11 +23,43 @@ pub(super) struct Pods {
     /// Pods by the uid of the DaemonSet that controls them.
     owned: HashMap<Arc<str>, Buckets>,
     orphans: Option<Buckets>,
+    /// By the name of a DaemonSet that was asked about while there were orphans: those that it selects.
+    selected: HashMap<Arc<str>, Selected>,
+}
+
+/// The orphans that a selector matches.
+#[derive(Debug)]
+struct Selected {
+    selector: Selector,
+    orphans: Buckets,
+}
+
+impl Selected {
+    fn new(selector: &Selector, bucket_count: u32) -> Self {
+        Self {
+            selector: selector.clone(),
+            orphans: Buckets::new(bucket_count),
+        }
+    }
+
+    /// An orphan came or changed.
+    fn put(&mut self, orphan: &Arc<Stored>) {
+        let labels = orphan.part().map_or_else(Vec::new, |part| part.labels());
+        if self.selector.selects(&labels) {
+            self.orphans.put(Arc::clone(orphan));
+        } else {
+            self.orphans.remove(orphan.bucket(), orphan.name());
+        }
+    }
 }
 
 impl Pods {
     pub(super) fn len(&self) -> usize {
         self.names.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Stored>> {
+        self.names.iter()
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
@@ -45,9 +79,39 @@ impl Pods {
         self.orphans.as_ref()
     }
 
-    /// The pods that this uid controls, and the orphans.
-    pub(super) fn sets(&mut self, uid: &str) -> (Option<&mut Buckets>, Option<&mut Buckets>) {
-        (self.owned.get_mut(uid), self.orphans.as_mut())
+    /// The pods that a DaemonSet controls, and the orphans that its selector matches.
+    pub(super) fn sets(
+        &mut self,
+        workload: &DaemonSet,
+        bucket_count: u32,
+    ) -> (Option<&mut Buckets>, Option<&mut Buckets>) {
+        self.select(workload, bucket_count);
+        let selected = self.selected.get_mut(&workload.key.name);
+        (
+            self.owned.get_mut(&*workload.uid),
+            selected.map(|selected| &mut selected.orphans),
+        )
+    }
+
+    /// Looks through the orphans, unless that was done for this selector.
+    fn select(&mut self, workload: &DaemonSet, bucket_count: u32) {
+        let (name, selector) = (&workload.key.name, &workload.selector);
+        let Some(orphans) = &self.orphans else {
+            self.selected.remove(name);
+            return;
+        };
+        let is_done = |selected: &Selected| selected.selector == *selector;
+        if self.selected.get(name).is_some_and(is_done) {
+            return;
+        }
+        let mut selected = Selected::new(selector, bucket_count);
+        orphans.iter().for_each(|orphan| selected.put(orphan));
+        self.selected.insert(Arc::clone(name), selected);
+    }
+
+    /// A DaemonSet is gone.
+    pub(super) fn forget_selected(&mut self, name: &str) {
+        self.selected.remove(name);
     }
 
     /// Keeps a pod; answers with the one of that name that was kept before.
@@ -67,6 +131,9 @@ impl Pods {
         let stays = |old: &Stored| (old.owner(), old.bucket()) == (pod.owner(), pod.bucket());
         if let Some(old) = old.as_ref().filter(|old| !stays(old)) {
             self.take_out(old);
+        }
+        if pod.owner().is_none() {
+            self.selected.values_mut().for_each(|selected| selected.put(&pod));
         }
         self.buckets_of(pod.owner(), bucket_count).put(pod);
         old
@@ -94,7 +161,8 @@ impl Pods {
     /// Takes a pod out of its bucket.
     fn take_out(&mut self, pod: &Stored) {
         let Some(uid) = pod.owner() else {
-            if let Some(orphans) = &mut self.orphans {
+            let selected = self.selected.values_mut().map(|selected| &mut selected.orphans);
+            for orphans in self.orphans.iter_mut().chain(selected) {
                 orphans.remove(pod.bucket(), pod.name());
             }
             self.orphans.take_if(|orphans| orphans.len() == 0);

@@ -2,10 +2,14 @@
 
 use nodewise_proto::v1;
 use prost::Message as _;
+use rand::rngs::SmallRng;
+use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use super::*;
 use crate::event::Node;
+use crate::project::reduce_node;
 
 fn object(name: &str, version: u32, owner: Option<&str>) -> Value {
     let owners: Vec<_> = owner
@@ -41,11 +45,18 @@ fn list(store: &mut Store, objects: &[Value]) -> Vec<Transition> {
     }))
 }
 
+/// A DaemonSet that selects the pods of these tests.
+fn workload(name: &str, uid: &str) -> DaemonSet {
+    let object = json!({
+        "metadata": {"namespace": "ns", "name": name, "uid": uid},
+        "spec": {"selector": {"matchLabels": {"app": "foo"}}},
+    });
+    DaemonSet::from_json(&object).expect("a DaemonSet")
+}
+
 /// The pods as they would be sent for this uid.
 fn sent(store: &mut Store, uid: &str) -> Vec<v1::Pod> {
-    let count = store.bucket_count();
-    let sets = store.pods("ns", uid);
-    let buckets = crate::buckets::render(sets.owned, sets.orphans, count, &|_| false).buckets;
+    let buckets = store.pod_buckets(&workload("foo", uid), &|_| false).buckets;
     let decode = |bucket: v1::Bucket| {
         let data = bucket.data.expect("inline");
         let bucket = v1::PodBucket::decode(data).expect("a bucket");
@@ -257,4 +268,247 @@ fn pages_of_a_list_that_was_given_up_do_not_count() {
     assert_eq!(store.parts.len(), 0, "nor is anything kept of them");
     list(&mut store, &[object("c", 1, Some("u1"))]);
     assert_eq!(names(&mut store), ["c"], "nor do they count twice");
+}
+
+/// A DaemonSet of this name whose pods are for nodes with these labels.
+fn on_nodes(name: &str, labels: &[&str]) -> DaemonSet {
+    let terms: Vec<Value> = labels
+        .iter()
+        .map(|key| json!({"matchExpressions": [{"key": key, "operator": "Exists"}]}))
+        .collect();
+    let object = json!({
+        "metadata": {"namespace": "ns", "name": name, "uid": name},
+        "spec": {
+            "selector": {"matchLabels": {"app": name}},
+            "template": {"spec": {"affinity": {"nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}}},
+        },
+    });
+    DaemonSet::from_json(&object).expect("a DaemonSet")
+}
+
+fn put_workload(store: &mut Store, workload: &DaemonSet) {
+    store.apply(ClusterEvent::DaemonSets(Delta::Applied(workload.clone())));
+}
+
+fn put_node(store: &mut Store, name: &str, labels: &Value) -> Vec<Transition> {
+    let object = json!({"metadata": {"name": name, "uid": "n", "labels": labels}});
+    let node = Node::from_json(&object).expect("a node");
+    store.apply(ClusterEvent::Nodes(Delta::Applied(node)))
+}
+
+/// The keys of the labels of each node, as they would be sent about this workload.
+fn sent_keys(store: &mut Store, workload: &DaemonSet) -> Vec<Vec<String>> {
+    let buckets = store.node_buckets(workload, &|_| false).buckets;
+    let nodes = buckets.into_iter().flat_map(|bucket| {
+        let data = bucket.data.expect("inline");
+        v1::NodeBucket::decode(data).expect("a bucket").nodes
+    });
+    let keys = |node: v1::Node| node.labels.into_iter().map(|label| label.key).collect();
+    nodes.map(keys).collect()
+}
+
+// A label is sent as soon as a DaemonSet names it, in whatever order the DaemonSet and the node came.
+#[test]
+fn labels_are_sent_that_a_daemon_set_names() {
+    let mut store = Store::new(1);
+    let (a, b, none) = (
+        on_nodes("a", &["a"]),
+        on_nodes("b", &["b"]),
+        on_nodes("none", &[]),
+    );
+    let labels = json!({"a": "1", "b": "1", "c": "1"});
+    put_workload(&mut store, &a);
+    put_node(&mut store, "n", &labels);
+    assert_eq!(sent_keys(&mut store, &a), [["a"]]);
+    put_workload(&mut store, &b);
+    assert_eq!(
+        sent_keys(&mut store, &a),
+        [["a", "b"]],
+        "all are sent the same buckets"
+    );
+    // One that is gone makes no bucket another one; the next that names something new does.
+    store.apply(ClusterEvent::DaemonSets(Delta::Deleted(b)));
+    assert_eq!(sent_keys(&mut store, &a), [["a", "b"]]);
+    put_workload(&mut store, &on_nodes("a", &["c"]));
+    assert_eq!(sent_keys(&mut store, &none), [["c"]]);
+    assert_eq!(
+        sent_keys(&mut store, &on_nodes("not-cached", &["a"])),
+        [["a", "c"]],
+        "nor does one lack anything that the caches do not show yet"
+    );
+}
+
+// What changes no plan is neither news nor another bucket.
+#[test]
+fn a_label_that_nothing_names_is_no_news() {
+    let mut store = Store::new(1);
+    let a = on_nodes("a", &["a"]);
+    put_workload(&mut store, &a);
+    assert_eq!(put_node(&mut store, "n", &json!({"a": "1", "x": "1"})).len(), 1);
+    let digest = store.node_buckets(&a, &|_| false).buckets[0].digest.clone();
+    assert!(put_node(&mut store, "n", &json!({"a": "1", "x": "2", "y": ""})).is_empty());
+    let again = store.node_buckets(&a, &|known| known[..] == digest[..]);
+    assert_eq!((again.written, again.hashed), (0, 0));
+    assert!(again.buckets[0].data.is_none());
+    let [Transition::Node(change)] = &put_node(&mut store, "n", &json!({"a": "2", "x": "2"}))[..] else {
+        panic!("a label that a DaemonSet names is news");
+    };
+    assert_eq!(
+        change.new.as_ref().map(|node| node.labels.len()),
+        Some(1),
+        "and nothing else is"
+    );
+    let mut pod = object("p", 1, Some("a"));
+    put(&mut store, &pod);
+    pod["metadata"]["labels"]["x"] = json!("1");
+    pod["metadata"]["resourceVersion"] = json!("2");
+    assert!(put(&mut store, &pod).is_empty(), "nor of a pod");
+}
+
+// Memory: most nodes have most labels in common.
+#[test]
+fn labels_of_nodes_go_with_the_last_node_that_has_them() {
+    let mut store = Store::new(4);
+    put_node(&mut store, "n", &json!({"a": "1", "b": "1"}));
+    put_node(&mut store, "m", &json!({"a": "1", "b": "2"}));
+    assert_eq!(store.labels.len(), 3);
+    put_node(&mut store, "m", &json!({"a": "1"}));
+    assert_eq!(store.labels.len(), 2);
+    store.apply(ClusterEvent::Nodes(Delta::Listed {
+        objects: Vec::new(),
+        resource_version: "100".into(),
+    }));
+    assert_eq!(store.labels.len(), 0);
+}
+
+// Orphans that a workload does not select are nothing that it hears of, whatever came first and whatever changes.
+#[test]
+fn orphans_are_sent_that_the_workload_selects() {
+    let mut store = Store::new(4);
+    let selects = |app: &str| {
+        let object = json!({
+            "metadata": {"namespace": "ns", "name": "foo", "uid": "u1"},
+            "spec": {"selector": {"matchLabels": {"app": app}}},
+        });
+        DaemonSet::from_json(&object).expect("a DaemonSet")
+    };
+    let orphan = |name: &str, version, app: &str, node: &str| {
+        let mut orphan = object(name, version, None);
+        orphan["metadata"]["labels"] = json!({"app": app, "x": name});
+        orphan["spec"]["nodeName"] = json!(node);
+        orphan
+    };
+    let names = |store: &mut Store, app| {
+        let buckets = store.pod_buckets(&selects(app), &|_| false).buckets;
+        let pods = buckets.into_iter().flat_map(|bucket| {
+            let data = bucket.data.expect("inline");
+            v1::PodBucket::decode(data).expect("a bucket").pods
+        });
+        let mut names: Vec<String> = pods.map(|pod| pod.name).collect();
+        names.sort_unstable();
+        names
+    };
+    put_workload(&mut store, &selects("a"));
+    for (name, app) in [("p", "a"), ("q", "b"), ("r", "a")] {
+        put(&mut store, &orphan(name, 1, app, "n1"));
+    }
+    assert_eq!(names(&mut store, "a"), ["p", "r"]);
+    put(&mut store, &orphan("p", 2, "b", "n1"));
+    put(&mut store, &orphan("q", 2, "a", "n2"));
+    put(&mut store, &orphan("r", 2, "a", "n3"));
+    put(&mut store, &orphan("s", 2, "a", "n4"));
+    assert_eq!(names(&mut store, "a"), ["q", "r", "s"]);
+    remove(&mut store, &orphan("r", 3, "a", "n3"));
+    let mut adopted = orphan("q", 3, "a", "n2");
+    adopted["metadata"]["ownerReferences"] =
+        object("q", 3, Some("u2"))["metadata"]["ownerReferences"].clone();
+    put(&mut store, &adopted);
+    assert_eq!(names(&mut store, "a"), ["s"]);
+    assert_eq!(names(&mut store, "b"), ["p"], "for another selector");
+    assert_eq!(names(&mut store, "c"), [""; 0]);
+}
+
+// One object that no service reads stops nothing: what does not fit is left out, and that is said.
+#[test]
+fn what_does_not_fit_is_left_out_and_counted() {
+    let keys: Vec<String> = (0..1_030).map(|index| format!("k{index:04}")).collect();
+    let names: Vec<&str> = keys.iter().map(String::as_str).collect();
+    let labels: Value = keys.iter().map(|key| (key.clone(), json!(""))).collect();
+    let (mut store, many) = (Store::new(1), on_nodes("many", &names));
+    put_node(&mut store, "n", &labels);
+    let nothing = [(Resource::Nodes, 0), (Resource::Pods, 0)];
+    assert_eq!(store.take_cuts(), nothing, "as long as nothing names them");
+    put_workload(&mut store, &many);
+    assert_eq!(store.take_cuts(), [(Resource::Nodes, 1), (Resource::Pods, 0)]);
+    assert_eq!(sent_keys(&mut store, &many)[0], keys[..1_024]);
+    assert_eq!(store.take_cuts(), nothing, "once for each change");
+    let taints: Vec<Value> = (0..1_030)
+        .map(|index| json!({"key": format!("t{index}"), "effect": "NoExecute"}))
+        .collect();
+    let object = json!({"metadata": {"name": "m", "uid": "m"}, "spec": {"taints": taints}});
+    let node = Node::from_json(&object).expect("a node");
+    store.apply(ClusterEvent::Nodes(Delta::Applied(node)));
+    assert_eq!(store.take_cuts()[0], (Resource::Nodes, 1));
+    let bucket = store.node_buckets(&many, &|_| false).buckets.remove(0);
+    let bucket = v1::NodeBucket::decode(bucket.data.expect("inline")).expect("a bucket");
+    assert_eq!(bucket.nodes[0].taints.len(), 1_024);
+}
+
+// However labels and DaemonSets came: a bucket has the bytes that the reduced projections give.
+#[test]
+fn buckets_are_those_of_the_reduced_projections() {
+    let mut random = SmallRng::seed_from_u64(11);
+    let mut store = Store::new(2);
+    let key = |random: &mut SmallRng| ["a", "b", "c", "d"][random.random_range(0..4)];
+    let mut nodes: BTreeMap<String, v1::Node> = BTreeMap::new();
+    for _ in 0..500 {
+        if random.random_bool(0.3) {
+            let name = ["x", "y", "z"][random.random_range(0..3)];
+            let workload = on_nodes(name, &[key(&mut random)]);
+            let is_there = random.random_bool(0.6);
+            let delta = if is_there { Delta::Applied } else { Delta::Deleted };
+            store.apply(ClusterEvent::DaemonSets(delta(workload)));
+        }
+        let name = format!("n{}", random.random_range(0..6));
+        let labels: BTreeMap<_, _> = (0..3)
+            .map(|_| (key(&mut random), random.random_range(0..2)))
+            .collect();
+        let labels: Value = labels
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), json!(value.to_string())))
+            .collect();
+        let object = json!({"metadata": {"name": name, "uid": name, "labels": labels},
+            "spec": {"taints": [{"key": "t", "effect": "NoSchedule"}], "unschedulable": true}});
+        let node = Node::from_json(&object).expect("a node");
+        nodes.insert(name, node.projection.clone());
+        store.apply(ClusterEvent::Nodes(Delta::Applied(node)));
+        let asked = on_nodes("x", &[key(&mut random)]);
+        let everything_is_known = random.random_bool(0.5);
+        let rendered = store.node_buckets(&asked, &|_| everything_is_known);
+        let keys = store.keys.of_nodes();
+        for (index, bucket) in rendered.buckets.iter().enumerate() {
+            let members = nodes
+                .values()
+                .filter(|node| bucket::of(&node.name, 2) as usize == index);
+            let reduced = members.cloned().map(|mut node| {
+                reduce_node(&mut node, keys);
+                node
+            });
+            let expected = v1::NodeBucket {
+                nodes: reduced.collect(),
+            };
+            let digest = Sha256::digest(expected.encode_to_vec());
+            assert_eq!(bucket.digest[..], digest[..]);
+        }
+        let named = |key: &String| keys.sent(std::iter::once(&label(key))).next().is_some();
+        assert!(asked.reads.node_labels.iter().all(named));
+    }
+}
+
+fn label(key: &str) -> v1::Label {
+    v1::Label {
+        key: key.into(),
+        value: String::new(),
+    }
 }

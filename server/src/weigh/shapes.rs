@@ -130,7 +130,7 @@ const STATE: Shape = Shape(&[
         "pod_name_collisions",
         objects::<v1::PodNameCollision>(150, &NOTHING),
     ),
-    (5, "used_pod_names", many::<v1::UsedPodName>(150, &NOTHING)),
+    (5, "used_pod_names", objects::<v1::UsedPodName>(150, &NOTHING)),
 ]);
 
 const EXPECTATIONS: Shape = Shape(&[

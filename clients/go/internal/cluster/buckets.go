@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"nodewise.dev/clients/go/convert"
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
@@ -20,6 +21,8 @@ type Known func(Digest) bool
 type buckets struct {
 	list []bucket
 	len  int
+	// keys are the labels that are sent: what is remembered holds for these.
+	keys *convert.KeySet
 }
 
 type bucket struct {
@@ -40,7 +43,7 @@ type remembered struct {
 var emptyDigest = sha256.Sum256(nil)
 
 func newBuckets(count uint32) *buckets {
-	return &buckets{list: make([]bucket, count)}
+	return &buckets{list: make([]bucket, count), keys: convert.NodeKeys()}
 }
 
 func (b *bucket) find(name string) (int, bool) {
@@ -64,7 +67,7 @@ func (b *buckets) put(object *stored) *stored {
 	if found {
 		old := bucket.members[place]
 		bucket.members[place] = object
-		if !old.isSame(object) {
+		if !old.isSentAlike(object, b.keys) {
 			bucket.version++
 		}
 		return old
@@ -88,6 +91,17 @@ func (b *buckets) remove(index uint32, name string) *stored {
 	return old
 }
 
+// send sends these labels from now on.
+func (b *buckets) send(keys *convert.KeySet) {
+	if b == nil || b.keys == keys {
+		return
+	}
+	b.keys = keys
+	for i := range b.list {
+		b.list[i].version++
+	}
+}
+
 func (b *buckets) all(yield func(*stored) bool) {
 	if b == nil {
 		return
@@ -103,14 +117,16 @@ func (b *buckets) all(yield func(*stored) bool) {
 
 // render makes the buckets of a set, each together with that of another set (which may be nil), as they are sent: inline, or by
 // digest alone when it is known. What did not change is not hashed again, and put together only for who lacks it.
-func render(first, second *buckets, count uint32, known Known) []*nodewisev1.Bucket {
+func render(first, second *buckets, keys *convert.KeySet, count uint32, known Known) []*nodewisev1.Bucket {
+	first.send(keys)
+	second.send(keys)
 	sent := make([]*nodewisev1.Bucket, count)
 	for index := range sent {
 		one, other := occupied(first, index), occupied(second, index)
 		if one == nil {
 			one, other = other, nil
 		}
-		sent[index] = renderOne(one, other, known)
+		sent[index] = renderOne(one, other, keys, known)
 	}
 	return sent
 }
@@ -122,7 +138,7 @@ func occupied(set *buckets, index int) *bucket {
 	return &set.list[index]
 }
 
-func renderOne(one, other *bucket, known Known) *nodewisev1.Bucket {
+func renderOne(one, other *bucket, keys *convert.KeySet, known Known) *nodewisev1.Bucket {
 	if one == nil {
 		return sentAs(emptyDigest, []byte{}, known)
 	}
@@ -130,7 +146,7 @@ func renderOne(one, other *bucket, known Known) *nodewisev1.Bucket {
 	if holds && known(digest) {
 		return &nodewisev1.Bucket{Digest: digest[:]}
 	}
-	data := write(one, other)
+	data := write(one, other, keys)
 	if !holds {
 		digest = sha256.Sum256(data)
 		one.remember(other, digest)
@@ -160,7 +176,7 @@ func (b *bucket) remember(beside *bucket, digest Digest) {
 }
 
 // write makes the canonical bytes: the members of each by name, what they share in the order in which they first use it.
-func write(one, other *bucket) []byte {
+func write(one, other *bucket, keys *convert.KeySet) []byte {
 	members := one.members
 	if other != nil {
 		members = slices.Concat(one.members, other.members)
@@ -170,23 +186,28 @@ func write(one, other *bucket) []byte {
 		size += len(member.own) + 16
 	}
 	data := make([]byte, 0, size)
-	var shared []*part
-	numbers := map[*part]uint32{}
+	var shared [][]byte
+	numbers, sent := map[string]uint32{}, map[*part]uint32{}
 	for _, member := range members {
 		var number uint32
 		if member.part != nil && len(member.part.encoded) > 0 {
-			number = numbers[member.part]
-			if number == 0 {
-				shared = append(shared, member.part)
-				number = uint32(len(shared))
-				numbers[member.part] = number
+			var isKnown bool
+			if number, isKnown = sent[member.part]; !isKnown {
+				// By what is sent of it, so that a bucket has the same bytes however its members came to be.
+				encoded := member.part.sent(keys)
+				if number = numbers[string(encoded)]; number == 0 && len(encoded) > 0 {
+					shared = append(shared, encoded)
+					number = uint32(len(shared))
+					numbers[string(encoded)] = number
+				}
+				sent[member.part] = number
 			}
 		}
-		data = member.appendTo(data, number)
+		data = member.appendTo(data, number, keys)
 	}
-	for _, part := range shared {
+	for _, encoded := range shared {
 		data = protowire.AppendTag(data, sharedField, protowire.BytesType)
-		data = protowire.AppendBytes(data, part.encoded)
+		data = protowire.AppendBytes(data, encoded)
 	}
 	return data
 }

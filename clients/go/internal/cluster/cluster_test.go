@@ -31,6 +31,11 @@ func TestBucketBytes(t *testing.T) {
 	for _, vector := range testkit.AllBucketBytes(t) {
 		t.Run(vector.Name, func(t *testing.T) {
 			store := NewStore(1)
+			workload, err := NewDaemonSet(object(t, string(vector.DaemonSet)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			store.PutDaemonSet(workload)
 			for i, node := range vector.Nodes {
 				slices.SortFunc(node.Labels, byKey)
 				store.PutNode(&Node{ResourceVersion: strconv.Itoa(i + 1), Node: node})
@@ -39,15 +44,37 @@ func TestBucketBytes(t *testing.T) {
 				slices.SortFunc(pod.Labels, byKey)
 				store.PutPod(&Pod{Namespace: "ns", ResourceVersion: strconv.Itoa(i + 1), Pod: pod})
 			}
-			sent := store.PodBuckets("ns", "u", nothing)[0]
+			sent := store.PodBuckets(workload, nothing)[0]
 			if vector.Nodes != nil {
-				sent = store.NodeBuckets(nothing)[0]
+				sent = store.NodeBuckets(workload, nothing)[0]
 			}
 			if !slices.Equal(sent.GetData(), vector.Data) || hex.EncodeToString(sent.GetDigest()) != vector.Digest {
 				t.Errorf("got %x, want %x", sent.GetData(), vector.Data)
 			}
 		})
 	}
+}
+
+// workload is a DaemonSet of this name and uid. What it selects has the label hash.
+func workload(t *testing.T, name, uid string) *DaemonSet {
+	t.Helper()
+	return daemonSet(t, name, uid, `{"matchExpressions":[{"key":"hash","operator":"Exists"}]}`, nil)
+}
+
+// daemonSet is one for nodes with these labels.
+func daemonSet(t *testing.T, name, uid, selector string, nodeLabels []string) *DaemonSet {
+	t.Helper()
+	var terms []string
+	for _, key := range nodeLabels {
+		terms = append(terms, fmt.Sprintf(`{"matchExpressions":[{"key":%q,"operator":"Exists"}]}`, key))
+	}
+	made, err := NewDaemonSet(object(t, fmt.Sprintf(`{"metadata":{"namespace":"ns","name":%q,"uid":%q},"spec":{"selector":%s,
+		"template":{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":
+		{"nodeSelectorTerms":[%s]}}}}}}}`, name, uid, selector, strings.Join(terms, ","))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
 }
 
 func pod(name, version, node, owner, hash string) *Pod {
@@ -83,10 +110,11 @@ func TestBucketsAreUpToDate(t *testing.T) {
 		}
 		for _, uid := range []string{"d1", "d2"} {
 			requireSent(t, store, live, uid, isKnown)
-			for _, bucket := range store.PodBuckets("ns", types.UID(uid), isKnown) {
+			asked := workload(t, uid, uid)
+			for _, bucket := range store.PodBuckets(asked, isKnown) {
 				known[Digest(bucket.GetDigest())] = true
 			}
-			for _, bucket := range store.PodBuckets("ns", types.UID(uid), isKnown) {
+			for _, bucket := range store.PodBuckets(asked, isKnown) {
 				if bucket.Data != nil {
 					t.Fatal("what the receiver has was sent again")
 				}
@@ -113,7 +141,7 @@ func requireSent(t *testing.T, store *Store, live map[string]*Pod, uid string, k
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, got := range store.PodBuckets("ns", types.UID(uid), known) {
+	for i, got := range store.PodBuckets(workload(t, uid, uid), known) {
 		if !slices.Equal(got.GetDigest(), want[i].GetDigest()) {
 			t.Fatalf("bucket %d of %s is another one", i, uid)
 		}
@@ -176,16 +204,17 @@ func object(t *testing.T, text string) *served.Object {
 	return parsed
 }
 
-// D-4: the workload's own revisions and the orphans, one that cannot be changed as long as it stays as it is.
+// D-4: the workload's own revisions and the orphans that it selects, one that cannot be changed as long as it stays as it is.
 func TestRevisions(t *testing.T) {
 	store := NewStore(1)
+	store.PutRevision(NewRevision(object(t, `{"metadata":{"namespace":"ns","name":"another's"}}`)))
 	for name, owner := range map[string]string{"mine": "d1", "other": "d2", "orphan": ""} {
-		text := fmt.Sprintf(`{"metadata":{"namespace":"ns","name":%q,"resourceVersion":"1","ownerReferences":
-			[{"kind":"DaemonSet","uid":%q,"controller":%t}]}}`, name, owner, owner != "")
+		text := fmt.Sprintf(`{"metadata":{"namespace":"ns","name":%q,"resourceVersion":"1","labels":{"hash":"x"},
+			"ownerReferences":[{"kind":"DaemonSet","uid":%q,"controller":%t}]}}`, name, owner, owner != "")
 		store.PutRevision(NewRevision(object(t, text)))
 	}
 	names := func() (names []string) {
-		for _, revision := range store.Revisions("ns", "d1") {
+		for _, revision := range store.Revisions(workload(t, "d1", "d1")) {
 			names = append(names, fmt.Sprint(revision.Name, store.IsSealed(revision)))
 		}
 		return names
@@ -194,10 +223,10 @@ func TestRevisions(t *testing.T) {
 	if got := names(); !slices.Equal(got, []string{"minetrue", "orphanfalse"}) {
 		t.Errorf("got %v", got)
 	}
-	store.PutRevision(NewRevision(object(t, `{"metadata":{"namespace":"ns","name":"mine","resourceVersion":"2"}}`)))
+	store.PutRevision(NewRevision(object(t, `{"metadata":{"namespace":"ns","name":"mine","resourceVersion":"2","labels":{"hash":"x"}}}`)))
 	store.ForgetOrphan(Revisions, "ns", "orphan")
 	store.ForgetOrphan(Revisions, "ns", "other")
-	if got := names(); !slices.Equal(got, []string{"minefalse"}) || len(store.Revisions("ns", "d2")) != 2 {
+	if got := names(); !slices.Equal(got, []string{"minefalse"}) || len(store.Revisions(workload(t, "d2", "d2"))) != 2 {
 		t.Errorf("got %v", got)
 	}
 }

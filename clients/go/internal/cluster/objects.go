@@ -11,7 +11,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
+	kubelabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nodewise.dev/clients/go/convert"
@@ -42,7 +42,9 @@ type DaemonSet struct {
 	UID             types.UID
 	ResourceVersion string
 	// Selector wakes the DaemonSet for orphans. It matches nothing where spec.selector is absent, empty or invalid (D-104).
-	Selector        labels.Selector
+	Selector kubelabels.Selector
+	// Reads is what the decisions about it read of nodes and pods, and what it may claim.
+	Reads           convert.Reads
 	MinReadySeconds int32
 	Generation      int64
 	// Traceparent is the trace context that the object carries; empty for none.
@@ -58,7 +60,8 @@ func NewDaemonSet(object *served.Object) (*DaemonSet, error) {
 		Key:             types.NamespacedName{Namespace: object.Namespace, Name: object.Name},
 		UID:             object.UID,
 		ResourceVersion: object.ResourceVersion,
-		Selector:        labels.Nothing(),
+		Selector:        kubelabels.Nothing(),
+		Reads:           convert.ReadsOf(object.JSON),
 		Traceparent:     object.Annotations[convert.TraceparentAnnotation],
 		JSON:            object.JSON,
 	}
@@ -91,7 +94,7 @@ type Revision struct {
 	Namespace, Name string
 	UID             types.UID
 	ResourceVersion string
-	Labels          labels.Set
+	Labels          kubelabels.Set
 	// Controller is nil for an orphan.
 	Controller *nodewisev1.ControllerReference
 	Deleting   bool
@@ -118,7 +121,7 @@ type Identity struct {
 	UID string
 	// Controller is nil for an orphan.
 	Controller *nodewisev1.ControllerReference
-	Labels     labels.Set
+	Labels     kubelabels.Set
 }
 
 // Pod is the projection of a v1 Pod, and what else is needed to keep it.
@@ -130,8 +133,8 @@ type Pod struct {
 }
 
 // LabelSet are its labels.
-func (p *Pod) LabelSet() labels.Set {
-	set := make(labels.Set, len(p.Labels))
+func (p *Pod) LabelSet() kubelabels.Set {
+	set := make(kubelabels.Set, len(p.Labels))
 	for _, label := range p.Labels {
 		set[label.GetKey()] = label.GetValue()
 	}

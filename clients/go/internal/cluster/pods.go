@@ -10,10 +10,12 @@ type pods struct {
 	names map[string]*stored
 	// owned are pods by the uid of the DaemonSet that controls them; orphans are under the empty uid.
 	owned map[string]*buckets
+	// selected are by the name of a DaemonSet that was asked about while there were orphans: those that it selects.
+	selected map[string]*selected
 }
 
 func newPods() pods {
-	return pods{names: map[string]*stored{}, owned: map[string]*buckets{}}
+	return pods{names: map[string]*stored{}, owned: map[string]*buckets{}, selected: map[string]*selected{}}
 }
 
 // put keeps a pod; it answers with the one of that name that was kept before.
@@ -29,6 +31,11 @@ func (p *pods) put(pod *stored, bucketCount uint32) *stored {
 		p.owned[pod.owner()] = set
 	}
 	set.put(pod)
+	if pod.owner() == "" {
+		for _, selected := range p.selected {
+			selected.put(pod)
+		}
+	}
 	return old
 }
 
@@ -47,9 +54,49 @@ func (p *pods) takeOut(pod *stored) {
 	if set == nil {
 		return
 	}
+	if pod.owner() == "" {
+		for _, selected := range p.selected {
+			selected.orphans.remove(pod.bucket, pod.name)
+		}
+	}
 	set.remove(pod.bucket, pod.name)
 	if set.len == 0 {
 		delete(p.owned, pod.owner())
+	}
+}
+
+// orphansOf are the orphans that a DaemonSet selects.
+func (p *pods) orphansOf(workload *DaemonSet, bucketCount uint32) *buckets {
+	orphans := p.owned[""]
+	if orphans == nil {
+		delete(p.selected, workload.Key.Name)
+		return nil
+	}
+	known := p.selected[workload.Key.Name]
+	if known == nil || known.selector != workload.Reads.Selector.String() {
+		known = &selected{selector: workload.Reads.Selector.String(), reads: workload.Reads, orphans: newBuckets(bucketCount)}
+		orphans.all(func(orphan *stored) bool {
+			known.put(orphan)
+			return true
+		})
+		p.selected[workload.Key.Name] = known
+	}
+	return known.orphans
+}
+
+// selected are the orphans that a selector matches.
+type selected struct {
+	selector string
+	reads    convert.Reads
+	orphans  *buckets
+}
+
+// put is told that an orphan came or changed.
+func (s *selected) put(orphan *stored) {
+	if s.reads.Selects(orphan.part.metadata().GetLabels()) {
+		s.orphans.put(orphan)
+	} else {
+		s.orphans.remove(orphan.bucket, orphan.name)
 	}
 }
 

@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	"google.golang.org/protobuf/proto"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"nodewise.dev/clients/go/convert"
@@ -12,6 +10,7 @@ import (
 func (s *Store) PutDaemonSet(daemonSet *DaemonSet) *Transition {
 	old := s.daemonSets[daemonSet.Key]
 	s.daemonSets[daemonSet.Key] = daemonSet
+	s.replaceNames(old, daemonSet)
 	return &Transition{DaemonSet: &Change[DaemonSet]{Old: old, New: daemonSet}}
 }
 
@@ -22,20 +21,28 @@ func (s *Store) RemoveDaemonSet(key types.NamespacedName) *Transition {
 		return nil
 	}
 	delete(s.daemonSets, key)
+	s.replaceNames(old, nil)
+	if kept := s.namespaces[key.Namespace]; kept != nil {
+		delete(kept.pods.selected, key.Name)
+	}
 	return &Transition{DaemonSet: &Change[DaemonSet]{Old: old}}
 }
 
-// PutNode takes in a node.
+// PutNode takes in a node. Heartbeats change nodes all the time without changing what is sent.
 func (s *Store) PutNode(node *Node) *Transition {
-	old := s.nodes.put(newStoredNode(node, s.bucketCount))
-	if old == nil {
-		return &Transition{Node: &Change[Node]{New: node}}
-	}
-	before := old.node()
-	if proto.Equal(before.Node, node.Node) {
+	object := encodeNode(node, s.labels, s.bucketCount)
+	old := s.nodes.put(object)
+	s.labels.release(old)
+	keys := s.nodeKeys.keys()
+	if old != nil && old.isSentAlike(object, keys) {
 		return nil
 	}
-	return &Transition{Node: &Change[Node]{Old: before, New: node}}
+	s.noteCut(Nodes, "", object, keys)
+	change := &Change[Node]{New: object.sentNode(keys)}
+	if old != nil {
+		change.Old = old.sentNode(keys)
+	}
+	return &Transition{Node: change}
 }
 
 // RemoveNode takes out a node that is gone.
@@ -44,6 +51,7 @@ func (s *Store) RemoveNode(name string) *Transition {
 	if old == nil {
 		return nil
 	}
+	s.labels.release(old)
 	return &Transition{Node: &Change[Node]{Old: old.node()}}
 }
 
@@ -67,7 +75,11 @@ func (s *Store) PutPod(pod *Pod) *Transition {
 		s.parts.release(object)
 		return nil
 	}
-	isNews := before == nil || !before.isSame(object)
+	keys := s.keysOfPods(pod.Namespace)
+	isNews := before == nil || !before.isSentAlike(object, keys)
+	if isNews {
+		s.noteCut(Pods, pod.Namespace, object, keys)
+	}
 	old := kept.pods.put(object, s.bucketCount)
 	s.parts.release(old)
 	if !isNews && pod.DeletionTime == nil {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/labels"
+	kubelabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nodewise.dev/clients/go/convert"
@@ -18,6 +18,12 @@ type Store struct {
 	nodes       *buckets
 	namespaces  map[string]*namespace
 	parts       parts
+	labels      labels
+	nodeKeys    *named
+	// podKeys are by namespace, where there are DaemonSets.
+	podKeys map[string]*named
+	unnamed *convert.KeySet
+	cuts    []CutObject
 	// reached is the version that each watch has reached; absent until its first list is complete.
 	reached map[Resource]string
 }
@@ -38,6 +44,10 @@ func NewStore(bucketCount uint32) *Store {
 		nodes:       newBuckets(bucketCount),
 		namespaces:  map[string]*namespace{},
 		parts:       parts{},
+		labels:      labels{},
+		nodeKeys:    newNamed(false),
+		podKeys:     map[string]*named{},
+		unnamed:     convert.PodKeys(),
 		reached:     map[Resource]string{},
 	}
 }
@@ -120,7 +130,7 @@ func (s *Store) Resolve(namespace string, controller *nodewisev1.ControllerRefer
 }
 
 // Matching are the DaemonSets of a namespace whose selector matches an orphan's labels, ordered by name (D-104).
-func (s *Store) Matching(namespace string, set labels.Set) []*DaemonSet {
+func (s *Store) Matching(namespace string, set kubelabels.Set) []*DaemonSet {
 	if len(set) == 0 {
 		return nil
 	}
@@ -134,15 +144,16 @@ func (s *Store) Matching(namespace string, set labels.Set) []*DaemonSet {
 	return matching
 }
 
-// Revisions are those that a workload controls or that have no controller (D-4), ordered by name.
-func (s *Store) Revisions(namespace string, uid types.UID) []*Revision {
-	kept := s.namespaces[namespace]
+// Revisions are those that a workload controls, and those without a controller that its selector matches (D-4), ordered by name.
+func (s *Store) Revisions(workload *DaemonSet) []*Revision {
+	kept := s.namespaces[workload.Key.Namespace]
 	if kept == nil {
 		return nil
 	}
 	var revisions []*Revision
 	for _, revision := range kept.revisions {
-		if revision.Controller == nil || revision.Controller.GetUid() == string(uid) {
+		if revision.Controller == nil && workload.Reads.Selector.Matches(revision.Labels) ||
+			revision.Controller != nil && revision.Controller.GetUid() == string(workload.UID) {
 			revisions = append(revisions, revision)
 		}
 	}
@@ -150,18 +161,22 @@ func (s *Store) Revisions(namespace string, uid types.UID) []*Revision {
 	return revisions
 }
 
-// NodeBuckets are all nodes as they are sent.
-func (s *Store) NodeBuckets(known Known) []*nodewisev1.Bucket {
-	return render(s.nodes, nil, s.bucketCount, known)
+// NodeBuckets are all nodes as they are sent about a workload.
+func (s *Store) NodeBuckets(workload *DaemonSet, known Known) []*nodewisev1.Bucket {
+	s.know(workload)
+	return render(s.nodes, nil, s.nodeKeys.keys(), s.bucketCount, known)
 }
 
-// PodBuckets are the pods of a workload and the orphans of its namespace (D-3) as they are sent.
-func (s *Store) PodBuckets(namespace string, uid types.UID, known Known) []*nodewisev1.Bucket {
-	kept := s.namespaces[namespace]
+// PodBuckets are the pods of a workload, and the orphans of its namespace that it selects, as they are sent (D-3).
+func (s *Store) PodBuckets(workload *DaemonSet, known Known) []*nodewisev1.Bucket {
+	s.know(workload)
+	namespace := workload.Key.Namespace
+	keys, kept := s.keysOfPods(namespace), s.namespaces[namespace]
 	if kept == nil {
-		return render(nil, nil, s.bucketCount, known)
+		return render(nil, nil, keys, s.bucketCount, known)
 	}
-	return render(kept.pods.owned[string(uid)], kept.pods.owned[""], s.bucketCount, known)
+	orphans := kept.pods.orphansOf(workload, s.bucketCount)
+	return render(kept.pods.owned[string(workload.UID)], orphans, keys, s.bucketCount, known)
 }
 
 // ControlsPod tells whether the caches show a pod of this name that the workload controls.
@@ -308,13 +323,4 @@ func (s *Store) removeRevision(namespace, name string) *Revision {
 	delete(kept.sealed, name)
 	s.dropIfEmpty(namespace)
 	return old
-}
-
-func newStoredNode(node *Node, bucketCount uint32) *stored {
-	return &stored{
-		name:    node.GetName(),
-		version: node.ResourceVersion,
-		bucket:  convert.BucketOf(node.GetName(), bucketCount),
-		own:     encode(node.Node),
-	}
 }

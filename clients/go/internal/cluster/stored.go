@@ -1,9 +1,12 @@
 package cluster
 
 import (
+	"bytes"
+
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"nodewise.dev/clients/go/convert"
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
@@ -11,6 +14,7 @@ import (
 // a copy and not an encoding of everything in it.
 const (
 	memberField protowire.Number = 1  // NodeBucket.nodes, PodBucket.pods
+	labelsField protowire.Number = 3  // Node.labels
 	sharedField protowire.Number = 2  // PodBucket.shared_metadata
 	numberField protowire.Number = 13 // Pod.shared_metadata, the last field of a Pod
 )
@@ -21,8 +25,28 @@ type stored struct {
 	version string
 	bucket  uint32
 	// own are its encoded bytes without what it shares.
-	own  []byte
+	own []byte
+	// part is of a pod.
 	part *part
+	// labels are of a node.
+	labels *nodeLabels
+}
+
+// nodeLabels are all labels of a node, ordered by key.
+type nodeLabels struct {
+	all []*nodeLabel
+	// at is where among the node's own fields labels belong.
+	at int
+	// hasManyTaints: so many that not all are sent.
+	hasManyTaints bool
+}
+
+// nodeLabel is a label of nodes. Equal ones are kept once.
+type nodeLabel struct {
+	*nodewisev1.Label
+	// encoded is how it stands in its node.
+	encoded []byte
+	users   int
 }
 
 // part is what a pod shares with others: encoded SharedMetadata. Equal ones are kept once.
@@ -52,9 +76,67 @@ func (s *stored) owner() string {
 	return s.part.owner
 }
 
-// isSame tells whether both are sent alike.
-func (s *stored) isSame(other *stored) bool {
-	return s.part == other.part && string(s.own) == string(other.own)
+// isSentAlike tells whether the same is sent for both.
+func (s *stored) isSentAlike(other *stored, keys *convert.KeySet) bool {
+	if !bytes.Equal(s.sent(keys), other.sent(keys)) {
+		return false
+	}
+	return s.part == other.part || s.part != nil && other.part != nil && bytes.Equal(s.part.sent(keys), other.part.sent(keys))
+}
+
+// sent are the encoded fields that are sent, without what it shares.
+func (s *stored) sent(keys *convert.KeySet) []byte {
+	switch {
+	case s.labels == nil:
+		return s.own
+	case s.labels.hasManyTaints:
+		node := s.node()
+		convert.ReduceNode(node.Node, keys)
+		return encode(node.Node)
+	}
+	sent := make([]byte, 0, len(s.own)+64)
+	sent = append(sent, s.own[:s.labels.at]...)
+	count := 0
+	for _, label := range s.labels.all {
+		if count < convert.MaxEntries && keys.Labels.Has(label.GetKey()) {
+			sent = append(sent, label.encoded...)
+			count++
+		}
+	}
+	return append(sent, s.own[s.labels.at:]...)
+}
+
+// cut is what cannot be sent although a decision could read it, since there is too much of it.
+func (s *stored) cut(keys *convert.KeySet) convert.Cut {
+	switch {
+	case s.part != nil && len(s.part.encoded)/4 > convert.MaxEntries: // A label is never shorter.
+		_, cut := convert.ReduceLabels(s.part.metadata().GetLabels(), keys)
+		return convert.Cut{Labels: cut}
+	case s.labels != nil && (s.labels.hasManyTaints || len(s.labels.all) > convert.MaxEntries):
+		return convert.ReduceNode(s.node().Node, keys)
+	default:
+		return convert.Cut{}
+	}
+}
+
+// metadata are the fields.
+func (p *part) metadata() *nodewisev1.SharedMetadata {
+	metadata := &nodewisev1.SharedMetadata{}
+	if err := proto.Unmarshal(p.encoded, metadata); err != nil {
+		panic("decoding a projection of our own: " + err.Error())
+	}
+	return metadata
+}
+
+// sent are the encoded fields that are sent.
+func (p *part) sent(keys *convert.KeySet) []byte {
+	metadata := p.metadata()
+	reduced, _ := convert.ReduceLabels(metadata.GetLabels(), keys)
+	if len(reduced) == len(metadata.GetLabels()) {
+		return p.encoded
+	}
+	metadata.Labels = reduced
+	return encode(metadata)
 }
 
 // decode reads the whole object back: the fields that pods share have the numbers that they have in a Pod.
@@ -75,21 +157,45 @@ func (s *stored) pod(namespace string) *Pod {
 	return pod
 }
 
+// node is the whole node, with all of its labels.
 func (s *stored) node() *Node {
 	node := &Node{ResourceVersion: s.version, Node: new(nodewisev1.Node)}
 	s.decode(node.Node)
+	for _, label := range s.labels.all {
+		node.Labels = append(node.Labels, label.Label)
+	}
 	return node
 }
 
+// sentNode is what is sent of a node.
+func (s *stored) sentNode(keys *convert.KeySet) *Node {
+	node := s.node()
+	convert.ReduceNode(node.Node, keys)
+	return node
+}
+
+func encodeLabel(label *nodewisev1.Label) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(nil, labelsField, protowire.BytesType), encode(label))
+}
+
+// splitNode are the encoded fields before and after the labels.
+func splitNode(node *nodewisev1.Node) (before, after []byte) {
+	before = encode(&nodewisev1.Node{Name: node.GetName(), Uid: node.GetUid()})
+	return before, encode(&nodewisev1.Node{
+		Taints: node.GetTaints(), Unschedulable: node.GetUnschedulable(), Ready: node.GetReady(),
+	})
+}
+
 // appendTo writes it as a member of its bucket, in which what it shares has this number; 0: nothing.
-func (s *stored) appendTo(data []byte, number uint32) []byte {
-	size := len(s.own)
+func (s *stored) appendTo(data []byte, number uint32, keys *convert.KeySet) []byte {
+	own := s.sent(keys)
+	size := len(own)
 	if number > 0 {
 		size += protowire.SizeTag(numberField) + protowire.SizeVarint(uint64(number))
 	}
 	data = protowire.AppendTag(data, memberField, protowire.BytesType)
 	data = protowire.AppendVarint(data, uint64(size))
-	data = append(data, s.own...)
+	data = append(data, own...)
 	if number > 0 {
 		data = protowire.AppendTag(data, numberField, protowire.VarintType)
 		data = protowire.AppendVarint(data, uint64(number))

@@ -41,7 +41,7 @@ func (s shown) Object(resource cluster.Resource, name string) *cluster.Identity 
 
 func (s shown) OwnRevisions() [][]byte {
 	var own [][]byte
-	for _, revision := range s.Revisions(s.workload.Key.Namespace, s.workload.UID) {
+	for _, revision := range s.Revisions(s.workload) {
 		if revision.Controller != nil {
 			own = append(own, revision.JSON)
 		}

@@ -12,31 +12,35 @@ import (
 
 // BucketBytes is one bucket of bucket_bytes.json: what is in it, of which one is nil, and how it is sent.
 type BucketBytes struct {
-	Name   string
-	Nodes  []*nodewisev1.Node
-	Pods   []*nodewisev1.Pod
-	Data   []byte
-	Digest string
+	Name string
+	// DaemonSet is the one that it is about, as JSON.
+	DaemonSet []byte
+	Nodes     []*nodewisev1.Node
+	Pods      []*nodewisev1.Pod
+	Data      []byte
+	Digest    string
 }
 
 // AllBucketBytes are all of them.
 func AllBucketBytes(t testing.TB) []BucketBytes {
 	t.Helper()
 	type vector struct {
-		Name   string            `json:"name"`
-		Nodes  []json.RawMessage `json:"nodes"`
-		Pods   []json.RawMessage `json:"pods"`
-		Data   []byte            `json:"data"`
-		Digest string            `json:"digest"`
+		Name      string            `json:"name"`
+		DaemonSet json.RawMessage   `json:"daemon_set"`
+		Nodes     []json.RawMessage `json:"nodes"`
+		Pods      []json.RawMessage `json:"pods"`
+		Data      []byte            `json:"data"`
+		Digest    string            `json:"digest"`
 	}
 	var all []BucketBytes
 	for _, vector := range Vectors[[]vector](t, "bucket_bytes.json") {
 		all = append(all, BucketBytes{
-			Name:   vector.Name,
-			Nodes:  parse[nodewisev1.Node](t, vector.Nodes),
-			Pods:   parse[nodewisev1.Pod](t, vector.Pods),
-			Data:   vector.Data,
-			Digest: vector.Digest,
+			Name:      vector.Name,
+			DaemonSet: vector.DaemonSet,
+			Nodes:     parse[nodewisev1.Node](t, vector.Nodes),
+			Pods:      parse[nodewisev1.Pod](t, vector.Pods),
+			Data:      vector.Data,
+			Digest:    vector.Digest,
 		})
 	}
 	return all

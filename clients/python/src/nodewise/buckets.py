@@ -2,6 +2,7 @@
 
 A bucket on the wire is the concatenation of its members, and of what they share, so that a snapshot costs a copy, and a
 digest is computed again only after its bucket changed: a snapshot of what did not change costs a look at each digest.
+Of all labels that are kept those are sent that a decision can read, as a `KeySet` says.
 """
 
 import functools
@@ -9,13 +10,16 @@ import hashlib
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from . import v1
+from .reads import MAX_ENTRIES, Cut, KeySet, reduce_metadata, reduce_node
 
 Digest = bytes
 """A bucket's digest: SHA-256 of its bytes."""
 
 _LIST_KEY = b"\x0a"  # field 1 of NodeBucket and of PodBucket, length-delimited
+_LABEL_KEY = b"\x1a"  # field 3 of Node, length-delimited
 _SHARED_METADATA_KEY = b"\x12"  # field 2 of PodBucket, length-delimited
 _NUMBER_KEY = b"\x68"  # field 13 of Pod, the last one, a varint
 
@@ -37,6 +41,41 @@ class Part:
     owner: str | None
     """The uid of the controller that is among the fields."""
 
+    def metadata(self) -> v1.SharedMetadata:
+        """The fields."""
+        return v1.SharedMetadata.FromString(self.encoded)
+
+    def sent(self, keys: KeySet) -> bytes:
+        """The encoded fields that are sent."""
+        metadata = self.metadata()
+        before = len(metadata.labels)
+        reduce_metadata(metadata, keys)
+        return self.encoded if len(metadata.labels) == before else metadata.SerializeToString(deterministic=True)
+
+
+class NodeLabel(NamedTuple):
+    """A label of a node."""
+
+    key: str
+    value: str
+    encoded: bytes
+    """As it stands in its node."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeLabels:
+    """All labels of a node, ordered by key."""
+
+    labels: tuple[NodeLabel, ...]
+    at: int
+    """Where among the node's own fields labels belong."""
+    has_many_taints: bool
+    """There are so many that not all are sent."""
+
+    def sent(self, keys: KeySet) -> list[NodeLabel]:
+        """Those that are sent."""
+        return [label for label in self.labels if label.key in keys.labels][:MAX_ENTRIES]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stored:
@@ -48,36 +87,102 @@ class Stored:
     part: Part | None
     version: str
     bucket: int
+    labels: NodeLabels | None = None
+    """Of a node."""
 
     @property
     def owner(self) -> str | None:
         """The uid of its controller."""
         return self.part.owner if self.part else None
 
-    def is_same(self, other: "Stored") -> bool:
-        """Whether the same would be sent for both."""
-        return self.own == other.own and _shared(self) == _shared(other)
+    def is_sent_alike(self, other: "Stored", keys: KeySet) -> bool:
+        """Whether the same is sent for both."""
+        return self.sent(keys) == other.sent(keys) and (
+            self.part is other.part or _shared(self, keys) == _shared(other, keys)
+        )
+
+    def sent(self, keys: KeySet) -> bytes:
+        """The fields that are sent, without what it shares."""
+        kept = self.labels
+        if kept is None:
+            return self.own
+        if kept.has_many_taints:
+            return self.sent_node(keys).SerializeToString(deterministic=True)
+        labels = b"".join(label.encoded for label in kept.sent(keys))
+        return self.own[: kept.at] + labels + self.own[kept.at :]
+
+    def cut(self, keys: KeySet) -> Cut:
+        """What cannot be sent although a decision could read it, since there is too much of it."""
+        if self.part is not None:
+            # A label is never shorter.
+            may_be = len(self.part.encoded) // 4 > MAX_ENTRIES
+            return reduce_metadata(self.part.metadata(), keys) if may_be else Cut()
+        kept = self.labels
+        may_be = kept is not None and (kept.has_many_taints or len(kept.labels) > MAX_ENTRIES)
+        return reduce_node(self.node(), keys) if may_be else Cut()
 
     def node(self) -> v1.Node:
-        """The projection of a node."""
-        return v1.Node.FromString(self.own)
+        """The projection of a node, with all of its labels."""
+        labels = b"".join(label.encoded for label in self.labels.labels) if self.labels else b""
+        return v1.Node.FromString(self.own + labels)
+
+    def sent_node(self, keys: KeySet) -> v1.Node:
+        """What is sent of a node."""
+        node = self.node()
+        reduce_node(node, keys)
+        return node
 
     def pod(self) -> v1.Pod:
-        """The projection of a pod. Fields of a message may come in any order: its own, followed by the part, are all of
-        it.
+        """The projection of a pod, with all of its labels. Fields of a message may come in any order: its own, followed
+        by the part, are all of it.
         """
-        return v1.Pod.FromString(self.own + _shared(self))
+        return v1.Pod.FromString(self.own + (self.part.encoded if self.part else b""))
 
 
-def store_node(node: v1.Node, version: str, bucket_count: int) -> Stored:
-    """A node in the form in which it is kept."""
-    return Stored(
-        node.name, node.SerializeToString(deterministic=True), None, version, bucket_of(node.name, bucket_count)
-    )
+def _shared(stored: Stored, keys: KeySet) -> bytes:
+    return stored.part.sent(keys) if stored.part else b""
 
 
-def _shared(stored: Stored) -> bytes:
-    return stored.part.encoded if stored.part else b""
+class Labels:
+    """The labels of nodes, each kept once for as long as a node has it: most nodes have most in common with others."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str], tuple[NodeLabel, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def store_node(self, node: v1.Node, version: str, bucket_count: int) -> Stored:
+        """A node in the form in which it is kept."""
+        own = v1.Node()
+        own.CopyFrom(node)
+        own.ClearField("labels")
+        encoded = own.SerializeToString(deterministic=True)
+        labels = NodeLabels(
+            labels=tuple(self._intern(label) for label in node.labels),
+            at=v1.Node(name=node.name, uid=node.uid).ByteSize(),
+            has_many_taints=len(node.taints) > MAX_ENTRIES,
+        )
+        return Stored(node.name, encoded, None, version, bucket_of(node.name, bucket_count), labels)
+
+    def _intern(self, label: v1.Label) -> NodeLabel:
+        of = (label.key, label.value)
+        kept, users = self._kept.get(of, (None, 0))
+        if kept is None:
+            encoded = label.SerializeToString(deterministic=True)
+            kept = NodeLabel(*of, _LABEL_KEY + _varint(len(encoded)) + encoded)
+        self._kept[of] = (kept, users + 1)
+        return kept
+
+    def release(self, stored: Stored) -> None:
+        """A node is gone, and with it the labels that no other node has."""
+        for label in stored.labels.labels if stored.labels else ():
+            of = (label.key, label.value)
+            kept, users = self._kept[of]
+            if users > 1:
+                self._kept[of] = (kept, users - 1)
+            else:
+                del self._kept[of]
 
 
 class _Bucket:
@@ -93,12 +198,12 @@ class _Bucket:
         self.beside: Digest | None = None
         """The digest of what was sent after it in the same bucket; absent when that was nothing."""
 
-    def put(self, stored: Stored) -> Stored | None:
+    def put(self, stored: Stored, keys: KeySet) -> Stored | None:
         old = self.members.get(stored.name)
         self.members[stored.name] = stored
         if old is None:
             insort(self.names, stored.name)
-        if old is None or not old.is_same(stored):
+        if old is None or not old.is_sent_alike(stored, keys):
             self.digest = None
         return old
 
@@ -119,6 +224,8 @@ class Buckets:
     def __init__(self, count: int) -> None:
         self._buckets: list[_Bucket | None] = [None] * count
         self._length = 0
+        self._keys = KeySet()
+        """The labels that are sent: the digests that are remembered hold for these."""
 
     def __len__(self) -> int:
         return self._length
@@ -138,7 +245,7 @@ class Buckets:
         bucket = self._buckets[stored.bucket]
         if bucket is None:
             bucket = self._buckets[stored.bucket] = _Bucket()
-        old = bucket.put(stored)
+        old = bucket.put(stored, self._keys)
         self._length += old is None
         return old
 
@@ -149,6 +256,14 @@ class Buckets:
         self._length -= old is not None
         return old
 
+    def _send(self, keys: KeySet) -> None:
+        """Sends these labels from now on."""
+        if keys is not self._keys:
+            self._keys = keys
+            for bucket in self._buckets:
+                if bucket is not None:
+                    bucket.digest = None
+
     def _occupied(self, index: int) -> _Bucket | None:
         bucket = self._buckets[index]
         return bucket if bucket and bucket.members else None
@@ -158,11 +273,14 @@ _EMPTY = hashlib.sha256().digest()
 
 
 def render(
-    first: Buckets | None, second: Buckets | None, count: int, known: Callable[[Digest], bool]
+    first: Buckets | None, second: Buckets | None, keys: KeySet, count: int, known: Callable[[Digest], bool]
 ) -> list[v1.Bucket]:
     """The buckets of a set, each followed by that of another set: inline, or by digest alone when `known` says that the
     receiver has it. What did not change is not hashed again, and put together only for a receiver that lacks it.
     """
+    for buckets in (first, second):
+        if buckets is not None:
+            buckets._send(keys)
     rendered = []
     for index in range(count):
         bucket = first._occupied(index) if first else None
@@ -172,25 +290,25 @@ def render(
         if bucket is None:
             rendered.append(_sent(_EMPTY, b"", known))
         else:
-            rendered.append(_render(bucket, beside, known))
+            rendered.append(_render(bucket, beside, keys, known))
     return rendered
 
 
-def _render(bucket: _Bucket, beside: _Bucket | None, known: Callable[[Digest], bool]) -> v1.Bucket:
-    digest_beside = None if beside is None else _digest_alone(beside)
+def _render(bucket: _Bucket, beside: _Bucket | None, keys: KeySet, known: Callable[[Digest], bool]) -> v1.Bucket:
+    digest_beside = None if beside is None else _digest_alone(beside, keys)
     remembered = bucket.digest if bucket.beside == digest_beside else None
     if remembered is not None and known(remembered):
         return v1.Bucket(digest=remembered)
-    data = _write([*bucket, *(beside or ())])
+    data = _write([*bucket, *(beside or ())], keys)
     digest = remembered or hashlib.sha256(data).digest()
     bucket.digest, bucket.beside = digest, digest_beside
     return _sent(digest, data, known)
 
 
-def _digest_alone(bucket: _Bucket) -> Digest:
+def _digest_alone(bucket: _Bucket, keys: KeySet) -> Digest:
     """The digest of a bucket that is sent after others: by it they tell whether it is the one that they know."""
     if bucket.digest is None or bucket.beside is not None:
-        bucket.digest, bucket.beside = hashlib.sha256(_write([*bucket])).digest(), None
+        bucket.digest, bucket.beside = hashlib.sha256(_write([*bucket], keys)).digest(), None
     return bucket.digest
 
 
@@ -198,15 +316,19 @@ def _sent(digest: Digest, data: bytes, known: Callable[[Digest], bool]) -> v1.Bu
     return v1.Bucket(digest=digest) if known(digest) else v1.Bucket(digest=digest, data=data)
 
 
-def _write(members: Sequence[Stored]) -> bytes:
+def _write(members: Sequence[Stored], keys: KeySet) -> bytes:
     """The canonical bytes of a bucket with these members: the same in every language."""
     numbers: dict[bytes, int] = {}
+    sent: dict[Part, bytes] = {}
     written = []
     for member in members:
-        part = _shared(member)
+        part = b""
+        if member.part is not None:
+            part = sent.get(member.part) or sent.setdefault(member.part, member.part.sent(keys))
         # In the order of first use, and by content, so that a bucket has the same bytes however its members came to be.
         number = numbers.setdefault(part, len(numbers) + 1) if part else 0
-        own = member.own + _NUMBER_KEY + _varint(number) if number else member.own
+        own = member.sent(keys)
+        own = own + _NUMBER_KEY + _varint(number) if number else own
         written.append(_LIST_KEY + _varint(len(own)) + own)
     written.extend(_SHARED_METADATA_KEY + _varint(len(part)) + part for part in numbers)
     return b"".join(written)
@@ -260,16 +382,24 @@ class Parts:
 
 
 def node_buckets(nodes: Iterable[v1.Node], count: int = 1) -> list[v1.Bucket]:
-    """The buckets of a snapshot with these nodes, all inline: for whoever keeps no caches."""
-    buckets = Buckets(count)
-    for node in nodes:
-        buckets.put(store_node(node, "", count))
-    return render(buckets, None, count, lambda _: False)
+    """The buckets of a snapshot with these nodes, all inline, with all of their labels: for whoever keeps no caches.
+    `reduce_node` leaves out what no decision reads.
+    """
+    buckets, labels, every = Buckets(count), Labels(), list(nodes)
+    for node in every:
+        buckets.put(labels.store_node(node, "", count))
+    return render(buckets, None, _whole(every), count, lambda _: False)
 
 
 def pod_buckets(pods: Iterable[v1.Pod], count: int = 1) -> list[v1.Bucket]:
-    """The buckets of a snapshot with these pods, all inline: the workload's own, then those without a controller."""
-    owned, orphans, parts = Buckets(count), Buckets(count), Parts()
-    for pod in pods:
+    """The buckets of a snapshot with these pods, all inline, with all of their labels: the workload's own, then those
+    without a controller. `reduce_pod` leaves out what no decision reads.
+    """
+    owned, orphans, parts, every = Buckets(count), Buckets(count), Parts(), list(pods)
+    for pod in every:
         (owned if pod.HasField("controller") else orphans).put(parts.store_pod(pod, "", count))
-    return render(owned, orphans, count, lambda _: False)
+    return render(owned, orphans, _whole(every), count, lambda _: False)
+
+
+def _whole(objects: Iterable[v1.Node | v1.Pod]) -> KeySet:
+    return KeySet(frozenset(label.key for obj in objects for label in obj.labels))

@@ -13,6 +13,7 @@ import msgspec
 from . import convert, rawjson, tracing, v1
 from .convert import ConversionError
 from .kinds import TRACEPARENT_ANNOTATION, Key, ObjectKey, Resource
+from .reads import NOTHING, Reads
 from .selector import Selector
 
 _log = tracing.logger(__name__)
@@ -44,6 +45,8 @@ class DaemonSet:
     generation: int = 0
     traceparent: str = ""
     """Of the span that it came from, if it says so."""
+    reads: Reads = NOTHING
+    """What the decisions about it read of nodes and pods."""
 
     @classmethod
     def read(cls, served: convert.KubernetesObject) -> "DaemonSet":
@@ -62,15 +65,17 @@ class DaemonSet:
             _log.warning("the spec of DaemonSet %s cannot be read: %s", key, error)
         spec = spec if isinstance(spec, dict) else {}
         seconds, generation = spec.get("minReadySeconds"), metadata.get("generation")
+        selector = Selector.parse(spec.get("selector"))
         return cls(
             key=key,
             uid=meta.uid,
             resource_version=meta.resource_version,
-            selector=Selector.parse(spec.get("selector")),
+            selector=selector,
             min_ready_seconds=max(seconds, 0) if isinstance(seconds, int) else 0,
             object=text,
             generation=generation if isinstance(generation, int) else 0,
             traceparent=_traceparent(metadata),
+            reads=Reads.of(spec.get("template"), selector.keys()),
         )
 
 

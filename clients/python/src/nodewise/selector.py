@@ -1,9 +1,10 @@
 """Label selectors, as far as an executor needs them: to find the DaemonSets that an orphan may belong to.
 
-The service decides what is claimed. This decides which workloads an orphan wakes, and whether a plan may adopt it.
+The service decides what is claimed. This decides which workloads an orphan wakes, of which orphans the service is
+told, and whether a plan may adopt one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,9 +33,10 @@ class _Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """A metav1 LabelSelector that is used to wake its owner: absent, empty or invalid it matches nothing (D-104)."""
+    """A metav1 LabelSelector."""
 
-    requirements: tuple[_Requirement, ...] = ()
+    requirements: tuple[_Requirement, ...] | None = None
+    """Absent where the selector is absent or invalid: it selects nothing then."""
 
     @classmethod
     def parse(cls, selector: Any) -> "Selector":
@@ -45,10 +47,20 @@ class Selector:
             return cls()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels is selected."""
-        return (
-            bool(labels) and bool(self.requirements) and all(required.holds(labels) for required in self.requirements)
-        )
+        """Whether an orphan with these labels wakes the owner of the selector. Absent, empty or invalid it wakes for
+        nothing, and an orphan without labels wakes nothing (D-104).
+        """
+        return bool(labels) and bool(self.requirements) and self.selects(labels)
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """Whether an object with these labels is selected, as the service sees it (D-22): the empty selector selects
+        everything.
+        """
+        return self.requirements is not None and all(required.holds(labels) for required in self.requirements)
+
+    def keys(self) -> Iterator[str]:
+        """The keys of the labels that it looks at."""
+        return (required.key for required in self.requirements or ())
 
 
 def _requirements(selector: Any) -> list[_Requirement]:

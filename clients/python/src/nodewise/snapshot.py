@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Sequence
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from . import convert, times, v1
-from .buckets import Digest, node_buckets, pod_buckets, render
+from .buckets import Digest, node_buckets, pod_buckets
 from .convert import KubernetesObject
 from .objects import DaemonSet, Revision
-from .store import Store
+from .reads import KeySet, reduce_node, reduce_pod
+from .store import Store, concerns
 
 
 def take(
@@ -25,15 +26,14 @@ def take(
 
     `live` are ControllerRevisions, read live, whose names a plan found taken.
     """
-    owned, orphans = store.pods(workload.key.namespace, workload.uid)
     return v1.Snapshot(
         now=now,
         workload=v1.Workload(daemon_set=v1.DaemonSet(object=workload.object)),
         revisions=_revisions(store, workload, live),
         caches_synced=not store.unsynced(),
         bucket_count=store.bucket_count,
-        node_buckets=render(store.nodes, None, store.bucket_count, known),
-        pod_buckets=render(owned, orphans, store.bucket_count, known),
+        node_buckets=store.node_buckets(workload, known),
+        pod_buckets=store.pod_buckets(workload, known),
         digest_function=v1.DIGEST_FUNCTION_SHA256,
         state=state,
     )
@@ -45,7 +45,7 @@ def _revisions(store: Store, workload: DaemonSet, live: Sequence[Revision]) -> l
     cached = [
         # What cannot be changed is used as it is or not at all, as what was read after a collision.
         v1.ControllerRevision(object=revision.object, read_after_name_collision=store.is_sealed(revision))
-        for revision in store.revisions(workload.key.namespace, workload.uid)
+        for revision in store.revisions(workload)
         if revision.name not in read
     ]
     return cached + [v1.ControllerRevision(object=revision.object, read_after_name_collision=True) for revision in live]
@@ -61,23 +61,35 @@ def snapshot_of(
     now: Timestamp | None = None,
 ) -> v1.Snapshot:
     """The snapshot of a DaemonSet, for whoever keeps no caches: all nodes, and the pods and ControllerRevisions of its
-    namespace, as complete lists show them. Those that belong to others are left out.
+    namespace, as complete lists show them. Those that belong to others are left out, and so are orphans that it does
+    not select, and labels that it does not name.
     """
     workload = DaemonSet.read(daemon_set)
-    owned_or_orphans = (pod for pod in map(convert.pod, pods) if pod.controller.uid in ("", workload.uid))
-    known = (
-        revision
-        for revision in map(Revision.read, revisions)
-        if revision.controller is None or revision.controller.uid == workload.uid
+    of_nodes, of_pods = KeySet.of_nodes([workload.reads]), KeySet.of_pods([workload.reads])
+    sent_nodes, sent_pods = (
+        [*map(convert.node, nodes)],
+        [pod for pod in map(convert.pod, pods) if is_sent(workload, pod)],
     )
+    for node in sent_nodes:
+        reduce_node(node, of_nodes)
+    for pod in sent_pods:
+        reduce_pod(pod, of_pods)
+    known = (revision for revision in map(Revision.read, revisions) if concerns(workload, revision))
     return v1.Snapshot(
         now=now or times.now(),
         workload=v1.Workload(daemon_set=v1.DaemonSet(object=workload.object)),
         revisions=[v1.ControllerRevision(object=revision.object) for revision in known],
         caches_synced=True,
         bucket_count=1,
-        node_buckets=node_buckets(map(convert.node, nodes)),
-        pod_buckets=pod_buckets(owned_or_orphans),
+        node_buckets=node_buckets(sent_nodes),
+        pod_buckets=pod_buckets(sent_pods),
         digest_function=v1.DIGEST_FUNCTION_SHA256,
         state=state,
     )
+
+
+def is_sent(workload: DaemonSet, pod: v1.Pod) -> bool:
+    """Whether a workload controls a pod, or selects it while nobody does."""
+    if pod.controller.uid:
+        return pod.controller.uid == workload.uid
+    return workload.selector.selects({label.key: label.value for label in pod.labels})

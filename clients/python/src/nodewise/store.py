@@ -10,10 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from . import v1
-from .buckets import Buckets, Parts, Stored, bucket_of, store_node
+from . import tracing, v1
+from .buckets import Buckets, Digest, Labels, Parts, Stored, bucket_of, render
 from .kinds import OWNER_KIND, Key, Resource
 from .objects import DaemonSet, Node, Owner, Pod, Revision
+from .reads import MAX_ENTRIES, KeySet
+from .selector import Selector
+from .sent_keys import SentKeys
+
+_log = tracing.logger(__name__)
 
 Watched: TypeAlias = DaemonSet | Pod | Node | Revision
 
@@ -98,12 +103,30 @@ RESOURCE_OF: Mapping[type, Resource] = {
 """What kind of object each type is."""
 
 
+class _Selected:
+    """The orphans that a selector matches."""
+
+    def __init__(self, selector: Selector, bucket_count: int) -> None:
+        self.selector = selector
+        self.orphans = Buckets(bucket_count)
+
+    def put(self, orphan: Stored) -> None:
+        """An orphan came or changed."""
+        labels = orphan.part.metadata().labels if orphan.part else ()
+        if self.selector.selects({label.key: label.value for label in labels}):
+            self.orphans.put(orphan)
+        else:
+            self.orphans.remove(orphan.bucket, orphan.name)
+
+
 @dataclass(slots=True)
 class _Namespace:
     pods: dict[str, Stored] = field(default_factory=dict)
     owned: dict[str, Buckets] = field(default_factory=dict)
     """Pods by the uid of the DaemonSet that controls them."""
     orphans: Buckets | None = None
+    selected: dict[str, _Selected] = field(default_factory=dict)
+    """By the name of a DaemonSet that was asked about while there were orphans: those that it selects."""
     revisions: dict[str, Revision] = field(default_factory=dict)
     sealed: dict[str, str] = field(default_factory=dict)
     """Revisions that cannot be changed, by name, each with the resourceVersion at which that was seen."""
@@ -116,6 +139,8 @@ class _Namespace:
         if pod.owner is None:
             self.orphans = self.orphans or Buckets(bucket_count)
             self.orphans.put(pod)
+            for selected in self.selected.values():
+                selected.put(pod)
         else:
             self.owned.setdefault(pod.owner, Buckets(bucket_count)).put(pod)
         return old
@@ -126,7 +151,23 @@ class _Namespace:
             self._take_out(pod)
         return pod
 
+    def sets(self, workload: DaemonSet, bucket_count: int) -> tuple[Buckets | None, Buckets | None]:
+        """The pods that a DaemonSet controls, and the orphans that its selector matches."""
+        owned, name = self.owned.get(workload.uid), workload.key.name
+        if self.orphans is None:
+            self.selected.pop(name, None)
+            return owned, None
+        selected = self.selected.get(name)
+        if selected is None or selected.selector != workload.selector:
+            selected = self.selected[name] = _Selected(workload.selector, bucket_count)
+            for orphan in self.orphans:
+                selected.put(orphan)
+        return owned, selected.orphans
+
     def _take_out(self, pod: Stored) -> None:
+        if pod.owner is None:
+            for selected in self.selected.values():
+                selected.orphans.remove(pod.bucket, pod.name)
         buckets = self.orphans if pod.owner is None else self.owned.get(pod.owner)
         if buckets is None:
             return
@@ -173,7 +214,11 @@ class Store:
         self.nodes = Buckets(bucket_count)
         self._daemon_sets: dict[Key, DaemonSet] = {}
         self._namespaces: dict[str, _Namespace] = {}
+        self.cut = 0
+        """How often an object came or changed of which not everything is sent that a decision could read."""
         self._parts = Parts()
+        self._labels = Labels()
+        self._keys = SentKeys()
         self._reached: dict[Resource, str] = {}
         self._anew: Resource | None = None
         """The resource whose versions have begun anew, until the list that showed it is taken in."""
@@ -241,14 +286,14 @@ class Store:
         )
         return sorted(found, key=lambda daemon_set: daemon_set.key)
 
-    def revisions(self, namespace: str, uid: str) -> list[Revision]:
-        """Revisions that a workload controls or that have no controller (D-4), ordered by name."""
-        kept = self._namespaces.get(namespace)
+    def revisions(self, workload: DaemonSet) -> list[Revision]:
+        """Revisions that a workload controls, and those without a controller that its selector matches (D-4), ordered
+        by name.
+        """
+        kept = self._namespaces.get(workload.key.namespace)
         revisions = kept.revisions if kept else {}
-        ours = (
-            revision for revision in revisions.values() if not revision.controller or revision.controller.uid == uid
-        )
-        return sorted(ours, key=lambda revision: revision.name)
+        concern = (revision for revision in revisions.values() if concerns(workload, revision))
+        return sorted(concern, key=lambda revision: revision.name)
 
     def pod(self, namespace: str, name: str) -> v1.Pod | None:
         """The pod of this name, if a DaemonSet controls it or it is an orphan."""
@@ -261,10 +306,53 @@ class Store:
         kept = self._namespaces.get(namespace)
         return kept.revisions.get(name) if kept else None
 
-    def pods(self, namespace: str, uid: str) -> tuple[Buckets | None, Buckets | None]:
-        """The pods of a workload and the orphans of its namespace (D-3)."""
+    def node_buckets(self, workload: DaemonSet, known: Callable[[Digest], bool]) -> list[v1.Bucket]:
+        """The nodes as they are sent about a workload."""
+        self._know(workload)
+        return render(self.nodes, None, self._keys.of_nodes(), self.bucket_count, known)
+
+    def pod_buckets(self, workload: DaemonSet, known: Callable[[Digest], bool]) -> list[v1.Bucket]:
+        """The pods of a workload, and the orphans of its namespace that it selects, as they are sent (D-3)."""
+        self._know(workload)
+        namespace = workload.key.namespace
         kept = self._namespaces.get(namespace)
-        return (kept.owned.get(uid), kept.orphans) if kept else (None, None)
+        owned, orphans = kept.sets(workload, self.bucket_count) if kept else (None, None)
+        return render(owned, orphans, self._keys.of_pods(namespace), self.bucket_count, known)
+
+    def _know(self, workload: DaemonSet) -> None:
+        """A workload is asked about. Nothing that is sent about it may lack a label that it names, even when the caches
+        do not show it as it is.
+        """
+        kept = self._daemon_sets.get(workload.key)
+        if kept is None or kept.reads != workload.reads:
+            self._keys.name_besides(workload)
+
+    def _tell_cuts(self, namespace: str) -> None:
+        """Looks for what cannot be sent, of what a DaemonSet may have named just now, in objects that were there
+        before.
+        """
+        if self._keys.nodes_have_grown():
+            keys = self._keys.of_nodes()
+            for node in self.nodes:
+                self._look(Resource.NODES, "", node, keys)
+        if self._keys.pods_have_grown(namespace):
+            keys, kept = self._keys.of_pods(namespace), self._namespaces.get(namespace)
+            for pod in kept.pods.values() if kept else ():
+                self._look(Resource.PODS, namespace, pod, keys)
+
+    def _look(self, resource: Resource, namespace: str, stored: Stored, keys: KeySet) -> None:
+        """An object came or changed, or more of its labels are named."""
+        cut = stored.cut(keys)
+        if not any(cut):
+            return
+        self.cut += 1
+        _log.warning(
+            "%d labels and %d taints of %s %s that DaemonSets may read are not sent: at most %d of each are",
+            *cut,
+            resource.value,
+            Key(namespace, stored.name),
+            MAX_ENTRIES,
+        )
 
     def sighted(self, namespace: str, uid: str) -> Sighted:
         """What the caches show of a workload's pods."""
@@ -314,6 +402,8 @@ class Store:
             case DaemonSet():
                 old = self._daemon_sets.get(obj.key)
                 self._daemon_sets[obj.key] = obj
+                self._keys.replace(old, obj)
+                self._tell_cuts(obj.key.namespace)
                 visit(DaemonSetChange(old, obj))
             case Node():
                 self._put_node(obj, visit)
@@ -323,11 +413,30 @@ class Store:
                 self._put_revision(obj, visit)
 
     def _put_node(self, node: Node, visit: Visit) -> None:
-        stored = store_node(node.projection, node.resource_version, self.bucket_count)
+        stored = self._labels.store_node(node.projection, node.resource_version, self.bucket_count)
         old = self.nodes.put(stored)
-        # Heartbeats change nodes all the time without changing what is kept.
-        if old is None or not old.is_same(stored):
-            visit(NodeChange(old.node() if old else None, node.projection))
+        if old is not None:
+            self._labels.release(old)
+        keys = self._keys.of_nodes()
+        # Heartbeats change nodes all the time without changing what is sent.
+        if old is None or not old.is_sent_alike(stored, keys):
+            self._look(Resource.NODES, "", stored, keys)
+            visit(NodeChange(old.sent_node(keys) if old else None, stored.sent_node(keys)))
+
+    def _remove_node(self, bucket: int, name: str) -> Stored | None:
+        node = self.nodes.remove(bucket, name)
+        if node is not None:
+            self._labels.release(node)
+        return node
+
+    def _remove_daemon_set(self, key: Key) -> DaemonSet | None:
+        old = self._daemon_sets.pop(key, None)
+        if old is not None:
+            self._keys.replace(old, None)
+            kept = self._namespaces.get(key.namespace)
+            if kept is not None:
+                kept.selected.pop(key.name, None)
+        return old
 
     def _put_pod(self, pod: Pod, visit: Visit) -> None:
         projection, namespace = pod.projection, pod.namespace
@@ -346,9 +455,13 @@ class Store:
             self._parts.release(stored)
             return
         kept.put(stored, self.bucket_count)
+        keys = self._keys.of_pods(namespace)
+        is_news = before is None or not before.is_sent_alike(stored, keys)
+        if is_news:
+            self._look(Resource.PODS, namespace, stored, keys)
         # Most events of a pod tell of what nobody here reads: of a container's state, or of an annotation. But upstream
         # counts each event of a pod that is being deleted (Q-5).
-        if before is None or not before.is_same(stored) or projection.HasField("deletion_time"):
+        if is_news or projection.HasField("deletion_time"):
             visit(PodChange(namespace, before.pod() if before else None, projection))
         if before is not None:
             self._parts.release(before)
@@ -369,11 +482,11 @@ class Store:
     def _remove(self, obj: Watched, visit: Visit) -> None:
         match obj:
             case DaemonSet():
-                self._daemon_sets.pop(obj.key, None)
+                self._remove_daemon_set(obj.key)
                 visit(DaemonSetChange(obj, None))
             case Node():
                 name = obj.projection.name
-                self.nodes.remove(bucket_of(name, self.bucket_count), name)
+                self._remove_node(bucket_of(name, self.bucket_count), name)
                 visit(NodeChange(obj.projection, None))
             case Pod():
                 self._remove_pod(obj.namespace, obj.projection.name)
@@ -387,10 +500,10 @@ class Store:
         there = set(map(_identity, listed))
         if resource is Resource.DAEMON_SETS:
             for key in [key for key in self._daemon_sets if key not in there]:
-                visit(DaemonSetChange(self._daemon_sets.pop(key), None))
+                visit(DaemonSetChange(self._remove_daemon_set(key), None))
         elif resource is Resource.NODES:
             for node in [node for node in self.nodes if Key("", node.name) not in there]:
-                self.nodes.remove(node.bucket, node.name)
+                self._remove_node(node.bucket, node.name)
                 visit(NodeChange(node.node(), None))
         elif resource is Resource.PODS:
             kept = [(namespace, name) for namespace, of in self._namespaces.items() for name in of.pods]
@@ -425,6 +538,13 @@ class Store:
         kept = self._namespaces[namespace]
         if not kept.pods and not kept.revisions:
             del self._namespaces[namespace]
+
+
+def concerns(workload: DaemonSet, revision: Revision) -> bool:
+    """Whether a workload controls a revision, or selects it while nobody does."""
+    if revision.controller is not None:
+        return revision.controller.uid == workload.uid
+    return workload.selector.selects(revision.labels)
 
 
 def is_kept(pod: v1.Pod) -> bool:

@@ -51,8 +51,8 @@ class Caches(Protocol):
     def revision(self, namespace: str, name: str) -> Revision | None:
         """The revision of this name."""
 
-    def revisions(self, namespace: str, uid: str) -> list[Revision]:
-        """The revisions that a workload controls, and orphans."""
+    def revisions(self, workload: DaemonSet) -> list[Revision]:
+        """The revisions that a workload controls, and orphans that it selects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def check(plan: v1.Plan, asked: Asked, caches: Caches) -> list[Named]:
     actions = [action for phase in plan.phases for batch in phase.batches for action in batch.actions]
     _check_scope(plan, actions, asked.scope)
     own = [
-        found.object for found in caches.revisions(asked.workload.key.namespace, asked.workload.uid) if found.controller
+        found.object for found in caches.revisions(asked.workload) if found.controller
     ]
     own += [found.object for found in asked.live if found.controller and found.controller.uid == asked.workload.uid]
     creates = manifests.Creates(plan, asked.workload, own)

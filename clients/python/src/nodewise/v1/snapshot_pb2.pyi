@@ -1004,7 +1004,8 @@ class PlanOptions(google.protobuf.message.Message):
     """Which deviations from upstream are on. DEFAULT when not set."""
     burst: builtins.int
     """Most creates, and separately most deletes, of one plan. Default 250, upstream's value. 0 is an error. Adoptions, releases,
-    relabels and writes of revisions are 1,000 at most in one plan, or as many as this if it is more, but never over 10,000."""
+    relabels and writes of revisions are 1,000 at most in one plan, or as many as this if it is more, but never over 10,000.
+    """
     scope: global___Scope.ValueType
     """What the caller is there for. SCOPE_WORKLOAD when not set."""
     @property
