@@ -142,9 +142,7 @@ def check(plan: v1.Plan, asked: Asked, caches: Caches) -> list[Named]:
     _check_workload(plan, asked.workload)
     actions = [action for phase in plan.phases for batch in phase.batches for action in batch.actions]
     _check_scope(plan, actions, asked.scope)
-    own = [
-        found.object for found in caches.revisions(asked.workload) if found.controller
-    ]
+    own = [found.object for found in caches.revisions(asked.workload) if found.controller]
     own += [found.object for found in asked.live if found.controller and found.controller.uid == asked.workload.uid]
     creates = manifests.Creates(plan, asked.workload, own)
     for action in actions:
