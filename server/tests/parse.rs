@@ -602,26 +602,6 @@ fn the_state_names_its_fields() {
             ..Default::default()
         })
     };
-    let colliding = |nodes: &[&str]| {
-        let collision = |node: &&str| v1::PodNameCollision {
-            node_name: (*node).to_owned(),
-            count: 1,
-            refused_count: 0,
-        };
-        with_state(v1::ReconcileState {
-            pod_name_collisions: nodes.iter().map(collision).collect(),
-            ..Default::default()
-        })
-    };
-    let used = |node_name: &str, pod_name: &str| {
-        with_state(v1::ReconcileState {
-            used_pod_names: vec![v1::UsedPodName {
-                node_name: node_name.to_owned(),
-                pod_name: pod_name.to_owned(),
-            }],
-            ..Default::default()
-        })
-    };
     check(vec![
         (
             expecting(|e| e.set_at = None),
@@ -669,6 +649,32 @@ fn the_state_names_its_fields() {
             backing_off(|b| b.push(b[0].clone())),
             "snapshot.state.failed_pod_backoffs[1]: has the observed generation",
         ),
+    ]);
+}
+
+#[test]
+fn the_state_names_its_fields_about_pod_names() {
+    let colliding = |nodes: &[&str]| {
+        let collision = |node: &&str| v1::PodNameCollision {
+            node_name: (*node).to_owned(),
+            count: 1,
+            refused_count: 0,
+        };
+        with_state(v1::ReconcileState {
+            pod_name_collisions: nodes.iter().map(collision).collect(),
+            ..Default::default()
+        })
+    };
+    let used = |node_name: &str, pod_name: &str| {
+        with_state(v1::ReconcileState {
+            used_pod_names: vec![v1::UsedPodName {
+                node_name: node_name.to_owned(),
+                pod_name: pod_name.to_owned(),
+            }],
+            ..Default::default()
+        })
+    };
+    check(vec![
         (
             colliding(&[""]),
             "snapshot.state.pod_name_collisions[0].node_name: is required",

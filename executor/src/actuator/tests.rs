@@ -363,7 +363,7 @@ async fn writes_that_waited_for_their_turn_end_with_the_lease() {
             }
         };
         let (answers, ()) = futures::future::join(futures::future::join_all(calls), stop).await;
-        let refused = answers.iter().flat_map(|answer| answer.as_ref().err());
+        let refused = answers.iter().filter_map(|answer| answer.as_ref().err());
         let refused = refused.filter(|error| error.message.contains("lease")).count();
         let case = format!("{verb}, stopped: {is_stopped}");
         assert_eq!(

@@ -300,6 +300,15 @@ impl Families {
             "Nodes and pods that came or changed and have more labels or taints that DaemonSets may read than are sent",
             self.cut.clone(),
         );
+        self.register_reconciles(own);
+        self.rollouts.register(own);
+        self.watches.register(own);
+        self.service.register(own);
+        register_spans(&mut registry);
+        registry
+    }
+
+    fn register_reconciles(&self, own: &mut Registry) {
         own.register(
             "reconcile_duration_seconds",
             "Reconciles, from the queue to their end: settled, failed, behind our own writes, or the service was unreachable",
@@ -315,11 +324,6 @@ impl Families {
             "In mode observe: actions of a workload that the other controller has not done for 30 s; not there while both agree",
             self.divergence.clone(),
         );
-        self.rollouts.register(own);
-        self.watches.register(own);
-        self.service.register(own);
-        register_spans(&mut registry);
-        registry
     }
 }
 

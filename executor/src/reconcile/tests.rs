@@ -642,15 +642,6 @@ async fn a_revision_name_collision_is_planned_again_at_once() {
 // Names that pods of other owners have are no failure: the next plan follows at once, with what the report says.
 #[tokio::test]
 async fn a_taken_pod_name_is_planned_again_at_once() {
-    let create = |name: &str| {
-        let create = v1::CreatePod {
-            pod_name: name.into(),
-            node_name: "n1".into(),
-        };
-        let mut plan = with_actions(v1::PhaseKind::Creates, vec![v1::action::Kind::CreatePod(create)]);
-        plan.pod_manifest = r#"{"metadata":{"labels":{}}}"#.into();
-        plan
-    };
     let at_once = || {
         Ok(v1::ReportResponse {
             requeue: v1::Requeue::After.into(),
@@ -667,7 +658,9 @@ async fn a_taken_pod_name_is_planned_again_at_once() {
     for (taken, plans, ending) in [(1, 2, SETTLED), (3, 4, SETTLED), (4, 4, AT_ONCE)] {
         let mut service = ScriptedService::default();
         for name in names(taken) {
-            service = service.then_plan(create(&name)).then_answer_report(at_once());
+            service = service
+                .then_plan(creating(&[(&name, "n1")]))
+                .then_answer_report(at_once());
         }
         let fixture = with(service);
         for name in names(taken) {

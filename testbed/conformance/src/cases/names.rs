@@ -108,7 +108,7 @@ async fn replacement_has_another_name(scene: &Scene) -> Result<()> {
     for round in 1..=2 {
         for fails in [true, false] {
             let pod = scene.live_pods("agent").await?.pop().context("a pod")?;
-            let (name, node) = (pod.name_any(), node_of(&pod).to_owned());
+            let (name, node) = (pod.name_any(), node_of(&pod));
             if fails {
                 scene.fail_pod(&name).await?;
             } else {
@@ -248,11 +248,11 @@ async fn names_of_next_version(
     };
     let mut service = ReconcileServiceClient::connect(scene.proxy().url()).await?;
     let plan = service.plan(request).await?.into_inner().plan.context("a plan")?;
-    let names = plan.actions().filter_map(|action| match &action.kind {
+    let planned = plan.actions().filter_map(|action| match &action.kind {
         Some(Kind::CreatePod(create)) => Some(create.pod_name.clone()),
         _ => None,
     });
-    let names: Vec<_> = names.collect();
-    ensure!(names.len() == nodes.len(), "{names:?} for {nodes:?}");
-    Ok(names)
+    let planned: Vec<_> = planned.collect();
+    ensure!(planned.len() == nodes.len(), "{planned:?} for {nodes:?}");
+    Ok(planned)
 }
