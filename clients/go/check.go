@@ -38,7 +38,11 @@ func (c shown) OwnRevisions() [][]byte {
 
 // check checks a plan before anything of it is held or written (rule W15). Live are the revisions of the snapshot that were read live.
 func (r *Reconciler) check(ctx context.Context, planned *planned, live []*cluster.Revision) error {
-	asked := &plancheck.Asked{Workload: planned.workload, Scope: r.config.options.GetScope(), Live: live}
+	options := r.config.options
+	asked := &plancheck.Asked{
+		Workload: planned.workload, Scope: options.GetScope(), Live: live,
+		DeletesWithUID: isEnabled(options, nodewisev1.Deviation_DEVIATION_DELETE_WITH_UID),
+	}
 	unseen, err := plancheck.Check(planned.plan, asked, shown{r.state, planned.workload})
 	if err != nil {
 		return r.refuse(ctx, planned.workload, err)

@@ -239,6 +239,8 @@ func (r *Reconciler) plan(
 	s, current := r.state, workload
 	// What each request was made from: the plan need not answer the last one.
 	var origins []planned
+	// Of the last request.
+	var leftOut int
 	build := func(known func(planclient.Digest) bool) (*nodewisev1.PlanRequest, error) {
 		_, span := traces.Start(ctx, "snapshot")
 		defer span.End()
@@ -250,13 +252,19 @@ func (r *Reconciler) plan(
 		}
 		held := s.holdings.Get(workload.Key, workload.UID)
 		origins = append(origins, planned{workload: current, sent: held})
+		var snapshot *nodewisev1.Snapshot
+		snapshot, leftOut = takeSnapshot(s.store, current, held, live, r.config.clock(), known)
 		return &nodewisev1.PlanRequest{
-			Snapshot:           takeSnapshot(s.store, current, held, live, r.config.clock(), known),
+			Snapshot:           snapshot,
 			Options:            r.config.options,
 			UndeliveredReports: s.undeliveredOf(workload.Key, workload.UID),
 		}, nil
 	}
 	answer, err := r.planner.Plan(ctx, string(workload.UID), build)
+	if leftOut > 0 {
+		klog.FromContext(ctx).Info("The revisions of the workload are too large together; those that rank last are not sent",
+			"namespace", workload.Key.Namespace, "leftOut", leftOut, "maxBytes", maxRevisionBytes)
+	}
 	if err != nil {
 		var refused *planclient.RefusedError
 		if errors.As(err, &refused) {

@@ -34,6 +34,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) scope: v1::Scope,
     /// Revisions of the snapshot that were read live.
     pub(crate) live: &'a [Revision],
+    /// Deletes of pods carry the uid as a precondition (the deviation `DELETE_WITH_UID`).
+    pub(crate) delete_with_uid: bool,
 }
 
 /// What the caches show of the workload's namespace.
@@ -158,6 +160,7 @@ pub(crate) fn check<'a>(
         let Some(named) = named(action, &adopted)? else {
             continue;
         };
+        check_precondition(&named, asked)?;
         patches::check(action, named.reference, asked.workload)
             .map_err(|what| Violation::of(action, what))?;
         match caches.object(named.resource, &named.reference.name) {
@@ -283,6 +286,18 @@ fn named<'a>(action: &'a v1::Action, adopted: &HashSet<&str>) -> Result<Option<N
     }))
 }
 
+/// A delete by name alone takes any object that has the name by then. Only the caller may ask for such deletes.
+fn check_precondition(named: &Named<'_>, asked: &Asked<'_>) -> Result<(), Violation> {
+    match &named.action.kind {
+        Some(Kind::DeletePod(delete)) if !delete.uid_precondition && asked.delete_with_uid => {
+            let name = &named.reference.name;
+            let what = format!("it deletes {name} without its uid as a precondition");
+            Err(Violation::of(named.action, what))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The object is the workload's, or it is an orphan and may be.
 fn check_controller(named: &Named<'_>, asked: &Asked<'_>, known: &Known) -> Result<(), Violation> {
     let what = match (&known.controller, named.orphan) {
@@ -295,7 +310,7 @@ fn check_controller(named: &Named<'_>, asked: &Asked<'_>, known: &Known) -> Resu
             controller.uid
         ),
         (None, Orphan::Accepted) => return Ok(()),
-        (None, Orphan::IfSelected) if asked.workload.selector.matches(&known.labels) => return Ok(()),
+        (None, Orphan::IfSelected) if asked.workload.selector.selects(&known.labels) => return Ok(()),
         (None, Orphan::IfSelected) => format!("{} is not selected by the workload", describe(named)),
         (None, Orphan::Refused) => {
             format!(

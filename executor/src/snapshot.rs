@@ -1,7 +1,10 @@
 //! From what is known to the request: one workload's snapshot.
 
+use std::{cmp::Reverse, sync::Arc};
+
 use nodewise_client::Digest;
 use nodewise_proto::{Timestamp, v1};
+use serde::Deserialize;
 
 use crate::event::{DaemonSet, Revision};
 use crate::store::Store;
@@ -43,11 +46,27 @@ pub fn take(
     }
 }
 
+/// Bytes of the revisions of one snapshot. Anyone who may create revisions in the namespace may make orphans that the selector
+/// matches, and all together must leave room for the rest of the message.
+const REVISION_BYTES: usize = 16 << 20;
+
 /// The cached revisions, and in the place of or besides them those that were read live.
 fn revisions(store: &Store, workload: &DaemonSet, colliding: &[Revision]) -> Vec<v1::ControllerRevision> {
-    let cached = store
+    let live = colliding.iter().map(|live| live.object.len()).sum();
+    let cached: Vec<_> = store
         .revisions(workload)
         .filter(|revision| !colliding.iter().any(|live| live.name == revision.name))
+        .collect();
+    let kept = fitting(&cached, REVISION_BYTES.saturating_sub(live));
+    if kept.len() < cached.len() {
+        tracing::warn!(
+            key = %workload.key,
+            left_out = cached.len() - kept.len(),
+            "the revisions take more than {REVISION_BYTES} bytes together; the oldest are not sent"
+        );
+    }
+    let cached = kept
+        .into_iter()
         // What cannot be changed is used as it is or not at all, as what was read after a collision.
         .map(|revision| (revision.object.clone(), store.is_sealed(revision)));
     let live = colliding.iter().map(|live| (live.object.clone(), true));
@@ -60,6 +79,40 @@ fn revisions(store: &Store, workload: &DaemonSet, colliding: &[Revision]) -> Vec
         .collect()
 }
 
+/// Those that fit into so many bytes, at least one, in their order: those that the workload controls before orphans, and new ones
+/// before old ones.
+fn fitting<'a>(revisions: &[&'a Arc<Revision>], most: usize) -> Vec<&'a Arc<Revision>> {
+    let all: usize = revisions.iter().map(|revision| revision.object.len()).sum();
+    if all <= most {
+        return revisions.to_vec();
+    }
+    let mut chosen: Vec<_> = (0..revisions.len()).collect();
+    chosen.sort_by_cached_key(|index| {
+        let revision = revisions[*index];
+        (revision.controller.is_none(), Reverse(number(&revision.object)))
+    });
+    let mut taken = 0_usize;
+    let fit = chosen.iter().take_while(|index| {
+        taken = taken.saturating_add(revisions[**index].object.len());
+        taken <= most
+    });
+    let fit = fit.count().max(1);
+    chosen.truncate(fit);
+    chosen.sort_unstable();
+    chosen.into_iter().map(|index| revisions[index]).collect()
+}
+
+/// The number of a revision; 0 where it has none that can be read.
+fn number(object: &[u8]) -> i64 {
+    #[derive(Default, Deserialize)]
+    struct Numbered {
+        #[serde(default)]
+        revision: i64,
+    }
+    let numbered: Numbered = serde_json::from_slice(object).unwrap_or_default();
+    numbered.revision
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,6 +120,38 @@ mod tests {
     use bytes::Bytes;
     use prost::Message as _;
     use serde_json::{Value, json};
+
+    // A tenant may create large revisions: those that decide come first, and the request always fits.
+    #[test]
+    fn revisions_that_do_not_fit_are_left_out() {
+        let of = |name: &str, owner: Option<&str>, number: i64| {
+            let mut object = revision(name, owner, "d");
+            object["revision"] = json!(number);
+            Arc::new(Revision::from_json(&object).expect("a revision"))
+        };
+        let all = [
+            of("a", None, 9),
+            of("b", Some("u1"), 1),
+            of("c", Some("u1"), 2),
+            of("d", None, 8),
+        ];
+        let all: Vec<_> = all.iter().collect();
+        let bytes = |names: &str| {
+            let named = all.iter().filter(|revision| names.contains(&revision.name));
+            named.map(|revision| revision.object.len()).sum::<usize>()
+        };
+        for (most, expected) in [
+            (usize::MAX, "abcd"),
+            (bytes("abcd"), "abcd"),
+            (bytes("abcd") - 1, "abc"),
+            (bytes("abc") - 1, "bc"),
+            (bytes("bc") - 1, "c"),
+            (0, "c"),
+        ] {
+            let kept: String = fitting(&all, most).iter().map(|kept| &*kept.name).collect();
+            assert_eq!(kept, expected, "{most}");
+        }
+    }
 
     fn revision(name: &str, owner: Option<&str>, data: &str) -> Value {
         let owners: Vec<_> = owner

@@ -25,6 +25,9 @@ type Object struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 
+	// Revision is the number of a ControllerRevision; 0 where there is none that can be read.
+	Revision int64 `json:"-"`
+
 	// JSON is the object as it was served, but for its managedFields, of which nothing is read and which may be larger than
 	// all the rest. Bytes that are no UTF-8 are replaced: the data of a revision is what some client wrote, and may have
 	// such. It must not be changed.
@@ -40,7 +43,7 @@ type List struct {
 }
 
 // Parse reads the JSON of one object. The metadata has name, namespace, uid, resourceVersion, labels, annotations, owner
-// references and deletionTimestamp only. Nothing else is looked into.
+// references and deletionTimestamp only. Of the rest, only the number of a ControllerRevision is read.
 func Parse(text []byte) (*Object, error) {
 	if !utf8.Valid(text) {
 		text = []byte(string([]rune(string(text))))
@@ -64,6 +67,12 @@ func Parse(text []byte) (*Object, error) {
 			return json.Unmarshal(value, &parsed.APIVersion)
 		case "metadata":
 			return json.Unmarshal(value, &meta)
+		case "revision":
+			// It only ranks revisions, so one that cannot be read must not hide the object.
+			if json.Unmarshal(value, &parsed.Revision) != nil {
+				parsed.Revision = 0
+			}
+			return nil
 		default:
 			return nil
 		}
@@ -85,7 +94,7 @@ func (o *Object) DeepCopyObject() runtime.Object {
 	if o == nil {
 		return nil
 	}
-	clone := &Object{TypeMeta: o.TypeMeta, JSON: o.JSON}
+	clone := &Object{TypeMeta: o.TypeMeta, Revision: o.Revision, JSON: o.JSON}
 	o.ObjectMeta.DeepCopyInto(&clone.ObjectMeta)
 	return clone
 }

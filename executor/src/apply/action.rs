@@ -269,10 +269,7 @@ impl<'a, A: Actuator> Context<'a, A> {
                 Done::recorded(action, resource, written)
             }
             Ok(_) => Done::succeeded(action),
-            Err(error) if gone.contains(&error.refusal) => Done {
-                vanished: is_adoption(action).then_some(key),
-                ..Done::refused(action, v1::Result::NotFound, &error)
-            },
+            // A sealed revision is refused as invalid, too, and is not gone.
             Err(error) if patching::is_sealed(resource, &error) => {
                 let message = format!(
                     "The API server refuses every change of {key}, whose data was written in another form than its own; \
@@ -284,6 +281,10 @@ impl<'a, A: Actuator> Context<'a, A> {
                     ..Done::refused(action, v1::Result::NotFound, &error)
                 }
             }
+            Err(error) if gone.contains(&error.refusal) => Done {
+                vanished: is_adoption(action).then_some(key),
+                ..Done::refused(action, v1::Result::NotFound, &error)
+            },
             Err(error) => Done::failed(action, &error),
         }
     }

@@ -640,6 +640,12 @@ async fn a_revision_that_cannot_be_changed_ends_the_plan_and_is_named() {
             patch: "{}".into(),
         })
     };
+    let release = || {
+        Kind::ReleaseRevision(v1::ReleaseRevision {
+            revision: Some(reference("r")),
+            patch: "{}".into(),
+        })
+    };
     let adopt_pod = || {
         Kind::AdoptPod(v1::AdoptPod {
             pod: Some(reference("r")),
@@ -649,6 +655,7 @@ async fn a_revision_that_cannot_be_changed_ends_the_plan_and_is_named() {
     for (kind, field, sealed) in [
         (update(), "data", true),
         (adopt(), "data", true),
+        (release(), "data", true),
         (
             update(),
             "[metadata.uid: Invalid value: 2: field is immutable, data",

@@ -7,7 +7,7 @@ use super::{Asked, Caches, Known, MAX_UNSEEN, Violation, check, check_live};
 use crate::actuator::{Actuator, ObjectKey, Refusal, WorkloadEvent};
 use crate::event::{DaemonSet, Resource, Revision};
 use crate::reconcile::{Ending, Reconciler};
-use crate::state::Shared;
+use crate::state::{Shared, is_enabled};
 use crate::store::KIND;
 
 /// The caches of the namespace of one workload. Each look takes the lock anew, so that no watch waits while a manifest is read.
@@ -52,6 +52,7 @@ impl<A: Actuator, P> Reconciler<A, P> {
             workload,
             scope: self.options.scope(),
             live,
+            delete_with_uid: is_enabled(&self.options, v1::Deviation::DeleteWithUid),
         };
         let shown = Shown {
             state: &self.state,

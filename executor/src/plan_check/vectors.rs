@@ -33,6 +33,7 @@ pub(crate) fn answer(vector: &Value, workload: &Value) -> Result<(), String> {
         workload: &workload,
         scope: scope.unwrap_or_default(),
         live: &live,
+        delete_with_uid: vector["delete_with_uid"] != false,
     };
     let plan: v1::Plan = serde_json::from_value(vector["plan"].clone()).expect("a plan");
     let shown = Shown {

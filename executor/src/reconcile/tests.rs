@@ -963,6 +963,7 @@ async fn a_plan_for_what_is_not_the_workloads_is_refused() {
         });
         let kind = v1::action::Kind::DeletePod(v1::DeletePod {
             pod,
+            uid_precondition: true,
             ..Default::default()
         });
         v1::Plan {

@@ -291,18 +291,27 @@ func TestSealedRevisions(t *testing.T) {
 			Revision: &nodewisev1.ObjectReference{Name: "r"}, Patch: []byte(`{"revision":2}`),
 		}}}
 	}
+	release := func() *nodewisev1.Action {
+		return &nodewisev1.Action{Kind: &nodewisev1.Action_ReleaseRevision{ReleaseRevision: &nodewisev1.ReleaseRevision{
+			Revision: &nodewisev1.ObjectReference{Name: "r"}, Patch: []byte(`{}`),
+		}}}
+	}
 	for message, sealed := range map[string]bool{
 		`ControllerRevision "r" is invalid: data: Forbidden: field is immutable`:                 true,
 		`ControllerRevision "r" is invalid: [revision: x, data: Forbidden: field is immutable]`:  true,
 		`ControllerRevision "r" is invalid: metadata.labels: Invalid value: "data: is no label"`: false,
 	} {
-		server, kube := start(t, map[string][]answer{"PATCH " + revisionPath + "/r": {refusal(422, "Invalid", message)}})
-		applied := run(t, kube, phase(one(update())))
-		if (len(applied.Sealed) == 1) != sealed || applied.Failed == sealed {
-			t.Errorf("%s: got %+v", message, applied)
-		}
-		if said := server.said(); (len(said) == 1) != sealed {
-			t.Errorf("%s: said %v", message, said)
+		for _, action := range []*nodewisev1.Action{update(), release()} {
+			server, kube := start(t, map[string][]answer{"PATCH " + revisionPath + "/r": {refusal(422, "Invalid", message)}})
+			applied := run(t, kube, phase(one(action)))
+			// A release that is refused for anything else finds another revision of the name, which is no failure.
+			isFailure := !sealed && action.GetUpdateRevision() != nil
+			if (len(applied.Sealed) == 1) != sealed || applied.Failed != isFailure {
+				t.Errorf("%v, %s: got %+v", action, message, applied)
+			}
+			if said := server.said(); (len(said) == 1) != sealed {
+				t.Errorf("%v, %s: said %v", action, message, said)
+			}
 		}
 	}
 }

@@ -69,17 +69,18 @@ func (r *run) patch(ctx context.Context, action *nodewisev1.Action, patch patchi
 	}
 	refusal := write.AsError(err)
 	switch {
-	case slices.Contains(patch.gone, refusal.Refusal):
-		done := refused(action, nodewisev1.Result_RESULT_NOT_FOUND, refusal)
-		if isAdoption(action) {
-			done.vanished = &key
-		}
-		return done
+	// Before it is taken for gone: a release takes every 422 for that, and the API server would refuse the next one, too.
 	case isSealed(patch.resource, refusal):
 		r.emit(ctx, "Warning", "SealedRevision", fmt.Sprintf("The API server refuses every change of %s, whose data was written in "+
 			"another form than its own; it is left out and can be deleted", key))
 		done := refused(action, nodewisev1.Result_RESULT_NOT_FOUND, refusal)
 		done.sealed = &key
+		return done
+	case slices.Contains(patch.gone, refusal.Refusal):
+		done := refused(action, nodewisev1.Result_RESULT_NOT_FOUND, refusal)
+		if isAdoption(action) {
+			done.vanished = &key
+		}
 		return done
 	default:
 		return failed(action, refusal)

@@ -98,6 +98,8 @@ type Revision struct {
 	// Controller is nil for an orphan.
 	Controller *nodewisev1.ControllerReference
 	Deleting   bool
+	// Number is the higher the newer the revision is; 0 where it has none that can be read.
+	Number int64
 	// JSON is the object as it was served.
 	JSON []byte
 }
@@ -112,6 +114,7 @@ func NewRevision(object *served.Object) *Revision {
 		Labels:          object.Labels,
 		Controller:      convert.Controller(object.OwnerReferences),
 		Deleting:        object.DeletionTimestamp != nil,
+		Number:          object.Revision,
 		JSON:            object.JSON,
 	}
 }

@@ -27,6 +27,8 @@ type Asked struct {
 	Scope nodewisev1.Scope
 	// Live are revisions of the snapshot that were read live.
 	Live []*cluster.Revision
+	// DeletesWithUID: every delete of a pod carries the pod's uid as a precondition, as the options say that were sent.
+	DeletesWithUID bool
 }
 
 // Caches are what the caches show of the workload's namespace.
@@ -119,7 +121,7 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) ([]*Named, error)
 	}
 	var unseen []*Named
 	for _, action := range actions {
-		named, violation := nameOf(action, adopted)
+		named, violation := nameOf(action, adopted, asked.DeletesWithUID)
 		if violation != nil {
 			return nil, violation
 		}
@@ -205,7 +207,7 @@ func isInScope(plan *nodewisev1.Plan, actions []*nodewisev1.Action, scope nodewi
 }
 
 // nameOf is the object that exists already which an action is about; nil when there is none.
-func nameOf(action *nodewisev1.Action, adopted map[string]bool) (*Named, error) {
+func nameOf(action *nodewisev1.Action, adopted map[string]bool, deletesWithUID bool) (*Named, error) {
 	named := &Named{action: action}
 	switch kind := action.GetKind().(type) {
 	case *nodewisev1.Action_UpdateRevision:
@@ -235,6 +237,8 @@ func nameOf(action *nodewisev1.Action, adopted map[string]bool) (*Named, error) 
 		return nil, &Violation{Action: action, What: "it names no object"}
 	case named.Reference.GetUid() == "":
 		return nil, &Violation{Action: action, What: fmt.Sprintf("it names %s without a uid", named.Reference.GetName())}
+	case deletesWithUID && action.GetDeletePod() != nil && !action.GetDeletePod().GetUidPrecondition():
+		return nil, &Violation{Action: action, What: fmt.Sprintf("it deletes %s without its uid as a precondition", named.Reference.GetName())}
 	case named.orphan == orphanRefused && adopted[named.Reference.GetUid()]:
 		named.orphan = orphanIfSelected
 	}

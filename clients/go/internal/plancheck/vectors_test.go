@@ -27,6 +27,8 @@ type vector struct {
 	ReadLive  []json.RawMessage `json:"read_live"`
 	Live      []json.RawMessage `json:"live"`
 	Refused   string            `json:"refused"`
+	// DeleteWithUID is whether the deviation DELETE_WITH_UID is on, as it is where the vector does not say.
+	DeleteWithUID *bool `json:"delete_with_uid"`
 }
 
 // shown are caches of one workload.
@@ -88,7 +90,10 @@ func (v *vector) check(t *testing.T) error {
 	for _, object := range v.Revisions {
 		caches.PutRevision(cluster.NewRevision(parsed(t, object)))
 	}
-	asked := &plancheck.Asked{Workload: workload, Scope: nodewisev1.Scope(nodewisev1.Scope_value[v.Scope])}
+	asked := &plancheck.Asked{
+		Workload: workload, Scope: nodewisev1.Scope(nodewisev1.Scope_value[v.Scope]),
+		DeletesWithUID: v.DeleteWithUID == nil || *v.DeleteWithUID,
+	}
 	for _, object := range v.ReadLive {
 		asked.Live = append(asked.Live, cluster.NewRevision(parsed(t, object)))
 	}

@@ -102,6 +102,7 @@ impl PlanService for Rollouts {
                     uid: name.clone(),
                     name,
                 }),
+                uid_precondition: true,
                 ..Default::default()
             })
         });

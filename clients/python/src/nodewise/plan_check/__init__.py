@@ -127,7 +127,7 @@ class Named:
                 raise self._violation(f"is controlled by {of}, not by the workload")
         elif self.orphan is _Orphan.REFUSED:
             raise self._violation("has no controller, and the plan does not adopt it")
-        elif self.orphan is _Orphan.IF_SELECTED and not asked.workload.selector.matches(known.labels):
+        elif self.orphan is _Orphan.IF_SELECTED and not asked.workload.selector.selects(known.labels):
             raise self._violation("is not selected by the workload")
 
     def _violation(self, what: str) -> ViolationError:
