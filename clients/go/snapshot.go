@@ -74,11 +74,14 @@ func revisionsOf(
 func fitting(revisions []*cluster.Revision, room int) []*cluster.Revision {
 	ranked := slices.Clone(revisions)
 	// Those of equal rank stay in order of their names.
-	slices.SortStableFunc(ranked, func(a, b *cluster.Revision) int {
-		if isOrphan := a.Controller == nil; isOrphan != (b.Controller == nil) {
-			return map[bool]int{true: 1, false: -1}[isOrphan]
+	class := func(revision *cluster.Revision) int {
+		if revision.Controller != nil {
+			return 0
 		}
-		return cmp.Compare(b.Number, a.Number)
+		return 1
+	}
+	slices.SortStableFunc(ranked, func(a, b *cluster.Revision) int {
+		return cmp.Or(cmp.Compare(class(a), class(b)), cmp.Compare(b.Number, a.Number))
 	})
 	fits := make(map[string]bool, len(ranked))
 	for i, revision := range ranked {

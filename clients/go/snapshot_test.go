@@ -51,11 +51,11 @@ func TestRevisionsThatFit(t *testing.T) {
 		1:    "c",
 		-1:   "c",
 	} {
-		var got string
+		var names []string
 		for _, revision := range fitting(all, room) {
-			got += revision.Name
+			names = append(names, revision.Name)
 		}
-		if got != want {
+		if got := strings.Join(names, ""); got != want {
 			t.Errorf("into %d: got %s, want %s", room, got, want)
 		}
 	}

@@ -43,6 +43,26 @@ func TestNothingIsLostButManagedFields(t *testing.T) {
 	}
 }
 
+// The number of a revision only ranks it: one that cannot be read hides nothing.
+func TestTheNumberOfARevision(t *testing.T) {
+	for text, want := range map[string]int64{
+		`{"revision":7}`:                    7,
+		`{"data":{"revision":3}}`:           0,
+		`{"revision":"7"}`:                  0,
+		`{"revision":99999999999999999999}`: 0,
+		`{"revision":null}`:                 0,
+	} {
+		object, err := served.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied, isObject := object.DeepCopyObject().(*served.Object)
+		if object.Revision != want || !isObject || copied.Revision != want {
+			t.Errorf("%s: got %d, and copied %v", text, object.Revision, copied)
+		}
+	}
+}
+
 func TestWhatIsNoObjectIsNotRead(t *testing.T) {
 	for _, text := range []string{
 		``, ` `, `null`, `7`, `"{}"`, `["managedFields"]`, `{`, `{"a"`, `{"a"}`, `{"a":`, `{"a":}`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{"a":[}`,

@@ -61,7 +61,10 @@ def revision(
     labels: dict[str, str] | None = None,
     kind: str = "DaemonSet",
     deleting: bool = False,
+    number: Any = None,
+    size: int = 0,
 ) -> Revision:
+    """A revision, of so many bytes if they are more than it needs."""
     metadata: dict[str, Any] = {
         "namespace": "ns",
         "name": name,
@@ -71,7 +74,14 @@ def revision(
     }
     if deleting:
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    return Revision.read(json.dumps({"metadata": metadata, "data": {"spec": {}}}).encode())
+    served: dict[str, Any] = {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": metadata}
+    served["data"] = {"spec": {}}
+    if number is not None:
+        served["revision"] = number
+    text = json.dumps(served)
+    if size > len(text):
+        text = text.replace('"spec": {}', '"spec": {"": "' + "x" * (size - len(text) - len('"": ""')) + '"}')
+    return Revision.read(text.encode())
 
 
 def listed(resource: Resource, *objects: Watched, version: str = "1") -> Listed:

@@ -368,6 +368,20 @@ async def test_a_revision_whose_name_is_taken_is_read() -> None:
     assert applied.colliding_revisions == [b'{"metadata":{"name":"r"}}']
 
 
+async def test_a_sealed_revision_that_is_to_be_released_is_not_taken_for_gone() -> None:
+    actuator = FakeActuator()
+    actuator.script(
+        "patch",
+        "r",
+        refused(422, "Invalid", 'ControllerRevision "r" is invalid: data: Invalid value: field is immutable'),
+    )
+    release = v1.ReleaseRevision(revision=v1.ObjectReference(name="r", uid="x"), patch=b"{}")
+    applied = await one(actuator, action(release_revision=release), CLAIMS)
+    assert results(applied) == ["NOT_FOUND"]
+    assert applied.sealed == [ObjectKey(Resource.REVISIONS, "ns", "r")]
+    assert [event.reason for event in actuator.events] == ["SealedRevision"]
+
+
 # D-56, D-63
 async def test_a_revision_that_is_gone_already_fails_the_plan() -> None:
     actuator = FakeActuator()

@@ -254,7 +254,7 @@ async def test_a_plan_is_reported_whatever_becomes_of_the_next(monkeypatch: pyte
 
 
 def taking(*plans: Any, names: int = 1) -> Rig:
-    """Plans that create pods, while others have so many of the names `a`."""
+    """Plans that create pods, while others have so many of the names `foo-a`."""
     rig = Rig(*plans)
     rig.service.reports = [AT_ONCE] * names
     take(rig, names)
@@ -262,28 +262,28 @@ def taking(*plans: Any, names: int = 1) -> Rig:
 
 
 def take(rig: Rig, names: int = 1) -> None:
-    """A pod of others has the name `a`, so many times."""
-    rig.actuator.script("create", "a", *[refused(409, "AlreadyExists")] * names)
-    rig.actuator.script("read", "a", *[{"metadata": {"name": "a", "uid": "x"}}] * names)
+    """A pod of others has the name `foo-a`, so many times."""
+    rig.actuator.script("create", "foo-a", *[refused(409, "AlreadyExists")] * names)
+    rig.actuator.script("read", "foo-a", *[{"metadata": {"name": "foo-a", "uid": "x"}}] * names)
 
 
 async def test_a_taken_name_is_reported_and_planned_around_at_once() -> None:
     first = plan(
-        phase(CREATES, batch(create("a"), create("b", "n2"))), phase(DELETES, batch(delete("x")), requires=True)
+        phase(CREATES, batch(create("foo-a"), create("foo-b", "n2"))), phase(DELETES, batch(delete("x")), requires=True)
     )
-    rig = taking(first, plan(phase(CREATES, batch(create("a-2")))))
+    rig = taking(first, plan(phase(CREATES, batch(create("foo-a2")))))
     assert await rig.reconcile() == Settled()
     assert [len(rig.service.requests), len(rig.service.reported)] == [2, 2]
     created = [name for verb, name in rig.actuator.calls if verb == "create"]
-    assert created == ["a", "b", "a-2"]
+    assert created == ["foo-a", "foo-b", "foo-a2"]
     assert ("delete", "x") in rig.actuator.calls
     taken = rig.service.reported[0].outcomes[0]
-    assert (taken.result, taken.created_pod.pod_name) == (v1.RESULT_NAME_TAKEN, "a")
+    assert (taken.result, taken.created_pod.pod_name) == (v1.RESULT_NAME_TAKEN, "foo-a")
     assert "FailedCreate" not in [event.reason for event in rig.actuator.events]
 
 
 async def test_many_taken_names_cost_no_back_off() -> None:
-    rig = taking(*[plan(phase(CREATES, batch(create("a"))))] * MAX_PLANS, names=MAX_PLANS)
+    rig = taking(*[plan(phase(CREATES, batch(create("foo-a"))))] * MAX_PLANS, names=MAX_PLANS)
     assert await rig.reconcile() == Settled(0)
     assert [len(rig.service.requests), len(rig.service.reported)] == [MAX_PLANS, MAX_PLANS]
 
@@ -297,9 +297,9 @@ async def test_a_taken_name_is_followed_as_the_answer_to_the_report_says() -> No
         (UnreachableError("away"), "the report rides on the next plan"),
         (RefusedError("wrong"), "wrong"),
     ):
-        rig = taking(plan(phase(CREATES, batch(create("a"), create("b")))))
+        rig = taking(plan(phase(CREATES, batch(create("foo-a"), create("foo-b")))))
         if isinstance(answer, v1.ReportResponse):
-            rig.actuator.script("create", "b", refused(403))
+            rig.actuator.script("create", "foo-b", refused(403))
         rig.service.reports = [answer]
         ending = await rig.reconcile()
         assert isinstance(ending, Failed)
@@ -313,20 +313,22 @@ async def test_a_plan_that_was_asked_for_meanwhile_is_not_taken_after_a_taken_na
     take(rig)
     assert await rig.reconcile() == Settled()
     assert len(rig.service.requests) == 3
-    assert rig.actuator.calls == [("create", "a"), ("read", "a"), ("create", "b")]
+    assert rig.actuator.calls == [("create", "foo-a"), ("read", "foo-a"), ("create", "foo-b")]
 
 
 async def test_creates_without_a_name_are_awaited_and_those_with_one_are_not() -> None:
-    state = expecting("a")
+    state = expecting("foo-a")
     state.expectations.creates.add(node_name="n2")
     rig = Rig(
-        plan(phase(CREATES, batch(create("a"), create("", "n2"))), state=state, requeue_after=Duration()), NOOP, NOOP
+        plan(phase(CREATES, batch(create("foo-a"), create("", "n2"))), state=state, requeue_after=Duration()),
+        NOOP,
+        NOOP,
     )
     rig.service.reports = [v1.ReportResponse(requeue=v1.REQUEUE_AFTER, requeue_after=Duration(), state=state)]
     assert await rig.reconcile() == Settled(0)
     assert len(rig.service.requests) == 1, "no plan is asked for ahead"
     assert await rig.reconcile() == Waiting(Behind(Resource.PODS, "102", "1"))
-    for index, (name, node) in enumerate((("a", "n1"), ("foo-xyz", "n2"))):
+    for index, (name, node) in enumerate((("foo-a", "n1"), ("foo-xyz", "n2"))):
         assert rig.state.holdings.outstanding(KEY) == (2 - index, 0)
         rig.state.take_in(Applied(pod(name, str(101 + index), node=node)))
     assert rig.state.holdings.outstanding(KEY) == (0, 0)
@@ -337,7 +339,7 @@ async def test_used_names_go_out_and_a_plan_drops_those_that_it_leaves_out() -> 
     def using(*names: str) -> v1.ReconcileState:
         return v1.ReconcileState(used_pod_names=[v1.UsedPodName(node_name="n1", pod_name=name) for name in names])
 
-    rig = Rig(plan(phase(CREATES, batch(create("b", "n2"))), state=using("y")), NOOP)
+    rig = Rig(plan(phase(CREATES, batch(create("foo-b", "n2"))), state=using("y")), NOOP)
     for name in ("x", "y", "z"):
         rig.state.take_in(Applied(pod(name)))
     for name in ("x", "y"):
@@ -348,6 +350,26 @@ async def test_used_names_go_out_and_a_plan_drops_those_that_it_leaves_out() -> 
     assert rig.service.requests[0].snapshot.state == using("x", "y")
     assert rig.service.reported[0].state == using("y", "z")
     assert rig.held() == using("y", "z"), "the answer to the report drops none"
+
+
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [
+        (v1.PlanOptions(), True),
+        (v1.PlanOptions(profile=v1.PROFILE_UPSTREAM_STRICT, enabled_deviations=[v1.DEVIATION_DELETE_WITH_UID]), True),
+        (v1.PlanOptions(profile=v1.PROFILE_UPSTREAM_STRICT), False),
+        (v1.PlanOptions(disabled_deviations=[v1.DEVIATION_DELETE_WITH_UID]), False),
+    ],
+)
+async def test_only_the_options_may_ask_for_deletes_by_name_alone(options: v1.PlanOptions, refused: bool) -> None:
+    rig = Rig(plan(phase(DELETES, batch(delete("foo-a", uid_precondition=False)))), options=options)
+    rig.state.take_in(Applied(pod("foo-a")))
+    ending = await rig.reconcile()
+    assert isinstance(ending, Failed if refused else Settled)
+    assert rig.actuator.calls == ([] if refused else [("delete", "foo-a")])
+    if isinstance(ending, Failed):
+        assert ending.reason.endswith("(DeletePod): it deletes foo-a without its uid as a precondition")
+    assert [event.reason for event in rig.actuator.events] == (["PlanRefused"] if refused else ["SuccessfulDelete"])
 
 
 async def test_requeues_and_errors_of_a_plan() -> None:

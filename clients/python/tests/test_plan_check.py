@@ -9,6 +9,7 @@ from google.protobuf import json_format
 from nodewise import plan_check, v1
 from nodewise.kinds import Resource
 from nodewise.objects import DaemonSet, Pod, Revision
+from nodewise.options import is_enabled
 from nodewise.store import Applied, Store
 
 from .conftest import ROOT, cases
@@ -27,6 +28,7 @@ def refused(case: dict[str, Any]) -> str | None:
         DaemonSet.read(json.dumps(case.get("workload", FIRST["workload"])).encode()),
         v1.Scope.Value(case["scope"]) if "scope" in case else v1.SCOPE_UNSPECIFIED,
         [Revision.read(json.dumps(revision).encode()) for revision in case.get("read_live", [])],
+        case.get("delete_with_uid", True),
     )
     try:
         for named in plan_check.check(json_format.ParseDict(case["plan"], v1.Plan()), asked, store):
@@ -54,7 +56,8 @@ def answered() -> list[str]:
 @pytest.mark.parametrize("name", answered())
 def test_plans_of_the_service(name: str) -> None:
     case = json.loads((ROOT / "proto/testdata/plans" / name).read_text())
-    snapshot = json_format.ParseDict(case["request"], v1.PlanRequest()).snapshot
+    request = json_format.ParseDict(case["request"], v1.PlanRequest())
+    snapshot = request.snapshot
     plan = json_format.ParseDict(case["response"], v1.PlanResponse()).plan
     workload = DaemonSet.read(snapshot.workload.daemon_set.object)
     store = Store(4)
@@ -69,4 +72,6 @@ def test_plans_of_the_service(name: str) -> None:
             store.apply(Applied(Pod(workload.key.namespace, "1", pod)), lambda _: None)
     for revision in snapshot.revisions:
         store.apply(Applied(Revision.read(revision.object)), lambda _: None)
-    assert plan_check.check(plan, plan_check.Asked(workload), store) == []
+    deletes_with_uid = is_enabled(request.options, v1.DEVIATION_DELETE_WITH_UID)
+    asked = plan_check.Asked(workload, deletes_with_uid=deletes_with_uid)
+    assert plan_check.check(plan, asked, store) == []

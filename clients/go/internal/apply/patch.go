@@ -69,7 +69,7 @@ func (r *run) patch(ctx context.Context, action *nodewisev1.Action, patch patchi
 	}
 	refusal := write.AsError(err)
 	switch {
-	// Before it is taken for gone: a release takes every 422 for that, and the API server would refuse the next one, too.
+	// A sealed revision is refused as invalid, too, and is not gone.
 	case isSealed(patch.resource, refusal):
 		r.emit(ctx, "Warning", "SealedRevision", fmt.Sprintf("The API server refuses every change of %s, whose data was written in "+
 			"another form than its own; it is left out and can be deleted", key))

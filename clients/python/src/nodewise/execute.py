@@ -204,18 +204,19 @@ class Executor:
 
     async def _plan(self, workload: DaemonSet, live: Sequence[Revision]) -> _Planned:
         key, uid, state = workload.key, workload.uid, self.state
-        current, sent = workload, v1.ReconcileState()
+        current, sent, left_out = workload, v1.ReconcileState(), 0
 
         def build(known: Callable[[Digest], bool]) -> v1.PlanRequest:
-            nonlocal current, sent
+            nonlocal current, sent, left_out
             # A retry takes what is known by now, unless the workload was replaced: then it finishes with what it had.
             newer = state.store.daemon_set(key)
             if newer is not None and newer.uid == uid:
                 current = newer
             sent = state.holdings.get(key, uid)
             with tracing.span("snapshot"):
+                taken, left_out = snapshot.take(state.store, current, sent, live, now=self._now(), known=known)
                 return v1.PlanRequest(
-                    snapshot=snapshot.take(state.store, current, sent, live, now=self._now(), known=known),
+                    snapshot=taken,
                     options=self._options,
                     undelivered_reports=state.undelivered(key, uid),
                 )
@@ -230,6 +231,14 @@ class Executor:
         except ServiceError as error:
             self._go_on()
             raise _EndedError(Unreachable(str(error))) from error
+        finally:
+            if left_out:
+                _log.warning(
+                    "%s: the revisions take more than %d bytes together; %d that rank last are not sent",
+                    key,
+                    snapshot.MAX_REVISION_BYTES,
+                    left_out,
+                )
         return _Planned(plan, current, sent)
 
     async def _plan_next(self, planned: _Planned) -> _Planned | None:
@@ -266,10 +275,10 @@ class Executor:
         """Checks a plan before anything of it is held or written (rule W15). A violation ends the reconcile as a
         refused request does.
         """
+        deletes_with_uid = is_enabled(self._options, v1.DEVIATION_DELETE_WITH_UID)
+        asked = Asked(planned.workload, self._options.scope, live, deletes_with_uid)
         try:
-            await plan_check.check_with_reads(
-                planned.plan, Asked(planned.workload, self._options.scope, live), self.state.store, self._actuator
-            )
+            await plan_check.check_with_reads(planned.plan, asked, self.state.store, self._actuator)
         except plan_check.ViolationError as violation:
             workload = planned.workload
             reference = v1.WorkloadReference(

@@ -91,12 +91,15 @@ class Revision:
     controller: Owner | None
     deleting: bool
     object: bytes = field(repr=False)
+    number: int = 0
+    """The higher the newer it is; 0 where it has none that can be read."""
 
     @classmethod
     def read(cls, served: convert.KubernetesObject) -> "Revision":
         """Reads one. Its data may be what no value of Python can hold: it is not looked into."""
         text = convert.served(served, "ControllerRevision")
-        metadata = _metadata(rawjson.members(text))
+        members = rawjson.members(text)
+        metadata = _metadata(members)
         meta = _Identity.of(metadata)
         full = convert._Meta({"metadata": metadata})
         controller = full.controller
@@ -109,7 +112,16 @@ class Revision:
             controller=None if controller is None else owner_of(controller),
             deleting=full.time("deletionTimestamp") is not None,
             object=text,
+            number=_number(members.get("revision", b"0")),
         )
+
+
+def _number(text: bytes) -> int:
+    """The number of a revision. It only ranks revisions, so one that cannot be read must not hide the object."""
+    try:
+        return msgspec.json.decode(text, type=int)
+    except msgspec.MsgspecError:
+        return 0
 
 
 @dataclass(frozen=True, slots=True)

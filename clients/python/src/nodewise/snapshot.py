@@ -1,6 +1,7 @@
 """From what is known to the request: one workload's snapshot."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -11,6 +12,18 @@ from .objects import DaemonSet, Revision
 from .reads import KeySet, reduce_node, reduce_pod
 from .store import Store, concerns
 
+MAX_REVISION_BYTES = 16 << 20
+"""Bytes of the revisions of one snapshot. Anyone who may create revisions in the namespace may make orphans that the
+selector matches, and all together must leave room for the rest of the request."""
+
+
+class Taken(NamedTuple):
+    """A snapshot, and what is not in it."""
+
+    snapshot: v1.Snapshot
+    left_out: int
+    """How many revisions are left out, since all together are too large."""
+
 
 def take(
     store: Store,
@@ -20,16 +33,17 @@ def take(
     *,
     now: Timestamp,
     known: Callable[[Digest], bool],
-) -> v1.Snapshot:
+) -> Taken:
     """Takes the snapshot of a workload. Buckets of which `known` says that the receiver has them go by their digest
     alone.
 
     `live` are ControllerRevisions, read live, whose names a plan found taken.
     """
-    return v1.Snapshot(
+    revisions, left_out = _revisions(store, workload, live)
+    taken = v1.Snapshot(
         now=now,
         workload=v1.Workload(daemon_set=v1.DaemonSet(object=workload.object)),
-        revisions=_revisions(store, workload, live),
+        revisions=revisions,
         caches_synced=not store.unsynced(),
         bucket_count=store.bucket_count,
         node_buckets=store.node_buckets(workload, known),
@@ -37,18 +51,38 @@ def take(
         digest_function=v1.DIGEST_FUNCTION_SHA256,
         state=state,
     )
+    return Taken(taken, left_out)
 
 
-def _revisions(store: Store, workload: DaemonSet, live: Sequence[Revision]) -> list[v1.ControllerRevision]:
-    """The cached revisions, and in the place of or besides them those that were read live."""
+def _revisions(store: Store, workload: DaemonSet, live: Sequence[Revision]) -> tuple[list[v1.ControllerRevision], int]:
+    """The cached revisions, and in the place of or besides them those that were read live; and how many of the cached
+    ones are left out.
+    """
     read = {revision.name for revision in live}
-    cached = [
+    cached = [revision for revision in store.revisions(workload) if revision.name not in read]
+    kept = fitting(cached, MAX_REVISION_BYTES - sum(len(revision.object) for revision in live))
+    sent = [
         # What cannot be changed is used as it is or not at all, as what was read after a collision.
         v1.ControllerRevision(object=revision.object, read_after_name_collision=store.is_sealed(revision))
-        for revision in store.revisions(workload)
-        if revision.name not in read
+        for revision in kept
     ]
-    return cached + [v1.ControllerRevision(object=revision.object, read_after_name_collision=True) for revision in live]
+    sent += [v1.ControllerRevision(object=revision.object, read_after_name_collision=True) for revision in live]
+    return sent, len(cached) - len(kept)
+
+
+def fitting(revisions: Sequence[Revision], room: int) -> list[Revision]:
+    """Those of some revisions that fit into so many bytes, at least one, in the order of all: those that the workload
+    controls before orphans, and new ones before old ones. None is sent that comes after one that does not fit.
+    """
+    # Those of equal rank stay in order of their names.
+    ranked = sorted(revisions, key=lambda revision: (revision.controller is None, -revision.number))
+    fits: set[str] = set()
+    for revision in ranked:
+        room -= len(revision.object)
+        if room < 0 and fits:
+            break
+        fits.add(revision.name)
+    return [revision for revision in revisions if revision.name in fits]
 
 
 def snapshot_of(

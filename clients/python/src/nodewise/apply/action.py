@@ -204,10 +204,7 @@ class Context:
         try:
             written = await self.actuator.patch(key, patch.type, patch.body)
         except ActuatorError as error:
-            if error.refusal in patch.gone:
-                done = Done.refused(action, v1.RESULT_NOT_FOUND, error)
-                done.vanished = key if is_adoption(action) else None
-                return done
+            # A sealed revision is refused as invalid, too, and is not gone.
             if patching.is_sealed(patch.resource, error):
                 self.emit(
                     "Warning",
@@ -217,6 +214,10 @@ class Context:
                 )
                 done = Done.refused(action, v1.RESULT_NOT_FOUND, error)
                 done.sealed = key
+                return done
+            if error.refusal in patch.gone:
+                done = Done.refused(action, v1.RESULT_NOT_FOUND, error)
+                done.vanished = key if is_adoption(action) else None
                 return done
             return Done.failed(action, error)
         if action.WhichOneof("kind") == "adopt_pod":

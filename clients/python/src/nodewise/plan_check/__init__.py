@@ -65,6 +65,8 @@ class Asked:
     """What was to be decided of the workload."""
     live: Sequence[Revision] = ()
     """Revisions of the snapshot that were read live."""
+    deletes_with_uid: bool = True
+    """Every delete of a pod carries the pod's uid as a precondition, as the options say that were sent."""
 
 
 class ViolationError(Exception):
@@ -157,6 +159,7 @@ def check(plan: v1.Plan, asked: Asked, caches: Caches) -> list[Named]:
         named = _named(action, adopted)
         if named is None:
             continue
+        _check_precondition(named, asked)
         try:
             patches.check(action, named.reference.uid, asked.workload)
         except WrongError as wrong:
@@ -254,6 +257,13 @@ def _named(action: v1.Action, adopted: set[str]) -> Named | None:
     if orphan is _Orphan.REFUSED and reference.uid in adopted:
         orphan = _Orphan.IF_SELECTED
     return Named(action, resource, reference, orphan)
+
+
+def _check_precondition(named: Named, asked: Asked) -> None:
+    """A delete by name alone takes any object that has the name by then. Only the options may ask for such deletes."""
+    action = named.action
+    if asked.deletes_with_uid and action.HasField("delete_pod") and not action.delete_pod.uid_precondition:
+        raise ViolationError(f"it deletes {named.reference.name} without its uid as a precondition", action)
 
 
 def _kind_name(action: v1.Action) -> str:
