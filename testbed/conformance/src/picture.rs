@@ -67,7 +67,9 @@ impl Scene {
     /// Changes a DaemonSet in a way that wakes its owner and leaves it nothing to do, and corrects the picture by that.
     pub(crate) async fn touch(&self, picture: &mut Picture, name: &str) -> Result<()> {
         picture.touches += 1;
-        let annotation = json!({ "example.com/touched": picture.touches.to_string() });
+        // Another value than any before, also those of an earlier picture: a patch that changes nothing is no event.
+        let now = jiff::Timestamp::now().to_string();
+        let annotation = json!({ "example.com/touched": now });
         let patch = Patch::Merge(json!({ "metadata": { "annotations": annotation } }));
         let [(group, kind, plural), ..] = RESOURCES;
         let api = self.resource_api(group, kind, plural);
