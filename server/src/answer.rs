@@ -30,9 +30,9 @@ pub(crate) struct Caller<'a> {
 /// Bytes of memory that a call needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Needs {
-    /// So many, of which the request has its part already: what it holds includes what usually follows from it.
+    /// So many bytes in all. They include the memory that the request holds already.
     Within(usize),
-    /// So many besides the request, which says less than it means.
+    /// So many bytes on top of those that the request holds: its buckets are given by digest.
     Besides(usize),
     /// So many, and the request is gone.
     Alone(usize),

@@ -126,7 +126,7 @@ impl KubeActuator {
             ))
         };
         let writes = call.method != Method::GET;
-        // What will not be written takes nobody's turn.
+        // A write that will be refused must not use up a turn.
         if writes && !self.leads() {
             return refuse();
         }

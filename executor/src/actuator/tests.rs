@@ -319,7 +319,7 @@ async fn writes_end_with_the_lease() {
     assert!(actuator.replace_status(&workload, body()).await.is_err());
     let error = actuator.delete(&pod, None).await.expect_err("too late");
     assert!(error.message.contains("lease") && error.is_unclear(), "{error}");
-    actuator.read(&pod).await.expect("reading harms nobody");
+    actuator.read(&pod).await.expect("reads pass without the lease");
     let path = "/api/v1/namespaces/demo/pods/p";
     assert_eq!(sent(&requests), [format!("DELETE {path}"), format!("GET {path}")]);
     pulse.set(Some(Instant::now()));

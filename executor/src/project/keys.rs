@@ -188,8 +188,8 @@ pub fn reduce_pod(pod: &mut v1::Pod, keys: &KeySet) -> Cut {
 
 /// Which keys DaemonSets that come and go name.
 ///
-/// What is sent grows as soon as one names a new key. It shrinks only then, too: without the keys that none names any more every
-/// bucket would be another one for nothing.
+/// What is sent grows as soon as one names a new key. Keys that none names any more are dropped only then: dropping them changes the
+/// digest of every bucket.
 #[derive(Debug)]
 pub(crate) struct Named {
     is_of_pods: bool,

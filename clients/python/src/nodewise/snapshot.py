@@ -123,7 +123,7 @@ def snapshot_of(
 
 
 def is_sent(workload: DaemonSet, pod: v1.Pod) -> bool:
-    """Whether a workload controls a pod, or selects it while nobody does."""
+    """Whether a workload controls a pod, or selects one without a controller."""
     if pod.controller.uid:
         return pod.controller.uid == workload.uid
     return workload.selector.selects({label.key: label.value for label in pod.labels})

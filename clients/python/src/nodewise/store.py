@@ -541,7 +541,7 @@ class Store:
 
 
 def concerns(workload: DaemonSet, revision: Revision) -> bool:
-    """Whether a workload controls a revision, or selects it while nobody does."""
+    """Whether a workload controls a revision, or selects one without a controller."""
     if revision.controller is not None:
         return revision.controller.uid == workload.uid
     return workload.selector.selects(revision.labels)
