@@ -59,7 +59,7 @@ fuzz-upstream:
 	$(CARGO) run --release --locked -p nodewise-compare -- --cases 1000000 $(EQUAL)
 
 upstream-e2e:
-	$(SECTION) "Kubernetes' own end-to-end tests of DaemonSets, with either owner (three minutes; the first time it builds for about 20)"
+	$(SECTION) "Kubernetes' own end-to-end tests of DaemonSets, with either owner (three minutes; the first time it builds for about 30)"
 	$(CARGO) run --locked --quiet -p nodewise-upstream-e2e -- --logs $(TARGET)/upstream-e2e
 
 e2e:

@@ -29,7 +29,7 @@ pub mod traces;
 
 pub use api_proxy::{ApiProxy, add_later_fields, later_fields};
 pub use audit::{Audit, Place};
-pub use binaries::{Binaries, binaries};
+pub use binaries::{Binaries, binaries, release_binaries};
 pub use budget::{BudgetWatch, Seen, is_live, is_ready, node_of};
 pub use case::{Case, all as all_cases};
 pub use cluster::{Cluster, EXECUTOR_USER, UPSTREAM_USER, Upstream};

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
-use nodewise_conformance::{Cluster, binaries};
+use nodewise_conformance::{Cluster, release_binaries};
 use nodewise_testbed::{ControlPlane, Process, Tool, eventually};
 
 use crate::{
@@ -55,12 +55,13 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Builds them, and also the programs of Nodewise, so that nothing is built any more while specs run.
+    /// Builds them, and also the programs of Nodewise, so that nothing is built any more while specs run. All are compiled for speed,
+    /// as kube-controller-manager is, since times are compared.
     ///
     /// # Errors
     /// A build fails.
     pub fn build() -> Result<Self> {
-        binaries()?;
+        release_binaries()?;
         Ok(Self {
             suite: Tool::KubernetesE2e.path()?,
             kubectl: Tool::Kubectl.path()?,
