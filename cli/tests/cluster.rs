@@ -46,6 +46,9 @@ async fn list(
             "message": "pods is forbidden: User \"somebody\" cannot list resource \"pods\""});
         return (StatusCode::FORBIDDEN, status.to_string());
     }
+    if path.contains("namespaces/silent") {
+        return (StatusCode::NOT_FOUND, String::new());
+    }
     let (namespace, plural) = match path.split('/').collect::<Vec<_>>()[..] {
         ["namespaces", namespace, plural] => (Some(namespace.to_owned()), plural.to_owned()),
         [plural] => (None, plural.to_owned()),
@@ -139,16 +142,33 @@ async fn what_the_apiserver_refuses_is_told_in_its_words() {
         let ran = nodewise(&["plan", "--kubeconfig", &path, "-n", "forbidden"]);
         assert_eq!(ran.code, Some(1));
         assert!(ran.stderr.starts_with("error: http://127.0.0.1:"), "{ran:?}");
-        assert!(
-            ran.stderr
-                .contains(": pods is forbidden: User \"somebody\" cannot list resource"),
-            "{ran:?}"
-        );
+        let missing = ": no right to list daemonsets, pods, controllerrevisions: pods is forbidden: User \"somebody\" cannot list resource \
+                       \"pods\" (nodes of the cluster and, in this namespace, daemonsets, pods and controllerrevisions are needed)\n";
+        assert!(ran.stderr.ends_with(missing), "{ran:?}");
         assert_eq!(ran.stderr.lines().count(), 1);
         let ran = nodewise(&["plan", "--kubeconfig", &path, "--context", "two"]);
         assert_eq!(ran.code, Some(1));
         assert_eq!(ran.stderr.lines().count(), 1);
         assert!(ran.stderr.contains("two"), "{ran:?}");
+        let ran = nodewise(&["plan", "--kubeconfig", &path, "-n", "silent"]);
+        assert_eq!(ran.code, Some(1));
+        let reason = ": cannot list daemonsets: the answer is 404 Not Found, and gives no reason\n";
+        assert!(ran.stderr.ends_with(reason), "{ran:?}");
     })
     .await;
+}
+
+#[test]
+fn a_kubeconfig_that_is_not_there_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("absent");
+    let ran: Ran = command(&["plan"])
+        .env("KUBECONFIG", &path)
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(ran.code, Some(1));
+    let named = format!("error: no cluster to ask: failed to read kubeconfig from '{path:?}': No such file");
+    assert!(ran.stderr.starts_with(&named), "{ran:?}");
+    assert_eq!(ran.stderr.lines().count(), 1);
 }

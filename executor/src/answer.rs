@@ -22,8 +22,11 @@ pub(crate) async fn answer(
     let text = lossy(response.into_body().collect_bytes().await?.to_vec());
     if status.is_client_error() || status.is_server_error() {
         // What stands between here and an apiserver may answer in another form.
-        let refusal = serde_json::from_str::<Status>(&text)
+        let mut refusal = serde_json::from_str::<Status>(&text)
             .unwrap_or_else(|_| Status::failure(text.trim(), "Failed to parse error data"));
+        if refusal.message.is_empty() {
+            refusal.message = format!("the answer is {status}, and gives no reason");
+        }
         // Whatever the body says: it may be no Status at all.
         return Err(kube::Error::Api(refusal.with_code(status.as_u16()).boxed()));
     }

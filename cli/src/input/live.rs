@@ -1,10 +1,10 @@
 //! A running cluster: lists, never writes and never watches.
 
-use std::{path::Path, sync::Arc};
+use std::{io, path::Path, sync::Arc};
 
 use kube::{
     Client, Config,
-    config::{KubeConfigOptions, Kubeconfig},
+    config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
 use nodewise_executor::answer;
 use nodewise_telemetry::with_causes;
@@ -15,6 +15,9 @@ use super::{Cluster, InputError, Kind, Origin};
 
 /// Objects asked for at once, as kubectl does.
 const PAGE: u32 = 500;
+
+/// What is listed.
+const KINDS: [Kind; 4] = [Kind::DaemonSet, Kind::Node, Kind::Pod, Kind::ControllerRevision];
 
 /// Lists everything of one namespace, or of all.
 pub(super) async fn read(
@@ -27,18 +30,16 @@ pub(super) async fn read(
     let source: Arc<str> = config.cluster_url.to_string().trim_end_matches('/').into();
     let client = Client::try_from(config).map_err(|error| InputError::new(&source, one_line(&error)))?;
     cluster.sources.push(Arc::clone(&source));
-    let (daemon_sets, nodes, pods, revisions) = futures::try_join!(
-        list(&client, &source, Kind::DaemonSet, namespace),
-        list(&client, &source, Kind::Node, None),
-        list(&client, &source, Kind::Pod, namespace),
-        list(&client, &source, Kind::ControllerRevision, namespace),
-    )?;
-    let lists = [
-        (Kind::DaemonSet, daemon_sets),
-        (Kind::Node, nodes),
-        (Kind::Pod, pods),
-        (Kind::ControllerRevision, revisions),
-    ];
+    let lists = futures::future::join_all(KINDS.map(|kind| {
+        let namespace = namespace.filter(|_| kind != Kind::Node);
+        list(&client, kind, namespace)
+    }));
+    let lists = lists
+        .await
+        .into_iter()
+        .zip(KINDS)
+        .map(|(items, kind)| (kind, items));
+    let lists = all(lists).map_err(|failed| failed.told(&source, namespace))?;
     for (kind, items) in lists {
         for (index, item) in (0..).zip(items) {
             let list: Arc<str> = format!("{source}: {}", plural(kind)).into();
@@ -72,14 +73,14 @@ async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Conf
             .await
             .map_err(|error| InputError::new(&place, one_line(&error)));
     }
-    let found = if context.is_some() {
-        Config::from_kubeconfig(&options)
-            .await
-            .map_err(|error| one_line(&error))
-    } else {
-        Config::infer()
-            .await
-            .map_err(|_| "neither a kubeconfig nor a service account was found".to_owned())
+    let is_named = context.is_some() || std::env::var_os("KUBECONFIG").is_some_and(|paths| !paths.is_empty());
+    let found = match Config::from_kubeconfig(&options).await {
+        Err(KubeconfigError::ReadConfig(error, _))
+            if !is_named && error.kind() == io::ErrorKind::NotFound =>
+        {
+            Config::incluster().map_err(|_| "neither a kubeconfig nor a service account was found".to_owned())
+        }
+        found => found.map_err(|error| one_line(&error)),
     };
     found.map_err(|problem| {
         InputError::new(
@@ -111,12 +112,56 @@ struct PageMetadata {
     next: Option<String>,
 }
 
-async fn list(
-    client: &Client,
-    source: &str,
-    kind: Kind,
-    namespace: Option<&str>,
-) -> Result<Vec<Box<RawValue>>, InputError> {
+type Items = Vec<Box<RawValue>>;
+
+/// What cannot be listed, and why.
+#[derive(Debug)]
+enum Failed {
+    /// The user has no right to list these; what the apiserver said about the first.
+    Forbidden(Vec<Kind>, String),
+    /// Something else went wrong.
+    Otherwise(Kind, String),
+}
+
+impl Failed {
+    fn told(self, source: &str, namespace: Option<&str>) -> InputError {
+        let (kinds, said) = match self {
+            Self::Forbidden(kinds, said) => (kinds, said),
+            Self::Otherwise(kind, said) => {
+                return InputError::new(source, format!("cannot list {}: {said}", plural(kind)));
+            }
+        };
+        let hint = if namespace.is_some() {
+            "nodes of the cluster and, in this namespace, daemonsets, pods and controllerrevisions are needed"
+        } else {
+            "all namespaces are asked for; with -n NAMESPACE nodes of the cluster and, in that namespace, daemonsets, pods and \
+             controllerrevisions are enough"
+        };
+        let kinds = kinds.into_iter().map(plural).collect::<Vec<_>>().join(", ");
+        InputError::new(source, format!("no right to list {kinds}: {said} ({hint})"))
+    }
+}
+
+/// All lists; or why there is one less. A right that is missing is told with all others that are.
+fn all(lists: impl Iterator<Item = (Kind, Result<Items, Failed>)>) -> Result<Vec<(Kind, Items)>, Failed> {
+    let (mut found, mut forbidden) = (Vec::new(), None);
+    for (kind, items) in lists {
+        match items {
+            Ok(items) => found.push((kind, items)),
+            Err(Failed::Forbidden(kinds, said)) => {
+                let (all, _) = forbidden.get_or_insert_with(|| (Vec::new(), said));
+                all.extend(kinds);
+            }
+            Err(otherwise) => return Err(otherwise),
+        }
+    }
+    match forbidden {
+        Some((kinds, said)) => Err(Failed::Forbidden(kinds, said)),
+        None => Ok(found),
+    }
+}
+
+async fn list(client: &Client, kind: Kind, namespace: Option<&str>) -> Result<Items, Failed> {
     let root = match kind {
         Kind::DaemonSet | Kind::ControllerRevision => "/apis/apps/v1",
         Kind::Node | Kind::Pod => "/api/v1",
@@ -125,18 +170,23 @@ async fn list(
         .map(|namespace| format!("/namespaces/{namespace}"))
         .unwrap_or_default();
     let path = format!("{root}{scope}/{}", plural(kind));
-    let failed = |error: String| InputError::new(source, format!("cannot list {}: {error}", plural(kind)));
+    let otherwise = |error: String| Failed::Otherwise(kind, error);
     let mut items = Vec::new();
     let mut next = None::<String>;
     loop {
         let token = next.map(|token| format!("&continue={token}")).unwrap_or_default();
         let request = http::Request::get(format!("{path}?limit={PAGE}{token}"))
             .body(Vec::new())
-            .map_err(|error| failed(error.to_string()))?;
+            .map_err(|error| otherwise(error.to_string()))?;
         let text = answer::text(client, request)
             .await
-            .map_err(|error| failed(one_line(&error)))?;
-        let page: Page = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
+            .map_err(|error| match &error {
+                kube::Error::Api(status) if status.is_forbidden() => {
+                    Failed::Forbidden(vec![kind], one_line(&error))
+                }
+                _ => otherwise(one_line(&error)),
+            })?;
+        let page: Page = serde_json::from_str(&text).map_err(|error| otherwise(error.to_string()))?;
         items.extend(page.items);
         match page.metadata.next.filter(|token| !token.is_empty()) {
             Some(token) => next = Some(token),
