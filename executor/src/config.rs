@@ -1,6 +1,6 @@
 //! What an executor is told, after flags and environment have been read.
 
-use std::{num::NonZeroU64, time::Duration};
+use std::{fmt, num::NonZeroU64, time::Duration};
 
 use nodewise_client::{ClientTls, args::TlsError, target::Target};
 use nodewise_proto::v1;
@@ -66,6 +66,16 @@ impl Mode {
     #[must_use]
     pub fn writes(self) -> bool {
         self != Self::Observe
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Own => "own",
+            Self::Observe => "observe",
+            Self::Companion => "companion",
+        })
     }
 }
 

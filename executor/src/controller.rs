@@ -16,6 +16,8 @@ use crate::apply;
 use crate::event::{ClusterEvent, Key};
 use crate::handlers::Reaction;
 use crate::metrics::Metrics;
+use crate::obstacles::Obstacles;
+use crate::other_owner::OtherOwners;
 use crate::queue::{RateLimits, Serves, Taken, Urgency, WorkQueue};
 use crate::reconcile::{Clock, Ending, NextPlans, Reconciler};
 use crate::state::{Shared, State};
@@ -38,6 +40,10 @@ pub struct Config {
     pub options: v1::PlanOptions,
     /// How plans are applied.
     pub apply: apply::Options,
+    /// Nobody else should work on the same DaemonSets: who does is told.
+    pub is_only_owner: bool,
+    /// When these change, workloads that failed are tried again at once.
+    pub obstacles: Obstacles,
     /// How failed workloads are slowed down.
     pub limits: RateLimits,
     /// How long a workload is left alone after each look at it, so that a burst of events makes one call; zero for not at all.
@@ -60,6 +66,8 @@ impl Default for Config {
             buckets: 64,
             options: v1::PlanOptions::default(),
             apply: apply::Options::default(),
+            is_only_owner: false,
+            obstacles: Obstacles::default(),
             limits: RateLimits::default(),
             rest: Duration::from_millis(20),
             unreachable_delay: Duration::from_secs(5),
@@ -123,10 +131,17 @@ where
         origins: Arc::default(),
         stop: stop.clone(),
     });
+    let emit = {
+        let actuator = Arc::clone(&reconciler.actuator);
+        move |event| actuator.emit(event)
+    };
     let intake = Intake {
         state: state.clone(),
         queue: Arc::clone(&queue),
         origins: Arc::clone(&reconciler.origins),
+        other_owners: config
+            .is_only_owner
+            .then(|| OtherOwners::new(emit, metrics.clone())),
         metrics,
     };
     let mut workers = JoinSet::new();
@@ -137,6 +152,10 @@ where
             biased;
             () = stop.cancelled() => break,
             finished = workers.join_next(), if started => propagate_panic(finished),
+            scopes = config.obstacles.changed() => {
+                let is_meant = |key: &Key| scopes.iter().any(|scope| scope.as_deref().is_none_or(|namespace| namespace == &*key.namespace));
+                queue.retry_failed(is_meant);
+            }
             _ = resync.tick() => state.lock().every_workload().into_iter().for_each(|key| queue.add(&key, Urgency::Normal)),
             event = events.next() => {
                 let event = event.ok_or(ControllerError::WatchesEnded)?;
@@ -164,13 +183,21 @@ struct Intake {
     state: Shared,
     queue: Arc<WorkQueue<Key>>,
     origins: Arc<Origins>,
+    /// Where nobody else should work on the same DaemonSets.
+    other_owners: Option<OtherOwners>,
     metrics: Metrics,
 }
 
 impl Intake {
     fn take(&self, event: ClusterEvent) {
         let trigger = Trigger::of(&event);
-        let wake_ups = self.state.lock().take_in(event, &self.metrics);
+        let wake_ups = {
+            let mut state = self.state.lock();
+            if let Some(others) = &self.other_owners {
+                others.look(&state.store, &event);
+            }
+            state.take_in(event, &self.metrics)
+        };
         for wake_up in wake_ups {
             if let (Some(trigger), Some(key)) = (&trigger, wake_up.woken()) {
                 self.origins.woke(key, trigger);
@@ -249,13 +276,14 @@ async fn work<A: Actuator, P: PlanService>(
             }
             Ending::Failed { after, reason } => {
                 let delay = queue.add_rate_limited(key.clone());
-                tracing::warn!(%key, ?delay, "{reason}; trying again");
+                let delay = humantime::format_duration(delay);
+                tracing::warn!("{reason}; the next try is in {delay}");
                 come_back(&queue, &key, after);
             }
             // Woken by the event that brings the caches up to date.
-            Ending::Behind(behind) => tracing::debug!(%key, "{behind}"),
+            Ending::Behind(behind) => tracing::debug!("{behind}"),
             Ending::Unreachable { reason } => {
-                tracing::debug!(%key, "{reason}");
+                tracing::debug!("{reason}");
                 queue.add_after(key.clone(), unreachable_delay);
             }
         }

@@ -10,14 +10,14 @@ use std::{
     time::Duration,
 };
 
-use nodewise_proto::v1;
+use nodewise_proto::v1::{self, action::Kind};
 use tokio::time::Instant;
 
 use crate::{apply, event::Key};
 
 /// How long the same has to be left undone before the two disagree: many times what a controller takes to act.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// Actions of a workload that a report tells; the others are counted.
+/// Actions of a workload that a report tells, and nodes or names that a line of the log tells; the others are counted.
 const TOLD: usize = 5;
 
 /// The workloads that are observed.
@@ -29,10 +29,12 @@ pub(crate) struct Divergences(Mutex<BTreeMap<Key, Undone>>);
 struct Undone {
     /// A line for each action; empty when nothing would be done.
     actions: Vec<String>,
+    /// All of them in one line.
+    summary: String,
     /// Since when it is these.
     since: Instant,
-    /// Whether the log has it.
-    told: bool,
+    /// What the log had last; empty when it had nothing, or that both agree again.
+    told: String,
 }
 
 impl Undone {
@@ -48,26 +50,26 @@ impl Divergences {
         let mut all = self.lock();
         let undone = all.entry(key.clone()).or_insert_with(|| Undone {
             actions: Vec::new(),
+            summary: String::new(),
             since: now,
-            told: false,
+            told: String::new(),
         });
         if undone.actions != actions {
-            if undone.told && actions.is_empty() {
-                tracing::info!(%key, "agrees with the other controller again");
-            }
-            *undone = Undone {
-                told: undone.told && !actions.is_empty(),
-                actions,
-                since: now,
-            };
+            (undone.actions, undone.summary, undone.since) = (actions, summary(plan), now);
         }
         if undone.actions.is_empty() {
+            if !std::mem::take(&mut undone.told).is_empty() {
+                tracing::info!("agrees with the other controller again");
+            }
             return None;
         }
-        if undone.diverges(now) && !undone.told {
-            undone.told = true;
-            let (count, first) = (undone.actions.len(), &undone.actions[0]);
-            tracing::warn!(%key, count, first, "diverges: the other controller has not done this for {PATIENCE:?}");
+        if undone.diverges(now) && undone.told != undone.summary {
+            undone.told.clone_from(&undone.summary);
+            let (count, actions) = (undone.actions.len(), &undone.summary);
+            tracing::warn!(
+                count,
+                "diverges: the other controller has not done this for {PATIENCE:?}: {actions}"
+            );
         }
         Some(PATIENCE)
     }
@@ -114,28 +116,73 @@ impl Divergences {
     }
 }
 
-/// What a plan would do, one line each. Events change nothing.
-fn actions(plan: &v1::Plan) -> Vec<String> {
+/// The actions of a plan that change something. Events do not.
+fn changes(plan: &v1::Plan) -> impl Iterator<Item = &v1::Action> {
     plan.actions()
-        .filter(|action| !matches!(action.kind, Some(v1::action::Kind::EmitEvent(_))))
-        .map(|action| {
-            let reason = action.reason().as_str_name().trim_start_matches("REASON_");
-            format!("{} {reason}: {}", apply::kind_name(action), action.message)
-        })
+        .filter(|action| !matches!(action.kind, Some(Kind::EmitEvent(_))))
+}
+
+/// What a plan would do, one line each.
+fn actions(plan: &v1::Plan) -> Vec<String> {
+    changes(plan)
+        .map(|action| format!("{}: {}", what(action), action.message))
         .collect()
+}
+
+/// What a plan would do in one line: kinds of actions with their reasons, and of each the first nodes or names.
+fn summary(plan: &v1::Plan) -> String {
+    let mut subjects = BTreeMap::<_, Vec<_>>::new();
+    for action in changes(plan) {
+        subjects.entry(what(action)).or_default().push(subject(action));
+    }
+    let told = subjects.into_iter().map(|(what, subjects)| {
+        let first = subjects.iter().take(TOLD).copied().collect::<Vec<_>>().join(", ");
+        let more = subjects.len().saturating_sub(TOLD);
+        match (&*first, more) {
+            ("", _) => what,
+            (first, 0) => format!("{what} for {first}"),
+            (first, more) => format!("{what} for {first} and {more} more"),
+        }
+    });
+    told.collect::<Vec<_>>().join("; ")
+}
+
+/// The kind of an action and its reason.
+fn what(action: &v1::Action) -> String {
+    let reason = action.reason().as_str_name().trim_start_matches("REASON_");
+    format!("{} {reason}", apply::kind_name(action))
+}
+
+/// What an action is about: the node of a pod that is created or deleted, the name of another object; nothing for the workload itself.
+fn subject(action: &v1::Action) -> &str {
+    let reference = match &action.kind {
+        Some(Kind::CreatePod(create)) => return &create.node_name,
+        Some(Kind::DeletePod(delete)) if !delete.node_name.is_empty() => return &delete.node_name,
+        Some(Kind::CreateRevision(create)) => return &create.name,
+        Some(Kind::DeletePod(a)) => &a.pod,
+        Some(Kind::AdoptPod(a)) => &a.pod,
+        Some(Kind::ReleasePod(a)) => &a.pod,
+        Some(Kind::RelabelPod(a)) => &a.pod,
+        Some(Kind::UpdateRevision(a)) => &a.revision,
+        Some(Kind::DeleteRevision(a)) => &a.revision,
+        Some(Kind::AdoptRevision(a)) => &a.revision,
+        Some(Kind::ReleaseRevision(a)) => &a.revision,
+        Some(Kind::UpdateStatus(_) | Kind::EmitEvent(_)) | None => return "",
+    };
+    reference.as_ref().map_or("", |reference| &reference.name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{creating, key};
+    use crate::testing::{creating, key, with_actions};
 
     fn plan(nodes: &[&str]) -> v1::Plan {
         let pods: Vec<_> = nodes.iter().map(|node| (*node, *node)).collect();
         let mut plan = creating(&pods);
         let batches = plan.phases.iter_mut().flat_map(|phase| &mut phase.batches);
         for action in batches.flat_map(|batch| &mut batch.actions) {
-            if let Some(v1::action::Kind::CreatePod(create)) = &action.kind {
+            if let Some(Kind::CreatePod(create)) = &action.kind {
                 action.message = format!("node {} has no pod", create.node_name);
             }
             action.set_reason(v1::Reason::NodeWithoutPod);
@@ -172,6 +219,42 @@ mod tests {
                 .report(Instant::now())
                 .starts_with("0 of 0 DaemonSets")
         );
+    }
+
+    #[test]
+    fn a_line_of_the_log_tells_reasons_and_nodes() {
+        assert_eq!(summary(&v1::Plan::default()), "");
+        assert_eq!(summary(&plan(&["a", "b"])), "CreatePod NODE_WITHOUT_POD for a, b");
+        let mut both = plan(&["a", "b", "c", "d", "e", "f", "g"]);
+        let status = Kind::UpdateStatus(v1::UpdateStatus::default());
+        both.phases
+            .extend(with_actions(v1::PhaseKind::Status, vec![status]).phases);
+        let expected = "CreatePod NODE_WITHOUT_POD for a, b, c, d, e and 2 more; UpdateStatus UNSPECIFIED";
+        assert_eq!(summary(&both), expected);
+    }
+
+    // A controller's log must not have a line for each time that a plan is made.
+    #[tokio::test(start_paused = true)]
+    async fn the_log_has_one_line_for_each_change_of_what_diverges() {
+        let divergences = Divergences::default();
+        let told = || divergences.lock()[&key()].told.clone();
+        let look = |nodes: &[&str]| divergences.look(&key(), &plan(nodes), Instant::now());
+        look(&["a", "b"]);
+        assert_eq!(told(), "");
+        tokio::time::advance(PATIENCE).await;
+        look(&["a", "b"]);
+        assert_eq!(told(), "CreatePod NODE_WITHOUT_POD for a, b");
+        look(&["b"]);
+        assert_eq!(
+            told(),
+            "CreatePod NODE_WITHOUT_POD for a, b",
+            "not before it has stood for a while"
+        );
+        tokio::time::advance(PATIENCE).await;
+        look(&["b"]);
+        assert_eq!(told(), "CreatePod NODE_WITHOUT_POD for b");
+        divergences.look(&key(), &v1::Plan::default(), Instant::now());
+        assert_eq!(told(), "");
     }
 
     #[tokio::test(start_paused = true)]

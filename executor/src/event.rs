@@ -11,7 +11,7 @@ use nodewise_proto::v1;
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::project::{self, Meta, NodeObject, PodObject, ProjectError, Reads, Template};
+use crate::project::{self, Meta, NodeObject, PodObject, ProjectError, Reads, StatusWriter, Template};
 use crate::selector::Selector;
 
 /// The namespace and name of a workload: what queues, expectations and own-write records are kept by.
@@ -180,6 +180,8 @@ pub struct DaemonSet {
     pub generation: i64,
     /// How far the pods are, as the status says.
     pub status: DaemonSetStatus,
+    /// Whoever else than this executor wrote the status last.
+    pub other_status_writer: Option<StatusWriter>,
     /// The annotation [`crate::trace::ANNOTATION`].
     pub traceparent: Option<String>,
     /// The object as JSON, without its managed fields.
@@ -232,7 +234,7 @@ impl DaemonSet {
     /// Left out, it would look deleted.
     pub fn from_text(object: &str) -> Result<Self, ProjectError> {
         let DaemonSetObject {
-            metadata,
+            mut metadata,
             spec,
             status,
         } = project::parse_text(object)?;
@@ -245,6 +247,7 @@ impl DaemonSet {
         });
         let spec = spec.unwrap_or_default();
         let traceparent = metadata.traceparent();
+        let other_status_writer = metadata.take_writers().other_of_status;
         let selector = Selector::from_json(&spec.selector);
         let template = spec.template.as_ref();
         let template = template.and_then(|template| project::parse_text::<Template>(template.get()).ok());
@@ -264,6 +267,7 @@ impl DaemonSet {
             status: status
                 .and_then(|status| project::parse_text(status.get()).ok())
                 .unwrap_or_default(),
+            other_status_writer,
             traceparent,
             object: project::kept(object),
         })
@@ -325,6 +329,8 @@ pub struct Pod {
     pub namespace: String,
     /// metadata.resourceVersion.
     pub resource_version: String,
+    /// The field manager that created it, as long as its managed fields tell.
+    pub created_by: Option<String>,
     /// The annotation [`crate::trace::ANNOTATION`].
     pub traceparent: Option<String>,
     /// Everything else that matters.
@@ -350,6 +356,7 @@ impl TryFrom<PodObject> for Pod {
         Ok(Self {
             namespace: std::mem::take(&mut object.metadata.namespace),
             resource_version: std::mem::take(&mut object.metadata.resource_version),
+            created_by: object.metadata.take_writers().creator,
             traceparent: object.metadata.traceparent(),
             projection: object.project()?,
         })

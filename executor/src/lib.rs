@@ -17,6 +17,8 @@ pub mod gate;
 pub mod handlers;
 pub mod lead;
 pub mod metrics;
+pub mod obstacles;
+mod other_owner;
 mod plan_check;
 pub mod project;
 pub mod queue;

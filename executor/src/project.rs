@@ -7,6 +7,7 @@
 mod first;
 mod keys;
 mod served;
+mod writers;
 
 use std::collections::BTreeMap;
 
@@ -20,6 +21,8 @@ pub use first::{First, LookedFor};
 pub use keys::{Cut, KeySet, MAX_ENTRIES, Reads, reduce_node, reduce_pod};
 pub(crate) use keys::{Named, Template};
 pub use served::without_managed_fields;
+pub use writers::StatusWriter;
+pub(crate) use writers::Writers;
 
 /// An object that is not of the shape its API promises.
 #[derive(Debug, thiserror::Error)]
@@ -107,6 +110,7 @@ pub(crate) struct Meta {
     pub(crate) deletion_timestamp: Option<Time>,
     pub(crate) generation: Option<i64>,
     annotations: Option<Annotations>,
+    managed_fields: Option<Writers>,
 }
 
 /// The annotations that are read.
@@ -126,6 +130,11 @@ impl Meta {
     pub(crate) fn asks_for_rollouts(&self) -> bool {
         let annotations = self.annotations.as_ref();
         annotations.is_some_and(|annotations| annotations.rollout.as_deref() == Some("managed"))
+    }
+
+    /// Who wrote the object.
+    pub(crate) fn take_writers(&mut self) -> Writers {
+        self.managed_fields.take().unwrap_or_default()
     }
 
     /// The trace that the object names.

@@ -143,6 +143,20 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         delay
     }
 
+    /// Ends the delays of those keys that are meant and whose work failed: what made it fail may be gone.
+    pub fn retry_failed(&mut self, is_meant: impl Fn(&K) -> bool, now: Instant) {
+        let failed = self
+            .failures
+            .keys()
+            .filter(|key| self.due.contains_key(key) && is_meant(key));
+        let mut failed: Vec<K> = failed.cloned().collect();
+        failed.sort_unstable();
+        for key in failed {
+            self.due.remove(&key);
+            self.add_now(&key, now);
+        }
+    }
+
     /// Forgets the failures of a key.
     pub fn forget(&mut self, key: &K) {
         self.failures.remove(key);

@@ -202,9 +202,13 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             if outdated {
                 let created = self.created_revisions(&planned.plan, &applied).await;
                 live.append(&mut self.readable(&created));
-                tracing::info!(%key, "an orphan is gone, or a revision cannot be changed; planning again without it");
+                tracing::info!(
+                    "an orphan is gone, or a revision cannot be changed; planning again without it"
+                );
             } else if !colliding.is_empty() {
-                tracing::info!(%key, "the name of a new revision is taken; planning again with the object of that name");
+                tracing::info!(
+                    "the name of a new revision is taken; planning again with the object of that name"
+                );
             }
             let ending = self.report(&planned, applied).await?;
             let again = !colliding.is_empty() || outdated || (name_taken && ending == AT_ONCE);
@@ -525,16 +529,17 @@ fn ending(after: Option<Duration>, failure: Option<String>) -> Ending {
 /// Why a plan has to be retried, if so.
 fn failure(plan: &v1::Plan, applied: &Applied) -> Option<String> {
     if applied.failed {
-        let mut failed = applied
-            .outcomes
+        let outcomes = &applied.outcomes;
+        let first = outcomes
             .iter()
-            .filter(|outcome| outcome.result() == v1::Result::Failed);
-        let first = failed.next();
-        let count = usize::from(first.is_some()) + failed.count();
+            .find(|outcome| outcome.result() == v1::Result::Failed);
         let message = first.map_or("", |outcome| outcome.message.as_str());
+        let failed = applied.count(v1::Result::Failed);
+        let skipped = applied.count(v1::Result::Skipped);
         return Some(format!(
-            "{count} of {} actions failed, first: {message}",
-            applied.outcomes.len()
+            "{} of {} actions were done, {failed} failed, {skipped} were not tried; the first failure: {message}",
+            outcomes.len() - failed - skipped,
+            outcomes.len()
         ));
     }
     (!plan.error.is_empty()).then(|| plan.error.clone())

@@ -8,6 +8,7 @@ use std::{
 
 use kube::Client;
 use nodewise_client::{ClientConfig, ClientError, PlanClient};
+use nodewise_proto::v1;
 use nodewise_telemetry::http::{self, Checks, Exposition, Health};
 use tokio::{net::TcpListener, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -21,6 +22,8 @@ use crate::{
     events::EventRecorder,
     lead::{Elector, KubeLeases, Pulse},
     metrics::Metrics,
+    obstacles::Obstacles,
+    queue::RateLimits,
     watch::Watches,
 };
 
@@ -50,6 +53,10 @@ pub async fn run(
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> Result<(), RunError> {
+    let cluster = config.apiserver.as_ref().map(ToString::to_string);
+    let namespace = config.namespace.as_deref().unwrap_or("all");
+    let (version, mode, cluster) = (env!("CARGO_PKG_VERSION"), config.mode, cluster.as_deref());
+    tracing::info!(version, %mode, cluster, namespace, "nodewise-executor begins");
     let metrics = Metrics::new();
     let shown = metrics.clone();
     let mut health = Health {
@@ -143,8 +150,11 @@ impl Parts {
     /// Works until shutdown, whenever leading if there is an election.
     async fn work<A: Actuator>(self, config: &Config, actuator: Arc<A>) -> Result<(), ControllerError> {
         let Some(election) = &config.election else {
-            // Whoever writes leads, also without asking anybody: two of them have to be seen.
-            self.metrics.set_leader(config.mode.writes());
+            // Whoever writes leads, also without asking anybody: two of them have to be seen. An observer has no part in this: with a
+            // 0 of its own it would look like one that nobody has elected.
+            if config.mode.writes() {
+                self.metrics.set_leader(true);
+            }
             return self.term(config, actuator, self.shutdown.clone()).await;
         };
         let leases = KubeLeases::new(self.client.clone(), &election.namespace);
@@ -181,6 +191,7 @@ impl Parts {
     ) -> Result<(), ControllerError> {
         let _checks = WatchChecks(self.health.ready.clone());
         let (ready, metrics) = (&self.health.ready, &self.metrics);
+        let obstacles = Obstacles::default();
         let mut watches = Watches::start(&self.client, config.namespace.as_deref(), ready, metrics);
         let settings = controller::Config {
             workers: config.concurrent_syncs,
@@ -192,12 +203,38 @@ impl Parts {
                 trace_annotations: config.trace_annotations,
             },
             drain_timeout: config.drain_timeout,
+            is_only_owner: config.mode == Mode::Own,
+            obstacles: obstacles.clone(),
+            limits: retries(&config.options),
             ..controller::Config::default()
         };
         let (service, metrics) = (Arc::clone(&self.service), metrics.clone());
-        let result = controller::run(&mut watches, actuator, service, settings, metrics, stop).await;
+        let work = controller::run(&mut watches, actuator, service, settings, metrics, stop);
+        let watching = Box::pin(async {
+            if config.mode == Mode::Own {
+                obstacles.watch(&self.client, config.namespace.as_deref()).await;
+            }
+            std::future::pending().await
+        });
+        let result = tokio::select! {
+            result = work => result,
+            never = watching => never,
+        };
         watches.stop().await;
         result
+    }
+}
+
+/// How failed workloads are tried again. Upstream waits for up to 1,000 s: long after a quota was raised or a webhook mended, nothing
+/// happens. A minute is enough to spare an apiserver.
+fn retries(options: &v1::PlanOptions) -> RateLimits {
+    let max_delay = match options.profile() {
+        v1::Profile::UpstreamStrict => RateLimits::default().max_delay,
+        _ => Duration::from_mins(1),
+    };
+    RateLimits {
+        max_delay,
+        ..RateLimits::default()
     }
 }
 

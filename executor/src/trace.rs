@@ -116,7 +116,8 @@ impl Origins {
     /// The root span of a reconcile whose workload waited so long.
     #[must_use]
     pub fn begin(&self, key: &Key, waited: Duration) -> Span {
-        let span = tracing::info_span!(parent: None, "reconcile", %key);
+        // Of the highest level, so that each line of the log within names the workload, whatever lines are wanted.
+        let span = tracing::error_span!(parent: None, "reconcile", %key);
         if traces::is_on() {
             span.set_attribute("k8s.namespace.name", key.namespace.to_string());
             span.set_attribute("k8s.daemonset.name", key.name.to_string());

@@ -155,6 +155,7 @@ fn bucket_bytes() {
         for pod in messages("pods") {
             take(ClusterEvent::Pods(Delta::Applied(Pod {
                 namespace: "ns".into(),
+                created_by: None,
                 traceparent: None,
                 projection: read(&pod),
                 resource_version: "1".into(),

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use nodewise_telemetry::{
     grpc::{OnEnd, code_name},
-    metrics::{Histogram, Histograms, encode_gauge, observe, register_spans},
+    metrics::{Histogram, Histograms, encode_gauge, observe, register_process},
 };
 use nodewise_tls::server::Acceptor;
 use prometheus_client::{
@@ -63,7 +63,7 @@ impl Metrics {
         if let Some(tls) = tls {
             registry.register_collector(Box::new(Certificates(tls)));
         }
-        register_spans(&mut registry);
+        register_process(&mut registry);
         Self {
             registry: Arc::new(registry),
             calls,

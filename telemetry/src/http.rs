@@ -1,6 +1,7 @@
 //! `/healthz`, `/readyz` and `/metrics` over HTTP.
 
 mod connections;
+mod plain_text;
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +14,7 @@ use std::{
 use axum::{
     Router,
     extract::{Path, RawQuery, State},
-    http::{StatusCode, header},
+    http::{HeaderMap, StatusCode, header},
     response::IntoResponse,
     routing::get,
 };
@@ -206,9 +207,21 @@ fn probe<S: Clone + Send + Sync + 'static>(endpoint: &'static str, checks: Check
         )
 }
 
-async fn metrics(State(metrics): State<Exposition>) -> impl IntoResponse {
-    const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, OPEN_METRICS)], (metrics.0)())
+/// OpenMetrics for those who name it in `Accept`, as Prometheus does; for all others the older format, as Prometheus' own libraries do.
+async fn metrics(State(metrics): State<Exposition>, headers: HeaderMap) -> impl IntoResponse {
+    const OPEN_METRICS: &str = "application/openmetrics-text";
+    let mut accepted = headers.get_all(header::ACCEPT).iter();
+    let text = (metrics.0)();
+    if accepted.any(|types| types.to_str().is_ok_and(|types| types.contains(OPEN_METRICS))) {
+        let media_type = format!("{OPEN_METRICS}; version=1.0.0; charset=utf-8");
+        ([(header::CONTENT_TYPE, media_type)], text)
+    } else {
+        let media_type = plain_text::MEDIA_TYPE.to_owned();
+        (
+            [(header::CONTENT_TYPE, media_type)],
+            plain_text::from_open_metrics(&text),
+        )
+    }
 }
 
 #[cfg(test)]
@@ -229,7 +242,12 @@ mod tests {
     const SOON: Duration = Duration::from_secs(20);
 
     async fn ask(health: &Health, path: &str) -> (u16, String) {
-        let request = Request::get(path).body(Body::empty()).expect("a request");
+        ask_for(health, path, "*/*").await
+    }
+
+    async fn ask_for(health: &Health, path: &str, accept: &str) -> (u16, String) {
+        let request = Request::get(path).header(header::ACCEPT, accept);
+        let request = request.body(Body::empty()).expect("a request");
         let response = router(health.clone()).oneshot(request).await.expect("an answer");
         let status = response.status().as_u16();
         let body = axum::body::to_bytes(response.into_body(), usize::MAX)
@@ -288,16 +306,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn metrics_are_served() {
-        assert_eq!(
-            ask(&Health::default(), "/metrics").await,
-            (200, "# EOF\n".to_owned())
-        );
+    async fn metrics_are_served_in_the_format_that_is_asked_for() {
+        const PROMETHEUS: &str =
+            "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.4,*/*;q=0.1";
         let health = Health {
             metrics: Exposition::new(|| "a 1\n# EOF\n".to_owned()),
             ..Health::default()
         };
-        assert_eq!(ask(&health, "/metrics").await, (200, "a 1\n# EOF\n".to_owned()));
+        for (accept, text) in [
+            (PROMETHEUS, "a 1\n# EOF\n"),
+            ("text/plain", "a 1\n"),
+            ("*/*", "a 1\n"),
+        ] {
+            let answer = ask_for(&health, "/metrics", accept).await;
+            assert_eq!(answer, (200, text.to_owned()), "{accept}");
+        }
+        let nothing = ask_for(&Health::default(), "/metrics", PROMETHEUS).await;
+        assert_eq!(nothing, (200, "# EOF\n".to_owned()));
     }
 
     #[tokio::test]
@@ -307,18 +332,14 @@ mod tests {
         let served = spawn(listener, Health::default()).expect("it has an address");
         let mut stream = TcpStream::connect(address).await.expect("a connection");
         stream
-            .write_all(b"GET /metrics HTTP/1.1\r\nhost: here\r\n\r\n")
+            .write_all(b"GET /healthz HTTP/1.1\r\nhost: here\r\n\r\n")
             .await
             .expect("it is open");
         let mut answer = String::new();
         let closed = timeout(SOON, stream.read_to_string(&mut answer)).await;
         closed.expect("it is closed").expect("text");
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer:?}");
-        assert!(
-            answer.contains("\r\ncontent-type: application/openmetrics-text;"),
-            "{answer:?}"
-        );
-        assert!(answer.ends_with("\r\n\r\n# EOF\n"), "{answer:?}");
+        assert!(answer.ends_with("\r\n\r\nok"), "{answer:?}");
         drop(served);
         let closed = async { while TcpStream::connect(address).await.is_ok() {} };
         timeout(SOON, closed).await.expect("nobody is let in any more");

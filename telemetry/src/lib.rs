@@ -9,6 +9,7 @@ pub mod grpc;
 pub mod http;
 mod logs;
 pub mod metrics;
+mod process;
 pub mod propagation;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -9,7 +9,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use crate::{propagation, traces::tally::TALLY};
+use crate::{process::Process, propagation, traces::tally::TALLY};
 
 /// The trace of an exemplar.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -42,8 +42,9 @@ pub fn observe(histogram: &Histogram, value: f64) {
     histogram.observe(value, exemplar, when);
 }
 
-/// Shows in `registry` what becomes of this process's spans.
-pub fn register_spans(registry: &mut Registry) {
+/// Shows in `registry` what every process shows: its version, what it uses, and what becomes of its spans.
+pub fn register_process(registry: &mut Registry) {
+    registry.register_collector(Box::new(Process));
     registry.register_collector(Box::new(Spans));
 }
 

@@ -50,7 +50,11 @@ fn table_of(exposition: &str) -> String {
     let mut table = "| metric | type | unit | labels | meaning |\n|---|---|---|---|---|\n".to_owned();
     for (name, family) in families(exposition) {
         assert!(family.has_samples, "{name} has no series");
-        let total = if family.kind == "counter" { "_total" } else { "" };
+        let suffix = match family.kind {
+            "counter" => "_total",
+            "info" => "_info",
+            _ => "",
+        };
         let unit = ["seconds", "bytes"]
             .into_iter()
             .find(|unit| name.ends_with(unit))
@@ -59,7 +63,10 @@ fn table_of(exposition: &str) -> String {
         let (kind, help) = (family.kind, family.help.trim_end_matches('.'));
         let labels = labels.collect::<Vec<_>>().join(", ");
         // Writing to a String cannot fail.
-        let _ = writeln!(table, "| `{name}{total}` | {kind} | {unit} | {labels} | {help} |");
+        let _ = writeln!(
+            table,
+            "| `{name}{suffix}` | {kind} | {unit} | {labels} | {help} |"
+        );
     }
     table
 }

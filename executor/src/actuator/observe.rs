@@ -5,7 +5,8 @@ use bytes::Bytes;
 use super::{Actuator, ActuatorError, ObjectKey, Patch, WorkloadEvent, Written};
 use crate::event::Resource;
 
-/// Logs every write that it is asked for and lets it succeed without effect. Reads go to the actuator within.
+/// Logs every write that it is asked for, at level debug, and lets it succeed without effect. Reads go to the actuator within. What is
+/// told at level info is what the other controller has not done for a while: see [`crate::divergence`].
 #[derive(Clone, Debug)]
 pub struct ObserveActuator<A> {
     reader: A,
@@ -30,7 +31,7 @@ impl<A: Actuator> Actuator for ObserveActuator<A> {
         manifest: Bytes,
     ) -> Result<Written, ActuatorError> {
         let name = name_in(&manifest);
-        tracing::info!(resource = resource.plural(), namespace, name, "would create");
+        tracing::debug!(resource = resource.plural(), namespace, name, "would create");
         Ok(Written {
             name,
             resource_version: String::new(),
@@ -39,17 +40,17 @@ impl<A: Actuator> Actuator for ObserveActuator<A> {
 
     async fn patch(&self, key: &ObjectKey, patch: Patch) -> Result<Written, ActuatorError> {
         let (Patch::Merge(body) | Patch::Strategic(body)) = patch;
-        tracing::info!(object = %key, patch = %String::from_utf8_lossy(&body), "would patch");
+        tracing::debug!(object = %key, patch = %String::from_utf8_lossy(&body), "would patch");
         Ok(unchanged(key))
     }
 
     async fn delete(&self, key: &ObjectKey, uid: Option<&str>) -> Result<(), ActuatorError> {
-        tracing::info!(object = %key, uid, "would delete");
+        tracing::debug!(object = %key, uid, "would delete");
         Ok(())
     }
 
     async fn replace_status(&self, key: &ObjectKey, _object: Bytes) -> Result<Written, ActuatorError> {
-        tracing::info!(object = %key, "would write the status");
+        tracing::debug!(object = %key, "would write the status");
         Ok(unchanged(key))
     }
 

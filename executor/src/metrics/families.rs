@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-use nodewise_telemetry::metrics::{Histogram, Histograms, register_spans};
+use nodewise_telemetry::metrics::{Histogram, Histograms, register_process};
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::exponential_buckets},
@@ -44,6 +44,7 @@ pub(super) struct Families {
     pub(super) reconciles: Histograms<Outcome>,
     pub(super) failures: Family<Workload, Gauge>,
     pub(super) divergence: Family<Workload, Gauge>,
+    pub(super) other_owner: Family<OtherWrite, Counter>,
     pub(super) service: Service,
 }
 
@@ -146,6 +147,24 @@ impl Workload {
     }
 }
 
+/// What another controller wrote of a workload: `pod` or `status`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct OtherWrite {
+    namespace: String,
+    name: String,
+    write: &'static str,
+}
+
+impl OtherWrite {
+    pub(super) fn of(namespace: &str, name: &str, write: &'static str) -> Self {
+        Self {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            write,
+        }
+    }
+}
+
 pub(super) const QUEUE: Name = Name { name: QUEUE_NAME };
 pub(super) const ELECTION: Name = Name { name: WRITER };
 
@@ -207,6 +226,7 @@ impl Default for Families {
             reconciles: Family::new_with_constructor(call_buckets),
             failures: Family::default(),
             divergence: Family::default(),
+            other_owner: Family::default(),
             service: Service::default(),
         }
     }
@@ -220,7 +240,7 @@ impl Families {
             .register(registry.sub_registry_with_prefix("workqueue"));
         registry.register(
             "leader_election_master_status",
-            "1 while this process leads",
+            "1 while this process leads, 0 while another one does; not there in mode observe",
             self.leader.clone(),
         );
         let help = "Renewals that had to read the lease first";
@@ -304,7 +324,7 @@ impl Families {
         self.rollouts.register(own);
         self.watches.register(own);
         self.service.register(own);
-        register_spans(&mut registry);
+        register_process(&mut registry);
         registry
     }
 
@@ -323,6 +343,11 @@ impl Families {
             "divergence",
             "In mode observe: actions of a workload that the other controller has not done for 30 s; not there while both agree",
             self.divergence.clone(),
+        );
+        own.register(
+            "other_owner_writes",
+            "In mode own: pods of a workload that another controller created (pod), and writes of its status by another one (status)",
+            self.other_owner.clone(),
         );
     }
 }

@@ -19,6 +19,7 @@ use crate::{
     apply::{self, Applied},
     divergence::Divergences,
     event::{DaemonSet, Key, Resource},
+    other_owner,
 };
 
 mod families;
@@ -29,8 +30,8 @@ mod tests;
 mod watches;
 
 use families::{
-    ActionLabels, ApiCall, Code, ELECTION, Families, GroupResource, OfWorkload, Outcome, QUEUE, Verdict,
-    Workload,
+    ActionLabels, ApiCall, Code, ELECTION, Families, GroupResource, OfWorkload, OtherWrite, Outcome, QUEUE,
+    Verdict, Workload,
 };
 use service::{Call, Cause};
 
@@ -249,7 +250,18 @@ impl Metrics {
         let workload = Workload::new(namespace, name);
         self.families().failures.remove(&workload);
         self.families().divergence.remove(&workload);
+        for write in other_owner::WRITES {
+            self.families()
+                .other_owner
+                .remove(&OtherWrite::of(namespace, name, write));
+        }
         self.inner.divergences.forget(&Key::new(namespace, name));
+    }
+
+    /// Another controller created a pod of a workload, or wrote its status.
+    pub(crate) fn other_owner(&self, key: &Key, write: &'static str) {
+        let labels = OtherWrite::of(&key.namespace, &key.name, write);
+        self.families().other_owner.get_or_create(&labels).inc();
     }
 
     /// A plan was made for a workload that is only observed. Gives when to look at it again, though nothing happens.

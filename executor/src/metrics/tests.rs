@@ -256,6 +256,7 @@ fn every_metric_is_documented() {
     metrics.workload_status(&workload(&serde_json::Value::Null));
     metrics.watched(Resource::Pods, "9");
     metrics.written(Resource::Pods, "9");
+    metrics.other_owner(&Key::new("a", "agent"), "pod");
     metrics
         .families()
         .divergence

@@ -500,3 +500,32 @@ fn random_use_keeps_what_the_queue_promises() {
         assert!(asked.is_empty() && queue.is_idle(), "seed {seed}: {asked:?} left");
     }
 }
+
+#[test]
+fn what_failed_and_is_meant_comes_at_once() {
+    let now = Instant::now();
+    let mut queue = queue(now);
+    for key in ["failed", "not meant", "delayed"] {
+        queue.add(&key, Urgency::Normal, now);
+        assert_eq!(queue.next(now), Next::Key(key));
+        if key == "delayed" {
+            queue.add_after(key, SECOND, now);
+        } else {
+            queue.add_rate_limited(key, now);
+        }
+        queue.done(&key, now);
+    }
+    queue.retry_failed(|key| *key != "not meant", now);
+    assert_eq!(queue.next(now), Next::Key("failed"));
+    assert!(
+        matches!(queue.next(now), Next::Wait(Some(_))),
+        "the others wait for their time"
+    );
+    queue.done(&"failed", now);
+    let delay = queue.add_rate_limited("failed", now);
+    assert_eq!(
+        delay,
+        RateLimits::default().base_delay * 2,
+        "its failures still count"
+    );
+}

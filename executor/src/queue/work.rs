@@ -67,6 +67,11 @@ impl<K: Clone + Eq + Hash + Ord> WorkQueue<K> {
         self.lock().forget(key);
     }
 
+    /// See [`Queue::retry_failed`].
+    pub fn retry_failed(&self, is_meant: impl Fn(&K) -> bool) {
+        self.change(|queue, now| queue.retry_failed(is_meant, now));
+    }
+
     /// See [`Queue::put_off`].
     pub fn put_off(&self, key: &K) {
         self.lock().put_off(key);

@@ -512,7 +512,7 @@ async fn the_report_settles_what_failed() {
     assert!(
         is_failed(
             &ending,
-            "1 of 2 actions failed, first: refused: create pods foo-b"
+            "1 of 2 actions were done, 1 failed, 0 were not tried; the first failure: refused: create pods foo-b"
         ),
         "{ending:?}"
     );

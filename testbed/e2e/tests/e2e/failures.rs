@@ -1,8 +1,16 @@
 //! What no executor can be asked to bear, and this one bears.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context as _, Result, ensure};
-use nodewise_conformance::{daemon_set, image_patch};
+use k8s_openapi::api::core::v1::{Event, ResourceQuota};
+use kube::{
+    Api,
+    api::{Patch, PatchParams, PostParams},
+};
+use nodewise_conformance::{DEADLINE, daemon_set, image_patch};
 use nodewise_e2e::{Rig, RigOptions};
+use nodewise_testbed::eventually;
 use serde_json::json;
 
 /// An apiserver takes any time in a status, and serves the last day of the year 9999 and years of five digits as they are: a
@@ -35,4 +43,70 @@ async fn a_time_beyond_all_years_stops_nothing() -> Result<()> {
         rig.rolled_out(name).await?;
     }
     Ok(())
+}
+
+/// Creates that a quota refuses are tried again as soon as the quota is raised, and not when the back-off ends.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_raised_quota_is_heeded_at_once() -> Result<()> {
+    let rig = Rig::start(RigOptions::nodes(2)).await?;
+    let quotas: Api<ResourceQuota> = Api::default_namespaced(rig.client());
+    let limit = |pods: &str| json!({ "spec": { "hard": { "pods": pods } } });
+    // No quota controller runs here: what it would write is written by the test.
+    let admitted = |pods: &str| json!({ "status": { "hard": { "pods": pods }, "used": { "pods": "0" } } });
+    let quota = json!({ "metadata": { "name": "none" }, "spec": { "hard": { "pods": "0" } } });
+    quotas
+        .create(&PostParams::default(), &serde_json::from_value(quota)?)
+        .await?;
+    let patching = PatchParams::default();
+    quotas
+        .patch_status("none", &patching, &Patch::Merge(admitted("0")))
+        .await?;
+
+    rig.create(daemon_set("agent").build()).await?;
+    // The back-off doubles from 5 ms: after so many failures the next try is 20 s away.
+    let failures = "nodewise_reconcile_failures{namespace=\"default\",name=\"agent\"} 13";
+    eventually(DEADLINE, "a long back-off", async || {
+        let (_, metrics) = rig.executor_get("/metrics").await?;
+        ensure!(metrics.contains(failures), "not yet {failures}");
+        Ok(())
+    })
+    .await?;
+    quotas.patch("none", &patching, &Patch::Merge(limit("9"))).await?;
+    quotas
+        .patch_status("none", &patching, &Patch::Merge(admitted("9")))
+        .await?;
+    let raised = Instant::now();
+    rig.rolled_out("agent").await?;
+    let took = raised.elapsed();
+    ensure!(took < Duration::from_secs(10), "{took:?}");
+    Ok(())
+}
+
+/// Two controllers that own the same DaemonSets replace each other's pods. Whoever looks at one of them is told.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_owner_is_told() -> Result<()> {
+    let rig = Rig::start(RigOptions::nodes(3)).await?;
+    let _built_in = rig.cluster().start_upstream().await?;
+    rig.create(daemon_set("agent").build()).await?;
+    rig.rolled_out("agent").await?;
+    let series = "nodewise_other_owner_writes_total{namespace=\"default\",name=\"agent\",write=";
+    let events: Api<Event> = Api::default_namespaced(rig.client());
+    let mut image = 2;
+    eventually(DEADLINE, "a word about the other controller", async || {
+        // Until both have written something since each of them began.
+        rig.patch("agent", image_patch(image)).await?;
+        image += 1;
+        rig.rolled_out("agent").await?;
+        let (_, metrics) = rig.executor_get("/metrics").await?;
+        ensure!(metrics.contains(series), "no {series}");
+        let told = events.list(&kube::api::ListParams::default()).await?;
+        let about = |event: &Event| {
+            let message = event.message.as_deref().unwrap_or_default();
+            event.reason.as_deref() == Some("AnotherController")
+                && message.contains("another controller works on this DaemonSet")
+        };
+        ensure!(told.iter().any(about), "no Event");
+        Ok(())
+    })
+    .await
 }

@@ -89,6 +89,12 @@ impl Dashboard {
     pub(crate) fn charts(&self) -> impl Iterator<Item = &Panel> {
         self.panels.iter().filter(|panel| panel.kind != "row")
     }
+
+    /// Those of one row.
+    pub(crate) fn charts_of(&self, row: &str) -> impl Iterator<Item = &Panel> {
+        let from = self.panels.iter().skip_while(move |panel| panel.title != row);
+        from.skip(1).take_while(|panel| panel.kind != "row")
+    }
 }
 
 #[test]

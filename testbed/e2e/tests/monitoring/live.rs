@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, ensure};
-use nodewise_conformance::{DEADLINE, Server};
+use nodewise_conformance::{DEADLINE, Server, daemon_set};
 use nodewise_e2e::{Rig, RigOptions};
 use nodewise_testbed::{AlertState, Prometheus, eventually};
 use nodewise_tls::testing::Authority;
 use tempfile::TempDir;
 
-use crate::{dashboard::Dashboard, rules::RULES};
+use crate::{
+    dashboard::Dashboard,
+    rules::{RULES, promtool_reads},
+};
 
 /// Long enough for a rate in a short test.
 const WINDOW: &str = "2m";
@@ -33,6 +36,9 @@ fn questions(dashboard: &Dashboard) -> impl Iterator<Item = (&str, String)> {
         .flat_map(|panel| panel.targets.iter().map(|target| (&*panel.title, target)));
     targets.map(|(title, target)| (title, target.question(WINDOW)))
 }
+
+/// The panels of the dashboard's row of rollouts, which also an observer has to fill.
+const ROLLOUTS: &str = "Rollouts";
 
 /// Another server, which nobody asks: it has certificates to show. They are in the folder.
 async fn server_with_tls(rig: &Rig) -> Result<(Server, TempDir)> {
@@ -103,4 +109,47 @@ async fn rollouts_fill_the_dashboard_and_alert_nobody_until_the_service_ends() -
         Ok(())
     })
     .await
+}
+
+/// An observer watches rollouts of the built-in controller: the dashboard shows them, and no alert wants it to lead.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_observer_shows_rollouts_and_is_not_missed_as_a_leader() -> Result<()> {
+    let rig = Rig::start(RigOptions::nodes(3).observe()).await?;
+    let _built_in = rig.cluster().start_upstream().await?;
+    let prometheus = Prometheus::builder()
+        .target("nodewise-executor", rig.executor_http())
+        .target("nodewise-server", rig.server().http_address().await?)
+        .rules(crate::file(RULES))
+        .start()
+        .await?;
+    prometheus.wait_until_up(DEADLINE).await?;
+    rig.create(daemon_set("agent").build()).await?;
+    rig.rolled_out("agent").await?;
+    let dashboard = Dashboard::read()?;
+    let panels: Vec<_> = dashboard.charts_of(ROLLOUTS).collect();
+    ensure!(!panels.is_empty(), "no panel in row {ROLLOUTS}");
+    for panel in panels {
+        for target in &panel.targets {
+            let question = target.question(WINDOW);
+            eventually(DEADLINE, &panel.title, async || {
+                let samples = prometheus.query(&question).await?;
+                ensure!(
+                    samples.iter().any(|sample| sample.value.is_finite()),
+                    "nothing for {question}"
+                );
+                Ok(())
+            })
+            .await?;
+        }
+    }
+    // What has to last for minutes before it alerts waits already.
+    let alerts = prometheus.alerts().await?;
+    ensure!(alerts.is_empty(), "{alerts:#?}");
+    for metrics in [
+        rig.executor_get("/metrics").await?.1,
+        rig.server_get("/metrics").await?.1,
+    ] {
+        promtool_reads(&metrics)?;
+    }
+    Ok(())
 }

@@ -1,6 +1,10 @@
 //! Prometheus' rules.
 
-use std::{collections::BTreeMap, process::Command};
+use std::{
+    collections::BTreeMap,
+    io::{Seek as _, Write as _},
+    process::Command,
+};
 
 use anyhow::{Context as _, Result, ensure};
 use nodewise_testbed::Tool;
@@ -38,18 +42,27 @@ fn rules() -> Result<Vec<Rule>> {
 }
 
 fn promtool(arguments: &[&str], path: &str) -> Result<()> {
-    let output = Command::new(Tool::Promtool.path()?)
-        .args(arguments)
-        .arg(crate::file(path))
-        .output()?;
+    let mut command = Command::new(Tool::Promtool.path()?);
+    command.args(arguments).arg(crate::file(path));
+    succeeds(&mut command)
+}
+
+/// What `promtool check metrics` says of a scrape in the older text format.
+pub(crate) fn promtool_reads(metrics: &str) -> Result<()> {
+    let mut scrape = tempfile::tempfile()?;
+    scrape.write_all(metrics.as_bytes())?;
+    scrape.rewind()?;
+    let mut command = Command::new(Tool::Promtool.path()?);
+    succeeds(command.args(["check", "metrics"]).stdin(scrape))
+}
+
+fn succeeds(command: &mut Command) -> Result<()> {
+    let output = command.output()?;
     let (said, complained) = (
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
     );
-    ensure!(
-        output.status.success(),
-        "promtool {arguments:?} {path}:\n{said}{complained}"
-    );
+    ensure!(output.status.success(), "{command:?}:\n{said}{complained}");
     Ok(())
 }
 

@@ -1,0 +1,136 @@
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::event::{Pod, Resource};
+
+const OTHER: &str = "kube-controller-manager";
+
+fn entry(manager: &str, subresource: &str, time: &str) -> Value {
+    json!({ "manager": manager, "operation": "Update", "subresource": subresource, "time": time })
+}
+
+fn workload(uid: &str, managed_fields: &Value) -> DaemonSet {
+    let object = json!({
+        "metadata": { "namespace": "ns", "name": "agent", "uid": uid, "managedFields": managed_fields },
+        "spec": { "selector": { "matchLabels": { "app": "agent" } } },
+    });
+    DaemonSet::from_json(&object).expect("a DaemonSet")
+}
+
+fn pod(name: &str, owner: &str, manager: &str) -> Pod {
+    let owner = json!({ "apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": owner, "controller": true });
+    let object = json!({ "metadata": {
+        "namespace": "ns", "name": name, "uid": format!("uid-{name}"), "ownerReferences": [owner],
+        "managedFields": [entry(manager, "", "2026-11-23T04:00:00Z")],
+    } });
+    Pod::from_json(&object).expect("a pod")
+}
+
+/// A store that has the workload.
+fn store() -> Store {
+    let mut store = Store::new(1);
+    let of_us = json!([entry(WRITER, "status", "2026-11-23T04:00:00Z")]);
+    store.apply(ClusterEvent::DaemonSets(Delta::Listed {
+        objects: vec![workload("u1", &of_us)],
+        resource_version: "1".to_owned(),
+    }));
+    store
+}
+
+#[test]
+fn a_new_pod_of_another_controller_is_seen() {
+    let mut store = store();
+    let applied = |pod| ClusterEvent::Pods(Delta::Applied(pod));
+    let others = applied(pod("agent-a", "u1", OTHER));
+    let shown = shown_by(&store, &others)
+        .map(|(workload, write, writer)| (workload.key.to_string(), write, writer.to_owned()));
+    let expected = (
+        "ns/agent".to_owned(),
+        Write::Pod("agent-a".to_owned()),
+        OTHER.to_owned(),
+    );
+    assert_eq!(shown, Some(expected));
+    for (what, event) in [
+        ("ours", applied(pod("agent-b", "u1", WRITER))),
+        ("of another workload", applied(pod("agent-c", "u2", OTHER))),
+        (
+            "was there before",
+            ClusterEvent::Pods(Delta::Listed {
+                objects: vec![pod("agent-d", "u1", OTHER)],
+                resource_version: "2".to_owned(),
+            }),
+        ),
+    ] {
+        assert!(shown_by(&store, &event).is_none(), "{what}");
+    }
+    store.apply(others.clone());
+    assert!(shown_by(&store, &others).is_none(), "it is known");
+}
+
+#[test]
+fn a_status_that_another_controller_writes_is_seen() {
+    let store = store();
+    let event = |uid: &str, entries: Value| ClusterEvent::DaemonSets(Delta::Applied(workload(uid, &entries)));
+    let time = "2026-11-23T04:00:01Z";
+    let other = event("u1", json!([entry(OTHER, "status", time)]));
+    let shown = shown_by(&store, &other).map(|(_, write, writer)| (write, writer.to_owned()));
+    assert_eq!(shown, Some((Write::Status, OTHER.to_owned())));
+    for (what, event) in [
+        ("ours", event("u1", json!([entry(WRITER, "status", time)]))),
+        (
+            "a change of the spec",
+            event("u1", json!([entry("kubectl", "", time)])),
+        ),
+        (
+            "another DaemonSet of that name",
+            event("u2", json!([entry(OTHER, "status", time)])),
+        ),
+    ] {
+        assert!(shown_by(&store, &event).is_none(), "{what}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_write_is_counted_and_few_are_told() {
+    let metrics = Metrics::new();
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let sent = Arc::clone(&events);
+    let others = OtherOwners::new(
+        move |event| sent.lock().expect("no panic").push(event),
+        metrics.clone(),
+    );
+    let store = store();
+    for name in ["agent-a", "agent-b"] {
+        others.look(
+            &store,
+            &ClusterEvent::Pods(Delta::Applied(pod(name, "u1", OTHER))),
+        );
+    }
+    others.look(&store, &ClusterEvent::Bookmark(Resource::Pods, "9".to_owned()));
+    let told = || events.lock().expect("no panic").clone();
+    let [first] = &told()[..] else {
+        panic!("{:?}", told());
+    };
+    assert_eq!(
+        (&*first.kind, &*first.reason, &*first.workload.uid),
+        ("Warning", REASON, "u1")
+    );
+    assert!(
+        first
+            .message
+            .starts_with("\"kube-controller-manager\" created pod agent-a: another"),
+        "{first:?}"
+    );
+    let series = "nodewise_other_owner_writes_total{namespace=\"ns\",name=\"agent\",write=\"pod\"} 2";
+    assert!(metrics.encode().contains(series), "{}", metrics.encode());
+    tokio::time::advance(PAUSE).await;
+    others.look(
+        &store,
+        &ClusterEvent::Pods(Delta::Applied(pod("agent-c", "u1", OTHER))),
+    );
+    assert_eq!(told().len(), 2);
+    metrics.forget_workload("ns", "agent");
+    assert!(!metrics.encode().contains("other_owner_writes_total{"));
+}
