@@ -324,3 +324,48 @@ def test_buckets_are_those_of_the_reduced_projections() -> None:
                 reduce_node(member, keys)
             expected = v1.NodeBucket(nodes=members).SerializeToString(deterministic=True)
             assert bucket.digest == hashlib.sha256(expected).digest()
+
+
+# An orphan that cannot be adopted is not sent as long as it stays as it is, whether it was selected before or is looked
+# for later. What changes it need not be anything that is sent.
+def test_an_orphan_that_is_sealed_is_left_out() -> None:
+    store = Caches()
+
+    def put(version: str) -> list[bool]:
+        changes = store.take(Applied(pod("a", owner=None, version=version)))
+        return [change.old is not None for change in changes if isinstance(change, PodChange)]
+
+    assert put("11") == [False]
+    store.take(Applied(pod("owned")))
+    assert shown(store) == {"a", "owned"}
+    store.seal(Resource.PODS, "ns", "a")
+    store.seal(Resource.PODS, "ns", "owned")
+    assert shown(store) == {"owned"}
+    assert not sent_pods(store, daemon_set(uid="u2")), "nor where it is looked for later"
+    assert put("11") == [], "a list may show it again as it is"
+    assert shown(store) == {"owned"}
+    assert put("12") == [False], "it is as if it came just now"
+    assert shown(store) == {"a", "owned"}
+    assert put("13") == [], "it changed in nothing that is sent"
+    store.seal(Resource.PODS, "ns", "a")
+    store.take(Deleted(pod("a", owner=None, version="14")))
+    assert put("15") == [False]
+    assert shown(store) == {"a", "owned"}
+    # Where versions begin anew, one says nothing of what was seen before.
+    store.seal(Resource.PODS, "ns", "a")
+    store.begin_anew(Resource.PODS)
+    store.take(listed(Resource.PODS, pod("a", owner=None, version="15"), pod("owned")))
+    assert shown(store) == {"a", "owned"}
+
+
+# An orphaned revision that could not be changed wakes those that select it when it has changed.
+def test_a_sealed_orphan_comes_anew_when_it_has_changed() -> None:
+    store = Caches()
+
+    def is_known(version: str) -> bool:
+        (change,) = store.take(Applied(revision("r", owner=None, version=version)))
+        return change.old is not None
+
+    assert [is_known("1"), is_known("2")] == [False, True]
+    store.seal(Resource.REVISIONS, "ns", "r")
+    assert [is_known("3"), is_known("4")] == [False, True]

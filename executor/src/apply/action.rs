@@ -6,7 +6,12 @@ use bytes::Bytes;
 use nodewise_proto::v1::{self, action::Kind, outcome::Subject};
 use serde_json::Value;
 
-use super::{OwnWrite, manifest, manifest::PodManifest, patching, patching::Patching, status};
+use super::{
+    OwnWrite, manifest,
+    manifest::PodManifest,
+    patching::{Patching, Seal},
+    status,
+};
 use crate::{
     actuator::{Actuator, ActuatorError, ObjectKey, Refusal, WorkloadEvent, Written},
     event::Resource,
@@ -40,7 +45,7 @@ pub(super) struct Done {
     pub(super) colliding_revision: Option<Bytes>,
     /// What an adoption did not find.
     pub(super) vanished: Option<ObjectKey>,
-    /// The revision that nothing can change.
+    /// The revision, or the pod to adopt, that nothing can change.
     pub(super) sealed: Option<ObjectKey>,
 }
 
@@ -269,23 +274,25 @@ impl<'a, A: Actuator> Context<'a, A> {
                 Done::recorded(action, resource, written)
             }
             Ok(_) => Done::succeeded(action),
-            // A sealed revision is refused as invalid, too, and is not gone.
-            Err(error) if patching::is_sealed(resource, &error) => {
-                let message = format!(
-                    "The API server refuses every change of {key}, whose data was written in another form than its own; \
-                     it is left out and can be deleted",
-                );
-                self.emit("Warning", "SealedRevision", message);
-                Done {
-                    sealed: Some(key),
-                    ..Done::refused(action, v1::Result::NotFound, &error)
+            Err(error) => {
+                // A sealed revision is refused as invalid, too, and is not gone.
+                if let Some(seal) = Seal::of(resource, action.kind.as_ref(), &error) {
+                    let message = seal.message(&key, &error);
+                    tracing::warn!("{message}");
+                    self.emit("Warning", seal.reason(), message);
+                    Done {
+                        sealed: Some(key),
+                        ..Done::refused(action, v1::Result::NotFound, &error)
+                    }
+                } else if gone.contains(&error.refusal) {
+                    Done {
+                        vanished: is_adoption(action).then_some(key),
+                        ..Done::refused(action, v1::Result::NotFound, &error)
+                    }
+                } else {
+                    Done::failed(action, &error)
                 }
             }
-            Err(error) if gone.contains(&error.refusal) => Done {
-                vanished: is_adoption(action).then_some(key),
-                ..Done::refused(action, v1::Result::NotFound, &error)
-            },
-            Err(error) => Done::failed(action, &error),
         }
     }
 

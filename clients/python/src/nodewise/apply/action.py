@@ -48,7 +48,7 @@ class Done:
     vanished: ObjectKey | None = None
     """What an adoption did not find."""
     sealed: ObjectKey | None = None
-    """The revision that nothing can change."""
+    """The revision, or the pod to adopt, that nothing can change."""
 
     @classmethod
     def skipped(cls, action: v1.Action) -> "Done":
@@ -205,13 +205,10 @@ class Context:
             written = await self.actuator.patch(key, patch.type, patch.body)
         except ActuatorError as error:
             # A sealed revision is refused as invalid, too, and is not gone.
-            if patching.is_sealed(patch.resource, error):
-                self.emit(
-                    "Warning",
-                    "SealedRevision",
-                    f"The API server refuses every change of {key}, whose data was written in another form than its "
-                    "own; it is left out and can be deleted",
-                )
+            seal = patching.seal_of(action, key, error)
+            if seal is not None:
+                _log.warning("%s", seal.message)
+                self.emit("Warning", seal.reason, seal.message)
                 done = Done.refused(action, v1.RESULT_NOT_FOUND, error)
                 done.sealed = key
                 return done
