@@ -451,16 +451,18 @@ async def test_a_status_is_tried_once_more_on_the_live_object() -> None:
     assert actuator.bodies[2][2]["status"]["collisionCount"] == 2
 
 
-async def test_a_status_is_not_written_to_a_successor() -> None:
+@pytest.mark.parametrize("uid_precondition", [True, False])
+@pytest.mark.parametrize("fields", [{"status": v1.DaemonSetStatus()}, {"collision_count": 1}])
+async def test_a_status_is_not_written_to_a_successor(fields: dict[str, Any], uid_precondition: bool) -> None:
     actuator = FakeActuator()
     actuator.script("status", "foo", refused(409), None)
     actuator.script("read", "foo", {"metadata": {"uid": "u2"}})
-    applied = await one(actuator, update(status=v1.DaemonSetStatus(), uid_precondition=True), STATUS)
+    applied = await one(actuator, update(**fields, uid_precondition=uid_precondition), STATUS)
     assert results(applied) == ["FAILED"]
     assert "another object" in applied.outcomes[0].message
-
-
     assert actuator.calls[-1] == ("read", "foo")
+
+
 @pytest.mark.parametrize(("expected_count", "result"), [(2, "SUCCEEDED"), (1, "FAILED"), (None, "FAILED")])
 async def test_a_collision_count_is_raised_once(expected_count: int | None, result: str) -> None:
     actuator = FakeActuator()

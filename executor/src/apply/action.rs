@@ -170,11 +170,12 @@ impl<'a, A: Actuator> Context<'a, A> {
             })
     }
 
-    /// Reads the workload live, whatever its version; with `same_uid` it must be the object that was planned for.
-    pub(super) async fn read_workload(&self, same_uid: bool) -> Result<Value, ActuatorError> {
+    /// Reads the workload live, whatever its version. It must be the object that was planned for, whatever the plan says: another
+    /// one of that name gets neither its status nor its pods.
+    pub(super) async fn read_workload(&self) -> Result<Value, ActuatorError> {
         let key = self.workload_key()?;
         let live = parse(&key, &self.actuator.read(&key).await?)?;
-        if same_uid && live["metadata"]["uid"] != self.workload.uid.as_str() {
+        if live["metadata"]["uid"] != self.workload.uid.as_str() {
             return Err(ActuatorError::unclear(format!(
                 "{key} is another object now: planned for uid {}, found {}",
                 self.workload.uid, live["metadata"]["uid"]
@@ -185,7 +186,7 @@ impl<'a, A: Actuator> Context<'a, A> {
 
     /// Makes sure before an adoption that the workload still lives (D-27).
     pub(super) async fn confirm_workload(&self) -> Result<(), ActuatorError> {
-        let live = self.read_workload(true).await?;
+        let live = self.read_workload().await?;
         match live["metadata"]["deletionTimestamp"].as_str() {
             Some(since) => Err(ActuatorError::unclear(format!(
                 "{} {}/{} is being deleted since {since}",

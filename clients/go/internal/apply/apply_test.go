@@ -395,6 +395,24 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// A workload that was replaced under its name gets no status and no collision count of its predecessor, whatever the plan says.
+func TestStatusOfAReplacedWorkload(t *testing.T) {
+	put, count := "PUT "+workloadPath+"/status", int32(1)
+	replaced := strings.Replace(object, `"uid":"`, `"uid":"another-`, 1)
+	for _, update := range []*nodewisev1.UpdateStatus{
+		{Status: &nodewisev1.DaemonSetStatus{NumberReady: 3}}, {CollisionCount: &count},
+	} {
+		server, kube := start(t, map[string][]answer{
+			put: {refusal(409, "Conflict", "stale"), ok("agent", "7")}, "GET " + workloadPath: {{200, json.RawMessage(replaced)}},
+		})
+		applied := run(t, kube, phase(one(status(update))))
+		asked := server.lines()
+		if results(applied) != "FAILED" || asked[len(asked)-1] != "GET "+workloadPath {
+			t.Errorf("%v: got %s after %v", update, results(applied), asked)
+		}
+	}
+}
+
 // D-56, D-59, D-62, D-63: a revision goes out byte by byte, and one whose name is taken comes back live.
 func TestRevisions(t *testing.T) {
 	raw := `{"metadata":{"name":"r"},"data":{"z":"\u003c","a":1.50}}`

@@ -131,18 +131,20 @@ class Context:
             raise ActuatorError(f"this executor knows no workload kind {self.workload.kind!r}")
         return self.key(Resource.DAEMON_SETS, self.workload.name)
 
-    async def read_workload(self, *, same_uid: bool) -> dict[str, Any]:
-        """Reads the workload live, whatever its version; with `same_uid` it must be the object that was planned for."""
+    async def read_workload(self) -> dict[str, Any]:
+        """Reads the workload live, whatever its version. It must be the object that was planned for, whatever the plan
+        says: another one of that name gets neither its status nor its pods.
+        """
         key = self.workload_key
         live = parse(key, await self.actuator.read(key))
         found = metadata_of(live).get("uid")
-        if same_uid and found != self.workload.uid:
+        if found != self.workload.uid:
             raise ActuatorError(f"{key} is another object now: planned for uid {self.workload.uid}, found {found}")
         return live
 
     async def confirm_workload(self) -> None:
         """Makes sure before an adoption that the workload still lives (D-27)."""
-        since = metadata_of(await self.read_workload(same_uid=True)).get("deletionTimestamp")
+        since = metadata_of(await self.read_workload()).get("deletionTimestamp")
         if since is not None:
             raise ActuatorError(f"{self.workload_key} is being deleted since {since}")
 
