@@ -503,16 +503,6 @@ fn what_does_not_fit_is_left_out_and_counted() {
     assert_eq!(store.take_cuts(), [(Resource::Nodes, 1), (Resource::Pods, 0)]);
     assert_eq!(sent_keys(&mut store, &many)[0], keys[..1_024]);
     assert_eq!(store.take_cuts(), nothing, "once for each change");
-    let taints: Vec<Value> = (0..1_030)
-        .map(|index| json!({"key": format!("t{index}"), "effect": "NoExecute"}))
-        .collect();
-    let object = json!({"metadata": {"name": "m", "uid": "m"}, "spec": {"taints": taints}});
-    let node = Node::from_json(&object).expect("a node");
-    store.apply(ClusterEvent::Nodes(Delta::Applied(node)));
-    assert_eq!(store.take_cuts()[0], (Resource::Nodes, 1));
-    let bucket = store.node_buckets(&many, &|_| false).buckets.remove(0);
-    let bucket = v1::NodeBucket::decode(bucket.data.expect("inline")).expect("a bucket");
-    assert_eq!(bucket.nodes[0].taints.len(), 1_024);
 }
 
 // However labels and DaemonSets came: a bucket has the bytes that the reduced projections give.

@@ -14,7 +14,7 @@ from . import tracing, v1
 from .buckets import Buckets, Digest, Labels, Parts, Stored, bucket_of, render
 from .kinds import OWNER_KIND, Key, Resource
 from .objects import DaemonSet, Node, Owner, Pod, Revision
-from .reads import MAX_ENTRIES, KeySet
+from .reads import MAX_LABELS, KeySet
 from .selector import Selector
 from .sent_keys import SentKeys
 
@@ -357,15 +357,15 @@ class Store:
     def _look(self, resource: Resource, namespace: str, stored: Stored, keys: KeySet) -> None:
         """An object came or changed, or more of its labels are named."""
         cut = stored.cut(keys)
-        if not any(cut):
+        if not cut:
             return
         self.cut += 1
         _log.warning(
-            "%d labels and %d taints of %s %s that DaemonSets may read are not sent: at most %d of each are",
-            *cut,
+            "%d labels of %s %s that DaemonSets may read are not sent: at most %d are",
+            cut,
             resource.value,
             Key(namespace, stored.name),
-            MAX_ENTRIES,
+            MAX_LABELS,
         )
 
     def sighted(self, namespace: str, uid: str) -> Sighted:
