@@ -54,7 +54,7 @@ func TestNothingIsKeptByVersionsThatHaveBegunAnew(t *testing.T) {
 	revision := &cluster.Revision{Namespace: "ns", Name: "r", ResourceVersion: "7"}
 	s.mu.Lock()
 	s.store.PutRevision(revision)
-	s.store.Seal("ns", "r")
+	s.store.Seal(cluster.Revisions, "ns", "r")
 	s.keepLive(key, "d1", []*cluster.Revision{revision})
 	if s.listed(cluster.Revisions, "120") || !s.store.IsSealed(revision) {
 		t.Error("versions have only grown")

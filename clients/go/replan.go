@@ -29,7 +29,7 @@ func (r *Reconciler) replanAfter(ctx context.Context, applied *apply.Applied) re
 	logger := klog.FromContext(ctx)
 	switch {
 	case again.outdated:
-		logger.Info("An orphan is gone, or a revision cannot be changed; planning again without it")
+		logger.Info("An object is gone or cannot be changed; planning again without it")
 	case len(again.colliding) > 0:
 		logger.Info("The name of a new revision is taken; planning again with the object of that name")
 	case again.takenNames:
@@ -52,7 +52,7 @@ func (p replan) follows(ended ending, err error) bool {
 // isForNamesOnly tells whether names of pods that are taken are the only reason.
 func (p replan) isForNamesOnly() bool { return p.takenNames && len(p.colliding) == 0 && !p.outdated }
 
-// heed leaves out from now on what an adoption did not find (D-23), and leaves revisions alone that cannot be changed.
+// heed leaves out from now on what an adoption did not find (D-23), and leaves alone what cannot be changed.
 func (r *Reconciler) heed(applied *apply.Applied) {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -60,7 +60,7 @@ func (r *Reconciler) heed(applied *apply.Applied) {
 		r.state.store.ForgetOrphan(key.Resource, key.Namespace, key.Name)
 	}
 	for _, key := range applied.Sealed {
-		r.state.store.Seal(key.Namespace, key.Name)
+		r.state.store.Seal(key.Resource, key.Namespace, key.Name)
 	}
 }
 

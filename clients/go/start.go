@@ -83,8 +83,8 @@ func (r *Reconciler) sources(ctx context.Context) ([]func(context.Context), erro
 		logger.Error(err, "Passed over an object that cannot be read", "resource", resource)
 	}
 	r.state.sayCuts(func(cut cluster.CutObject) {
-		logger.Info("Labels or taints that DaemonSets may read are not sent, since the object has too many", "resource", cut.Resource,
-			"namespace", cut.Namespace, "name", cut.Name, "labels", cut.Labels, "taints", cut.Taints)
+		logger.Info("Labels that DaemonSets may read are not sent, since the object has too many", "resource", cut.Resource,
+			"namespace", cut.Namespace, "name", cut.Name, "labels", cut.Labels)
 	})
 	reflector := func(kept kept, listWatch cache.ListerWatcher, example runtime.Object) func(context.Context) {
 		feed := &feed{kept: kept, state: r.state, unread: unread}

@@ -18,7 +18,7 @@ use serde::de::{Deserializer, Error as _, IgnoredAny};
 use serde_json::Value;
 
 pub use first::{First, LookedFor};
-pub use keys::{Cut, KeySet, MAX_ENTRIES, Reads, reduce_node, reduce_pod};
+pub use keys::{KeySet, MAX_LABELS, Reads, reduce_node, reduce_pod};
 pub(crate) use keys::{Named, Template};
 pub use served::without_managed_fields;
 pub use writers::StatusWriter;

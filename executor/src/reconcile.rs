@@ -202,9 +202,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             if outdated {
                 let created = self.created_revisions(&planned.plan, &applied).await;
                 live.append(&mut self.readable(&created));
-                tracing::info!(
-                    "an orphan is gone, or a revision cannot be changed; planning again without it"
-                );
+                tracing::info!("an object is gone or cannot be changed; planning again without it");
             } else if !colliding.is_empty() {
                 tracing::info!(
                     "the name of a new revision is taken; planning again with the object of that name"
@@ -226,18 +224,18 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             return Ok(AT_ONCE);
         }
         Err(Ending::failed(format!(
-            "a revision's name was still taken, or another object gone, after {MAX_PLANS} plans"
+            "a revision's name was still taken, or another object gone or not to be changed, after {MAX_PLANS} plans"
         )))
     }
 
-    /// Leaves out from now on what an adoption did not find (D-23), and leaves revisions alone that cannot be changed.
+    /// Leaves out from now on what an adoption did not find (D-23), and leaves alone what cannot be changed.
     fn heed(&self, applied: &Applied) {
         let mut state = self.state.lock();
         for key in &applied.vanished {
             state.store.forget_orphan(key.resource, &key.namespace, &key.name);
         }
         for key in &applied.sealed {
-            state.store.seal(&key.namespace, &key.name);
+            state.store.seal(key.resource, &key.namespace, &key.name);
         }
     }
 

@@ -448,7 +448,7 @@ mod tests {
         for (version, stays) in [("20", true), ("21", true), ("15", false)] {
             state.take_in(list(version), &metrics);
             if version == "20" {
-                state.store.seal("ns", "r");
+                state.store.seal(Resource::Revisions, "ns", "r");
             }
             assert_eq!(state.store.is_sealed(&revision()), stays, "{version}");
         }

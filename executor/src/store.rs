@@ -276,12 +276,15 @@ impl Store {
         }
     }
 
-    /// Marks a revision as one that cannot be changed, as long as it stays as it is.
-    pub fn seal(&mut self, namespace: &str, name: &str) {
+    /// Marks a revision or an orphaned pod as one that cannot be changed, as long as it stays as it is. A revision is sent with that
+    /// mark. A pod is not sent.
+    pub fn seal(&mut self, resource: Resource, namespace: &str, name: &str) {
         let Some(namespace) = self.namespaces.get_mut(namespace) else {
             return;
         };
-        if let Some(revision) = namespace.revisions.get(name) {
+        if resource == Resource::Pods {
+            namespace.pods.leave_out(name);
+        } else if let Some(revision) = namespace.revisions.get(name) {
             let version = revision.resource_version.clone();
             namespace.sealed.insert(name.to_owned(), version);
         }
@@ -294,6 +297,12 @@ impl Store {
             .get(revision.namespace.as_str())
             .and_then(|namespace| namespace.sealed.get(&revision.name))
             == Some(&revision.resource_version)
+    }
+
+    /// Whether an orphaned pod is marked so.
+    fn is_left_out(&self, namespace: &str, name: &str) -> bool {
+        let namespace = self.namespaces.get(namespace);
+        namespace.is_some_and(|namespace| namespace.pods.is_left_out(name))
     }
 
     /// How many buckets nodes and pods are kept in.

@@ -11,8 +11,8 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// MaxEntries is how many labels or taints of one object are sent at most: the service reads no more.
-const MaxEntries = 1024
+// MaxLabels is how many labels of one object are sent at most.
+const MaxLabels = 1024
 
 // ofEveryPod are labels of pods that every plan reads. They come first where there are too many.
 var ofEveryPod = []string{"controller-revision-hash", "pod-template-generation"}
@@ -21,8 +21,6 @@ var ofEveryPod = []string{"controller-revision-hash", "pod-template-generation"}
 type Reads struct {
 	// NodeLabels are keys of node labels: its nodeSelector and its required node affinity.
 	NodeLabels sets.Set[string]
-	// Taints are keys of taints: its tolerations.
-	Taints sets.Set[string]
 	// PodLabels are keys of pod labels: its selector.
 	PodLabels sets.Set[string]
 	// Selector selects what the service may claim (D-22): the empty selector selects everything, an absent or invalid one
@@ -39,7 +37,7 @@ func ReadsOf(daemonSet []byte) Reads {
 	var spec struct {
 		Selector *metav1.LabelSelector `json:"selector"`
 	}
-	reads := Reads{NodeLabels: sets.New[string](), Taints: sets.New[string](), PodLabels: sets.New[string]()}
+	reads := Reads{NodeLabels: sets.New[string](), PodLabels: sets.New[string]()}
 	reads.Selector = labels.Nothing()
 	if json.Unmarshal(parsed.Spec, &spec) == nil {
 		if selector, err := metav1.LabelSelectorAsSelector(spec.Selector); err == nil {
@@ -55,7 +53,6 @@ func ReadsOf(daemonSet []byte) Reads {
 			Spec struct {
 				NodeSelector any `json:"nodeSelector"`
 				Affinity     any `json:"affinity"`
-				Tolerations  any `json:"tolerations"`
 			} `json:"spec"`
 		} `json:"template"`
 	}
@@ -69,7 +66,6 @@ func ReadsOf(daemonSet []byte) Reads {
 	for _, term := range elements(member(required, "nodeSelectorTerms")) {
 		insertKeys(reads.NodeLabels, member(term, "matchExpressions"))
 	}
-	insertKeys(reads.Taints, template.Tolerations)
 	return reads
 }
 
@@ -93,7 +89,7 @@ func insertKeys(keys sets.Set[string], entries any) {
 
 // Equal tells whether both read the same.
 func (r Reads) Equal(other Reads) bool {
-	return r.NodeLabels.Equal(other.NodeLabels) && r.Taints.Equal(other.Taints) && r.PodLabels.Equal(other.PodLabels)
+	return r.NodeLabels.Equal(other.NodeLabels) && r.PodLabels.Equal(other.PodLabels)
 }
 
 // Selects tells whether the DaemonSet selects an object with these labels.
@@ -109,18 +105,15 @@ func (r Reads) Selects(list []*nodewisev1.Label) bool {
 // of any size.
 type KeySet struct {
 	Labels sets.Set[string]
-	// Taints come first where there are too many.
-	Taints sets.Set[string]
 	// first are labels that are sent however many others there are.
 	first []string
 }
 
 // NodeKeys are those of nodes, where these are all DaemonSets of the cluster.
 func NodeKeys(daemonSets ...Reads) *KeySet {
-	keys := &KeySet{Labels: sets.New[string](), Taints: sets.New[string]()}
+	keys := &KeySet{Labels: sets.New[string]()}
 	for _, reads := range daemonSets {
 		keys.Labels.Insert(reads.NodeLabels.UnsortedList()...)
-		keys.Taints.Insert(reads.Taints.UnsortedList()...)
 	}
 	return keys
 }
@@ -134,30 +127,23 @@ func PodKeys(daemonSets ...Reads) *KeySet {
 	return keys
 }
 
-// Cut is how many labels and taints that decisions could read were left out of an object, since there are too many.
-type Cut struct {
-	Labels, Taints int
-}
-
-// ReduceNode leaves of a node what is sent of it.
-func ReduceNode(node *nodewisev1.Node, keys *KeySet) Cut {
-	var cut Cut
-	node.Labels, cut.Labels = ReduceLabels(node.GetLabels(), keys)
-	node.Taints, cut.Taints = reduceTaints(node.GetTaints(), keys)
+// ReduceNode leaves of a node what is sent of it; it answers with how many labels that decisions could read it left out, since there
+// are too many.
+func ReduceNode(node *nodewisev1.Node, keys *KeySet) (cut int) {
+	node.Labels, cut = ReduceLabels(node.GetLabels(), keys)
 	return cut
 }
 
-// ReducePod leaves of a pod what is sent of it.
-func ReducePod(pod *nodewisev1.Pod, keys *KeySet) Cut {
-	var cut Cut
-	pod.Labels, cut.Labels = ReduceLabels(pod.GetLabels(), keys)
+// ReducePod leaves of a pod what is sent of it, and answers likewise.
+func ReducePod(pod *nodewisev1.Pod, keys *KeySet) (cut int) {
+	pod.Labels, cut = ReduceLabels(pod.GetLabels(), keys)
 	return cut
 }
 
 // ReduceLabels are those of these labels, ordered by key, that are sent, and how many are left out since there are too many: the
 // last ones by key.
 func ReduceLabels(list []*nodewisev1.Label, keys *KeySet) (sent []*nodewisev1.Label, cut int) {
-	room := MaxEntries
+	room := MaxLabels
 	for _, label := range list {
 		if keys.Labels.Has(label.GetKey()) {
 			sent = append(sent, label)
@@ -166,7 +152,7 @@ func ReduceLabels(list []*nodewisev1.Label, keys *KeySet) (sent []*nodewisev1.La
 			}
 		}
 	}
-	if cut = len(sent) - MaxEntries; cut <= 0 {
+	if cut = len(sent) - MaxLabels; cut <= 0 {
 		return sent, 0
 	}
 	sent = slices.DeleteFunc(sent, func(label *nodewisev1.Label) bool {
@@ -176,34 +162,5 @@ func ReduceLabels(list []*nodewisev1.Label, keys *KeySet) (sent []*nodewisev1.La
 		room--
 		return room < 0
 	})
-	return sent, cut
-}
-
-// reduceTaints leaves out taints only where there are too many. Those that keep pods away come first, and of them those that a
-// DaemonSet tolerates by their key: any other taint of an effect says the same to every DaemonSet.
-func reduceTaints(list []*nodewisev1.Taint, keys *KeySet) (sent []*nodewisev1.Taint, cut int) {
-	if cut = len(list) - MaxEntries; cut <= 0 {
-		return list, 0
-	}
-	rank := func(taint *nodewisev1.Taint) int {
-		switch {
-		case taint.GetEffect() != "NoSchedule" && taint.GetEffect() != "NoExecute":
-			return 2
-		case keys.Taints.Has(taint.GetKey()):
-			return 0
-		default:
-			return 1
-		}
-	}
-	order := make([]int, len(list))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return rank(list[a]) - rank(list[b]) })
-	order = order[:MaxEntries]
-	slices.Sort(order)
-	for _, i := range order {
-		sent = append(sent, list[i])
-	}
 	return sent, cut
 }

@@ -358,6 +358,37 @@ async def test_a_revision_that_cannot_be_changed_is_left_alone(message: str, sea
     assert [event.reason for event in actuator.events[:1]] == (["SealedRevision"] if sealed else ["SuccessfulCreate"])
 
 
+# Whoever may create an orphan may make it so large that no owner can be added: without it there is a plan.
+@pytest.mark.parametrize(
+    ("code", "message", "too_large"),
+    [
+        (413, "Request entity too large: limit is 3145728", True),
+        (500, "etcdserver: request is too large", True),
+        (500, "rpc error: code = ResourceExhausted desc = trying to send message larger than max (2 vs. 1)", True),
+        (422, 'Pod "r" is invalid: metadata.annotations: Too long: may not be more than 262144 bytes', True),
+        (422, 'Pod "r" is invalid: metadata.uid: Invalid value: "u": field is immutable', False),
+        (500, "etcdserver: leader changed", False),
+    ],
+)
+async def test_what_is_too_large_to_be_changed_is_left_out(code: int, message: str, too_large: bool) -> None:
+    reference = v1.ObjectReference(name="r", uid="x")
+    for patch, resource in [
+        (action(adopt_revision=v1.AdoptRevision(revision=reference, patch=b"{}")), Resource.REVISIONS),
+        (action(adopt_pod=v1.AdoptPod(pod=reference, patch=b"{}")), Resource.PODS),
+        # It is the workload's own, and cannot be left out.
+        (action(relabel_pod=v1.RelabelPod(pod=reference, patch=b"{}")), None),
+    ]:
+        actuator = FakeActuator()
+        actuator.script("patch", "r", refused(code, "Invalid" if code == 422 else "", message))
+        applied = await one(actuator, patch, CLAIMS)
+        left_out = resource if too_large else None
+        assert results(applied) == ["FAILED" if left_out is None else "NOT_FOUND"]
+        assert applied.sealed == ([] if left_out is None else [ObjectKey(left_out, "ns", "r")])
+        told = [event for event in actuator.events if event.reason == "ObjectTooLarge"]
+        assert len(told) == (left_out is not None)
+        assert all("/r " in event.message and message in event.message for event in told)
+
+
 async def test_a_revision_whose_name_is_taken_is_read() -> None:
     actuator = FakeActuator()
     actuator.script("create", "r", refused(409, "AlreadyExists"))
@@ -420,13 +451,16 @@ async def test_a_status_is_tried_once_more_on_the_live_object() -> None:
     assert actuator.bodies[2][2]["status"]["collisionCount"] == 2
 
 
-async def test_a_status_is_not_written_to_a_successor() -> None:
+@pytest.mark.parametrize("uid_precondition", [True, False])
+@pytest.mark.parametrize("fields", [{"status": v1.DaemonSetStatus()}, {"collision_count": 1}])
+async def test_a_status_is_not_written_to_a_successor(fields: dict[str, Any], uid_precondition: bool) -> None:
     actuator = FakeActuator()
-    actuator.script("status", "foo", refused(409))
+    actuator.script("status", "foo", refused(409), None)
     actuator.script("read", "foo", {"metadata": {"uid": "u2"}})
-    applied = await one(actuator, update(status=v1.DaemonSetStatus(), uid_precondition=True), STATUS)
+    applied = await one(actuator, update(**fields, uid_precondition=uid_precondition), STATUS)
     assert results(applied) == ["FAILED"]
     assert "another object" in applied.outcomes[0].message
+    assert actuator.calls[-1] == ("read", "foo")
 
 
 @pytest.mark.parametrize(("expected_count", "result"), [(2, "SUCCEEDED"), (1, "FAILED"), (None, "FAILED")])

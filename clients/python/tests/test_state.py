@@ -70,7 +70,7 @@ def test_nothing_is_kept_by_versions_that_have_begun_anew() -> None:
     for version, stays in (("20", True), ("21", True), ("15", False)):
         state.take_in(listed(Resource.REVISIONS, revision(version="7"), version=version))
         if version == "20":
-            state.store.seal("ns", "r")
+            state.store.seal(Resource.REVISIONS, "ns", "r")
         assert state.store.is_sealed(revision(version="7")) is stays, version
     state.keep_live(KEY, "u1", [revision("a")])
     state.take_in(listed(Resource.REVISIONS, version="10"))

@@ -10,7 +10,7 @@ from nodewise import v1
 from nodewise.buckets import Buckets, Parts, bucket_of, render
 from nodewise.kinds import Resource
 from nodewise.objects import DaemonSet, Pod
-from nodewise.reads import MAX_ENTRIES, KeySet, reduce_node
+from nodewise.reads import MAX_LABELS, KeySet, reduce_node
 from nodewise.store import Applied, Deleted, Listed, PodChange, Store, Transition
 
 from .objects import KEY, daemon_set, listed, node, pod, revision
@@ -288,17 +288,13 @@ def test_revisions_are_sent_that_the_workload_selects() -> None:
 
 # One object that no service reads stops nothing: what does not fit is left out, and that is said.
 def test_what_does_not_fit_is_left_out_and_said(caplog: pytest.LogCaptureFixture) -> None:
-    store, keys = Caches(), [f"k{index:04}" for index in range(MAX_ENTRIES + 6)]
+    store, keys = Caches(), [f"k{index:04}" for index in range(MAX_LABELS + 6)]
     store.take(Applied(node("n", labels=dict.fromkeys(keys, ""))))
     assert store.cut == 0, "as long as nothing names them"
     store.take(Applied(on_nodes("many", *keys)))
-    assert sent_nodes(store, on_nodes("many", *keys)) == {"n": keys[:MAX_ENTRIES]}
-    taints = [{"key": key, "effect": "NoExecute"} for key in keys]
-    store.take(Applied(node("m", taints=taints)))
-    assert store.cut == 2, "once for each change"
-    assert ["6 labels" in record.getMessage() for record in caplog.records] == [True, False]
-    (given,) = (stored for stored in store.nodes if stored.name == "m")
-    assert len(v1.Node.FromString(given.sent(KeySet())).taints) == MAX_ENTRIES
+    assert sent_nodes(store, on_nodes("many", *keys)) == {"n": keys[:MAX_LABELS]}
+    assert store.cut == 1, "once for each change"
+    assert ["6 labels" in record.getMessage() for record in caplog.records] == [True]
 
 
 # However labels and DaemonSets came: a bucket has the bytes that the reduced projections give.
@@ -324,3 +320,48 @@ def test_buckets_are_those_of_the_reduced_projections() -> None:
                 reduce_node(member, keys)
             expected = v1.NodeBucket(nodes=members).SerializeToString(deterministic=True)
             assert bucket.digest == hashlib.sha256(expected).digest()
+
+
+# An orphan that cannot be adopted is not sent as long as it stays as it is, whether it was selected before or is looked
+# for later. What changes it need not be anything that is sent.
+def test_an_orphan_that_is_sealed_is_left_out() -> None:
+    store = Caches()
+
+    def put(version: str) -> list[bool]:
+        changes = store.take(Applied(pod("a", owner=None, version=version)))
+        return [change.old is not None for change in changes if isinstance(change, PodChange)]
+
+    assert put("11") == [False]
+    store.take(Applied(pod("owned")))
+    assert shown(store) == {"a", "owned"}
+    store.seal(Resource.PODS, "ns", "a")
+    store.seal(Resource.PODS, "ns", "owned")
+    assert shown(store) == {"owned"}
+    assert not sent_pods(store, daemon_set(uid="u2")), "nor where it is looked for later"
+    assert put("11") == [], "a list may show it again as it is"
+    assert shown(store) == {"owned"}
+    assert put("12") == [False], "it is as if it came just now"
+    assert shown(store) == {"a", "owned"}
+    assert put("13") == [], "it changed in nothing that is sent"
+    store.seal(Resource.PODS, "ns", "a")
+    store.take(Deleted(pod("a", owner=None, version="14")))
+    assert put("15") == [False]
+    assert shown(store) == {"a", "owned"}
+    # Where versions begin anew, one says nothing of what was seen before.
+    store.seal(Resource.PODS, "ns", "a")
+    store.begin_anew(Resource.PODS)
+    store.take(listed(Resource.PODS, pod("a", owner=None, version="15"), pod("owned")))
+    assert shown(store) == {"a", "owned"}
+
+
+# An orphaned revision that could not be changed wakes those that select it when it has changed.
+def test_a_sealed_orphan_comes_anew_when_it_has_changed() -> None:
+    store = Caches()
+
+    def is_known(version: str) -> bool:
+        (change,) = store.take(Applied(revision("r", owner=None, version=version)))
+        return change.old is not None
+
+    assert [is_known("1"), is_known("2")] == [False, True]
+    store.seal(Resource.REVISIONS, "ns", "r")
+    assert [is_known("3"), is_known("4")] == [False, True]

@@ -6,7 +6,12 @@ use bytes::Bytes;
 use nodewise_proto::v1::{self, action::Kind, outcome::Subject};
 use serde_json::Value;
 
-use super::{OwnWrite, manifest, manifest::PodManifest, patching, patching::Patching, status};
+use super::{
+    OwnWrite, manifest,
+    manifest::PodManifest,
+    patching::{Patching, Seal},
+    status,
+};
 use crate::{
     actuator::{Actuator, ActuatorError, ObjectKey, Refusal, WorkloadEvent, Written},
     event::Resource,
@@ -40,7 +45,7 @@ pub(super) struct Done {
     pub(super) colliding_revision: Option<Bytes>,
     /// What an adoption did not find.
     pub(super) vanished: Option<ObjectKey>,
-    /// The revision that nothing can change.
+    /// The revision, or the pod to adopt, that nothing can change.
     pub(super) sealed: Option<ObjectKey>,
 }
 
@@ -165,11 +170,12 @@ impl<'a, A: Actuator> Context<'a, A> {
             })
     }
 
-    /// Reads the workload live, whatever its version; with `same_uid` it must be the object that was planned for.
-    pub(super) async fn read_workload(&self, same_uid: bool) -> Result<Value, ActuatorError> {
+    /// Reads the workload live, whatever its version. It must be the object that was planned for, whatever the plan says: another
+    /// one of that name gets neither its status nor its pods.
+    pub(super) async fn read_workload(&self) -> Result<Value, ActuatorError> {
         let key = self.workload_key()?;
         let live = parse(&key, &self.actuator.read(&key).await?)?;
-        if same_uid && live["metadata"]["uid"] != self.workload.uid.as_str() {
+        if live["metadata"]["uid"] != self.workload.uid.as_str() {
             return Err(ActuatorError::unclear(format!(
                 "{key} is another object now: planned for uid {}, found {}",
                 self.workload.uid, live["metadata"]["uid"]
@@ -180,7 +186,7 @@ impl<'a, A: Actuator> Context<'a, A> {
 
     /// Makes sure before an adoption that the workload still lives (D-27).
     pub(super) async fn confirm_workload(&self) -> Result<(), ActuatorError> {
-        let live = self.read_workload(true).await?;
+        let live = self.read_workload().await?;
         match live["metadata"]["deletionTimestamp"].as_str() {
             Some(since) => Err(ActuatorError::unclear(format!(
                 "{} {}/{} is being deleted since {since}",
@@ -269,23 +275,25 @@ impl<'a, A: Actuator> Context<'a, A> {
                 Done::recorded(action, resource, written)
             }
             Ok(_) => Done::succeeded(action),
-            // A sealed revision is refused as invalid, too, and is not gone.
-            Err(error) if patching::is_sealed(resource, &error) => {
-                let message = format!(
-                    "The API server refuses every change of {key}, whose data was written in another form than its own; \
-                     it is left out and can be deleted",
-                );
-                self.emit("Warning", "SealedRevision", message);
-                Done {
-                    sealed: Some(key),
-                    ..Done::refused(action, v1::Result::NotFound, &error)
+            Err(error) => {
+                // A sealed revision is refused as invalid, too, and is not gone.
+                if let Some(seal) = Seal::of(resource, action.kind.as_ref(), &error) {
+                    let message = seal.message(&key, &error);
+                    tracing::warn!("{message}");
+                    self.emit("Warning", seal.reason(), message);
+                    Done {
+                        sealed: Some(key),
+                        ..Done::refused(action, v1::Result::NotFound, &error)
+                    }
+                } else if gone.contains(&error.refusal) {
+                    Done {
+                        vanished: is_adoption(action).then_some(key),
+                        ..Done::refused(action, v1::Result::NotFound, &error)
+                    }
+                } else {
+                    Done::failed(action, &error)
                 }
             }
-            Err(error) if gone.contains(&error.refusal) => Done {
-                vanished: is_adoption(action).then_some(key),
-                ..Done::refused(action, v1::Result::NotFound, &error)
-            },
-            Err(error) => Done::failed(action, &error),
         }
     }
 

@@ -69,7 +69,7 @@ pub struct Applied {
     pub colliding_revisions: Vec<Bytes>,
     /// Orphans that an adoption did not find: plan again at once without them.
     pub vanished: Vec<ObjectKey>,
-    /// Revisions that cannot be changed: plan again at once with nothing to change in them.
+    /// Revisions, and pods to adopt, that cannot be changed: plan again at once with nothing to change in them.
     pub sealed: Vec<ObjectKey>,
     /// The name of a pod to create belongs to a pod of another owner: plan again at once with what the report says.
     pub name_taken: bool,

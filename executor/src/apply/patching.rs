@@ -3,7 +3,7 @@
 use nodewise_proto::v1::{ObjectReference, action::Kind};
 
 use crate::{
-    actuator::{ActuatorError, Patch, Refusal},
+    actuator::{ActuatorError, ObjectKey, Patch, Refusal},
     event::Resource,
 };
 
@@ -44,15 +44,70 @@ impl<'a> Patching<'a> {
     }
 }
 
+/// Why the apiserver refuses every change of an object as it is.
+pub(super) enum Seal {
+    /// The data of a revision was written in another form than the apiserver's own.
+    Form,
+    /// There is no room for what is to be added.
+    Size,
+}
+
+impl Seal {
+    /// What a refusal says of the object. It is told of revisions, and of pods that are to be adopted: without these there is a plan.
+    pub(super) fn of(resource: Resource, kind: Option<&Kind>, error: &ActuatorError) -> Option<Self> {
+        let has_form = resource == Resource::Revisions && is_of_another_form(error);
+        let may_be_left_out = resource == Resource::Revisions || matches!(kind, Some(Kind::AdoptPod(_)));
+        if has_form {
+            Some(Self::Form)
+        } else if may_be_left_out && is_too_large(error) {
+            Some(Self::Size)
+        } else {
+            None
+        }
+    }
+
+    /// The reason of the Event about it.
+    pub(super) fn reason(&self) -> &'static str {
+        match self {
+            Self::Form => "SealedRevision",
+            Self::Size => "ObjectTooLarge",
+        }
+    }
+
+    /// The message of the Event about it.
+    pub(super) fn message(&self, key: &ObjectKey, error: &ActuatorError) -> String {
+        match self {
+            Self::Form => format!(
+                "The API server refuses every change of {key}, whose data was written in another form than its own; \
+                 it is left out and can be deleted"
+            ),
+            Self::Size => {
+                format!("{key} is too large to be changed, and is left out until it is smaller: {error}")
+            }
+        }
+    }
+}
+
+/// Whether an object is refused since it would be too large: by the apiserver, by etcd, or by the apiserver's client of etcd, which
+/// has no status of their own for that.
+fn is_too_large(error: &ActuatorError) -> bool {
+    let says = |part: &str| error.message.contains(part);
+    match error.http_status {
+        413 => true,
+        422 => says(": Too long: "),
+        500 => says("request is too large") || says("trying to send message larger than max"),
+        _ => false,
+    }
+}
+
 /// Whether a revision is refused for its data, which is in none of our patches: the apiserver spells `<`, `>` and `&` as escapes
 /// whenever it writes an object anew, and leaves out blanks; for a strategic merge patch it spells numbers and strings
 /// its own way, too. Where a client stored them otherwise it then finds the data changed, whatever is asked.
-pub(super) fn is_sealed(resource: Resource, error: &ActuatorError) -> bool {
+fn is_of_another_form(error: &ActuatorError) -> bool {
     let field = |error: &str| {
         error.starts_with("data: ") || error.starts_with("[data: ") || error.contains(", data: ")
     };
-    resource == Resource::Revisions
-        && error.refusal == Refusal::Invalid
+    error.refusal == Refusal::Invalid
         && error
             .message
             .split_once(" is invalid: ")

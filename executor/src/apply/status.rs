@@ -25,7 +25,7 @@ pub(super) async fn write<A: Actuator>(
         Ok(written) => Ok(written),
         Err(first) => {
             tracing::debug!(%key, error = %first, "the status write was refused; reading the workload and trying once more");
-            let mut live = context.read_workload(update.uid_precondition).await?;
+            let mut live = context.read_workload().await?;
             set(&mut live, update);
             context
                 .actuator
@@ -41,7 +41,7 @@ async fn write_collision_count<A: Actuator>(
     update: &v1::UpdateStatus,
 ) -> Result<Written, ActuatorError> {
     let key = context.workload_key()?;
-    let mut live = context.read_workload(update.uid_precondition).await?;
+    let mut live = context.read_workload().await?;
     let present = live["status"]["collisionCount"].as_i64();
     if present != update.expected_collision_count.map(i64::from) {
         return Err(ActuatorError::unclear(format!(

@@ -686,6 +686,88 @@ async fn a_revision_that_cannot_be_changed_ends_the_plan_and_is_named() {
     }
 }
 
+// Whoever may create an orphan may make it so large that no owner can be added: without it there is a plan.
+#[tokio::test(start_paused = true)]
+async fn what_is_too_large_to_be_changed_ends_the_plan_and_is_named() {
+    let answers = [
+        (413, "Request entity too large: limit is 3145728", true),
+        (500, "etcdserver: request is too large", true),
+        (
+            500,
+            "rpc error: code = ResourceExhausted desc = trying to send message larger than max (2097153 vs. 2097152)",
+            true,
+        ),
+        (
+            422,
+            "Pod \"r\" is invalid: metadata.annotations: Too long: may not be more than 262144 bytes",
+            true,
+        ),
+        (
+            422,
+            "Pod \"r\" is invalid: metadata.uid: Invalid value: \"u\": field is immutable",
+            false,
+        ),
+        (500, "etcdserver: leader changed", false),
+    ];
+    let (object, patch) = (|| Some(reference("r")), || Bytes::from("{}"));
+    let (revision, pod) = (object, object);
+    let update = Kind::UpdateRevision(v1::UpdateRevision {
+        revision: revision(),
+        patch: patch(),
+        ..Default::default()
+    });
+    let adopt = Kind::AdoptRevision(v1::AdoptRevision {
+        revision: revision(),
+        patch: patch(),
+    });
+    let adopt_pod = Kind::AdoptPod(v1::AdoptPod {
+        pod: pod(),
+        patch: patch(),
+    });
+    let relabel = Kind::RelabelPod(v1::RelabelPod {
+        pod: pod(),
+        patch: patch(),
+        ..Default::default()
+    });
+    for (kind, resource) in [
+        (update, Some(Resource::Revisions)),
+        (adopt, Some(Resource::Revisions)),
+        (adopt_pod, Some(Resource::Pods)),
+        // It is the workload's own, and cannot be left out.
+        (relabel, None),
+    ] {
+        for (status, message, too_large) in answers {
+            let refusal = if status == 422 {
+                Refusal::Invalid
+            } else {
+                Refusal::Other
+            };
+            let said = ActuatorError {
+                message: message.to_owned(),
+                ..error(refusal, status)
+            };
+            let script = Script::default().refuse("patch", &[said]);
+            let phases = vec![phase(P::Claims, vec![vec![kind.clone()], vec![create_pod("a")]])];
+            let applied = run(&script, &plan(phases)).await;
+            let left_out = resource.filter(|_| too_large);
+            let result = if left_out.is_some() {
+                R::NotFound
+            } else {
+                R::Failed
+            };
+            assert_eq!(results(&applied), [result, R::Skipped], "{message}");
+            let sealed = applied.sealed.iter().map(|key| (key.resource, &*key.name));
+            assert!(sealed.eq(left_out.map(|resource| (resource, "r"))), "{message}");
+            assert_eq!(applied.failed, left_out.is_none(), "{message}");
+            let told = script.events();
+            let told = told.iter().filter(|(reason, text)| {
+                reason == "Warning ObjectTooLarge" && text.contains("/r ") && text.contains(message)
+            });
+            assert_eq!(told.count(), usize::from(left_out.is_some()), "{message}");
+        }
+    }
+}
+
 // D-27, S-38, S-39: before an adoption the workload must be there, alive, and the same.
 #[tokio::test(start_paused = true)]
 async fn adoption_asks_for_the_workload_first() {
@@ -871,33 +953,31 @@ async fn status_is_written_twice_at_most() {
     }
 }
 
-// STATUS_WITH_UID: a workload that was replaced under its name gets no status of its predecessor.
+// A workload that was replaced under its name gets no status and no collision count of its predecessor, whatever the plan says.
 #[tokio::test(start_paused = true)]
 async fn status_of_a_replaced_workload() {
     let mut replaced = live_workload(None);
     replaced["metadata"]["uid"] = json!("uid-of-another");
-    for (uid_precondition, result, calls) in [
-        (true, R::Failed, vec!["status agent", "read agent"]),
-        (
-            false,
-            R::Succeeded,
-            vec!["status agent", "read agent", "status agent"],
-        ),
+    let counted = v1::UpdateStatus {
+        collision_count: Some(1),
+        ..Default::default()
+    };
+    for (update, calls) in [
+        (new_status(), &["status agent", "read agent"][..]),
+        (counted, &["read agent"]),
     ] {
-        let script = Script::default()
-            .refuse("status", &[error(Refusal::Conflict, 409), none()])
-            .live("agent", replaced.clone());
-        let update = v1::UpdateStatus {
-            uid_precondition,
-            ..new_status()
-        };
-        let applied = run(
-            &script,
-            &plan(vec![phase(P::Status, vec![vec![Kind::UpdateStatus(update)]])]),
-        )
-        .await;
-        assert_eq!(results(&applied), [result]);
-        assert_eq!(script.calls(), calls);
+        for uid_precondition in [true, false] {
+            let script = Script::default()
+                .refuse("status", &[error(Refusal::Conflict, 409), none()])
+                .live("agent", replaced.clone());
+            let update = Kind::UpdateStatus(v1::UpdateStatus {
+                uid_precondition,
+                ..update.clone()
+            });
+            let applied = run(&script, &plan(vec![phase(P::Status, vec![vec![update]])])).await;
+            assert_eq!(results(&applied), [R::Failed]);
+            assert_eq!(script.calls(), calls);
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use nodewise_proto::v1;
 use prost::Message;
 use prost::encoding::{self, WireType, decode_varint, encode_key, encode_varint, encoded_len_varint};
 
-use crate::project::{self, Cut, KeySet, MAX_ENTRIES};
+use crate::project::{KeySet, MAX_LABELS};
 
 /// The tag of the list in NodeBucket and in PodBucket.
 const LIST_TAG: u32 = 1;
@@ -85,8 +85,6 @@ struct NodeLabels {
     labels: Box<[Arc<v1::Label>]>,
     /// Where among the node's own fields labels belong.
     at: u32,
-    /// There are so many that not all are sent.
-    has_many_taints: bool,
 }
 
 /// The length of an element of a list of a bucket.
@@ -143,7 +141,6 @@ impl Stored {
                     .encoded_len()
                     .try_into()
                     .expect("a node is smaller than 4 GiB"),
-                has_many_taints: node.taints.len() > MAX_ENTRIES,
             })),
             ..Self::new(&node, None, version, bucket)
         }
@@ -201,23 +198,22 @@ impl Stored {
             }
     }
 
-    /// What of a node or pod cannot be sent although a decision could read it, since there is too much of it.
-    pub(crate) fn cut(&self, keys: &KeySet) -> Cut {
+    /// How many labels of a node or pod cannot be sent although a decision could read them, since there are too many.
+    pub(crate) fn cut(&self, keys: &KeySet) -> usize {
         if let Some(part) = &self.part {
             // A label is never shorter.
-            let may_be = part.encoded.len() / 4 > MAX_ENTRIES;
-            let labels = if may_be {
+            let may_be = part.encoded.len() / 4 > MAX_LABELS;
+            return if may_be {
                 keys.reduce_labels(&mut part.labels())
             } else {
                 0
             };
-            return Cut { labels, taints: 0 };
         }
-        let is_large = |kept: &NodeLabels| kept.has_many_taints || kept.labels.len() > MAX_ENTRIES;
-        if !self.labels.as_deref().is_some_and(is_large) {
-            return Cut::default();
+        if self.labels().len() > MAX_LABELS {
+            keys.reduce_labels(&mut self.node().labels)
+        } else {
+            0
         }
-        project::reduce_node(&mut self.node(), keys)
     }
 
     /// The projection of a pod, with all of its labels.
@@ -262,11 +258,6 @@ impl Stored {
         let own = self.fields().0;
         match &self.labels {
             None => Sent::whole(Cow::Borrowed(own)),
-            Some(kept) if kept.has_many_taints => {
-                let mut node = self.node();
-                project::reduce_node(&mut node, keys);
-                Sent::whole(Cow::Owned(node.encode_to_vec()))
-            }
             Some(kept) => Sent {
                 fields: Cow::Borrowed(own),
                 at: kept.at as usize,

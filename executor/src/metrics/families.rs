@@ -317,7 +317,7 @@ impl Families {
         );
         own.register(
             "cut_objects",
-            "Nodes and pods that came or changed and have more labels or taints that DaemonSets may read than are sent",
+            "Nodes and pods that came or changed and have more labels that DaemonSets may read than are sent",
             self.cut.clone(),
         );
         self.register_reconciles(own);

@@ -1,4 +1,4 @@
-//! Which labels and taints are sent: those that a decision can read.
+//! Which labels are sent: those that a decision can read.
 //!
 //! Of a node these are the labels that a nodeSelector or a required node affinity of a DaemonSet names; of a pod those that a
 //! selector of a DaemonSet of its namespace names, and the two that tell of which template the pod is. Everything else of an
@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use crate::selector::Selector;
 
-/// Labels or taints of one object that are sent at most: the service reads no more.
-pub const MAX_ENTRIES: usize = 1_024;
+/// Labels of one object that are sent at most.
+pub const MAX_LABELS: usize = 1_024;
 
 /// Labels of pods that every plan reads. They come first where there are too many.
 const OF_EVERY_POD: [&str; 2] = ["controller-revision-hash", "pod-template-generation"];
@@ -24,8 +24,6 @@ const OF_EVERY_POD: [&str; 2] = ["controller-revision-hash", "pod-template-gener
 pub struct Reads {
     /// Keys of node labels: its nodeSelector and its required node affinity.
     pub node_labels: BTreeSet<String>,
-    /// Keys of taints: its tolerations.
-    pub taints: BTreeSet<String>,
     /// Keys of pod labels: its selector.
     pub pod_labels: BTreeSet<String>,
 }
@@ -42,7 +40,6 @@ pub(crate) struct Template {
 struct TemplateSpec {
     node_selector: Value,
     affinity: Value,
-    tolerations: Value,
 }
 
 impl Reads {
@@ -57,7 +54,6 @@ impl Reads {
                 .map(|(key, _)| key.clone())
                 .chain(expressions.filter_map(key))
                 .collect(),
-            taints: elements(&spec.tolerations).filter_map(key).collect(),
             pod_labels: selector.keys().map(str::to_owned).collect(),
         }
     }
@@ -71,11 +67,10 @@ fn key(entry: &Value) -> Option<String> {
     entry["key"].as_str().map(str::to_owned)
 }
 
-/// The keys of which labels are sent, and the taints that come first where there are too many.
+/// The keys of which labels are sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeySet {
     labels: BTreeSet<Arc<str>>,
-    taints: BTreeSet<Arc<str>>,
     /// Labels that are sent however many others there are.
     first: &'static [&'static str],
 }
@@ -104,17 +99,17 @@ impl KeySet {
     ) -> impl Iterator<Item = &'a v1::Label> {
         labels
             .filter(|label| self.labels.contains(label.key.as_str()))
-            .take(MAX_ENTRIES)
+            .take(MAX_LABELS)
     }
 
     /// Takes out of these labels, ordered by key, what is not sent. Answers with how many of those that a DaemonSet names are left
     /// out, since there are too many: the last ones by key.
     pub fn reduce_labels(&self, labels: &mut Vec<v1::Label>) -> usize {
         labels.retain(|label| self.labels.contains(label.key.as_str()));
-        let cut = labels.len().saturating_sub(MAX_ENTRIES);
+        let cut = labels.len().saturating_sub(MAX_LABELS);
         if cut > 0 {
             let is_first = |label: &v1::Label| self.first.contains(&label.key.as_str());
-            let mut room = MAX_ENTRIES - labels.iter().filter(|label| is_first(label)).count();
+            let mut room = MAX_LABELS - labels.iter().filter(|label| is_first(label)).count();
             labels.retain(|label| {
                 let is_first = is_first(label);
                 let has_room = is_first || room > 0;
@@ -124,66 +119,16 @@ impl KeySet {
         }
         cut
     }
-
-    /// Takes out of these taints what is not sent, and answers with how many that are: only where there are too many. Those that
-    /// keep pods away come first, and of them those that a DaemonSet tolerates by their key: any other taint of an effect says
-    /// the same to every DaemonSet.
-    pub fn reduce_taints(&self, taints: &mut Vec<v1::Taint>) -> usize {
-        let cut = taints.len().saturating_sub(MAX_ENTRIES);
-        if cut == 0 {
-            return 0;
-        }
-        let rank = |taint: &v1::Taint| {
-            let keeps_away = matches!(taint.effect.as_str(), "NoSchedule" | "NoExecute");
-            match (keeps_away, self.taints.contains(taint.key.as_str())) {
-                (true, true) => 0,
-                (true, false) => 1,
-                _ => 2,
-            }
-        };
-        let mut ranked: Vec<_> = (0..taints.len()).collect();
-        ranked.sort_by_key(|index| rank(&taints[*index]));
-        let mut is_kept = vec![false; taints.len()];
-        for index in ranked.into_iter().take(MAX_ENTRIES) {
-            is_kept[index] = true;
-        }
-        let mut is_kept = is_kept.into_iter();
-        taints.retain(|_| is_kept.next() == Some(true));
-        cut
-    }
 }
 
-/// How many labels and taints that decisions could read were left out of an object.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cut {
-    /// Labels.
-    pub labels: usize,
-    /// Taints.
-    pub taints: usize,
+/// Leaves of a node what is sent of it. Answers with how many labels that decisions could read are left out, since there are too many.
+pub fn reduce_node(node: &mut v1::Node, keys: &KeySet) -> usize {
+    keys.reduce_labels(&mut node.labels)
 }
 
-impl Cut {
-    /// Whether there were any.
-    #[must_use]
-    pub fn is_any(self) -> bool {
-        self != Self::default()
-    }
-}
-
-/// Leaves of a node what is sent of it.
-pub fn reduce_node(node: &mut v1::Node, keys: &KeySet) -> Cut {
-    Cut {
-        labels: keys.reduce_labels(&mut node.labels),
-        taints: keys.reduce_taints(&mut node.taints),
-    }
-}
-
-/// Leaves of a pod what is sent of it.
-pub fn reduce_pod(pod: &mut v1::Pod, keys: &KeySet) -> Cut {
-    Cut {
-        labels: keys.reduce_labels(&mut pod.labels),
-        taints: 0,
-    }
+/// Leaves of a pod what is sent of it, and answers likewise.
+pub fn reduce_pod(pod: &mut v1::Pod, keys: &KeySet) -> usize {
+    keys.reduce_labels(&mut pod.labels)
 }
 
 /// Which keys DaemonSets that come and go name.
@@ -195,7 +140,6 @@ pub(crate) struct Named {
     is_of_pods: bool,
     /// How many DaemonSets name each.
     labels: HashMap<Arc<str>, usize>,
-    taints: HashMap<Arc<str>, usize>,
     sent: Arc<KeySet>,
     has_grown: bool,
 }
@@ -205,7 +149,6 @@ impl Named {
         Self {
             is_of_pods: false,
             labels: HashMap::new(),
-            taints: HashMap::new(),
             sent: Arc::default(),
             has_grown: false,
         }
@@ -222,35 +165,34 @@ impl Named {
         named
     }
 
-    fn of<'a>(&self, reads: &'a Reads) -> (&'a BTreeSet<String>, Option<&'a BTreeSet<String>>) {
+    fn of<'a>(&self, reads: &'a Reads) -> &'a BTreeSet<String> {
         if self.is_of_pods {
-            (&reads.pod_labels, None)
+            &reads.pod_labels
         } else {
-            (&reads.node_labels, Some(&reads.taints))
+            &reads.node_labels
         }
     }
 
     /// A DaemonSet that reads this is there.
     pub(crate) fn add(&mut self, reads: &Reads) {
-        let (labels, taints) = self.of(reads);
-        for key in labels {
+        for key in self.of(reads) {
             self.has_grown |= !self.sent.labels.contains(key.as_str());
-            count(&mut self.labels, key);
-        }
-        for key in taints.into_iter().flatten() {
-            self.has_grown |= !self.sent.taints.contains(key.as_str());
-            count(&mut self.taints, key);
+            match self.labels.get_mut(key.as_str()) {
+                Some(count) => *count += 1,
+                None => _ = self.labels.insert(key.as_str().into(), 1),
+            }
         }
     }
 
     /// It is not any more.
     pub(crate) fn remove(&mut self, reads: &Reads) {
-        let (labels, taints) = self.of(reads);
-        for key in labels {
-            discount(&mut self.labels, key);
-        }
-        for key in taints.into_iter().flatten() {
-            discount(&mut self.taints, key);
+        for key in self.of(reads) {
+            if let Some(count) = self.labels.get_mut(key.as_str()) {
+                *count -= 1;
+                if *count == 0 {
+                    self.labels.remove(key.as_str());
+                }
+            }
         }
     }
 
@@ -271,26 +213,9 @@ impl Named {
         if std::mem::take(&mut self.has_grown) {
             self.sent = Arc::new(KeySet {
                 labels: self.labels.keys().cloned().collect(),
-                taints: self.taints.keys().cloned().collect(),
                 first: if self.is_of_pods { &OF_EVERY_POD } else { &[] },
             });
         }
         &self.sent
-    }
-}
-
-fn count(counts: &mut HashMap<Arc<str>, usize>, key: &str) {
-    match counts.get_mut(key) {
-        Some(count) => *count += 1,
-        None => _ = counts.insert(key.into(), 1),
-    }
-}
-
-fn discount(counts: &mut HashMap<Arc<str>, usize>, key: &str) {
-    if let Some(count) = counts.get_mut(key) {
-        *count -= 1;
-        if *count == 0 {
-            counts.remove(key);
-        }
     }
 }

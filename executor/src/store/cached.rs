@@ -205,7 +205,9 @@ fn keep(store: &mut Store, namespace: &str, pod: Stored, projection: Option<v1::
     }
     // Most events of a pod tell of what nobody here reads: of a container's state, or of an annotation.
     let keys = store.keys.of_pods(namespace);
-    let is_news = kept.is_none_or(|kept| !kept.is_sent_alike(&pod, &keys));
+    // An orphan that was left out is tried again. It is as if it came just now.
+    let is_back = pod.owner().is_none() && store.is_left_out(namespace, pod.name());
+    let is_news = is_back || kept.is_none_or(|kept| !kept.is_sent_alike(&pod, &keys));
     if is_news {
         store.cuts.look(Resource::Pods, namespace, &pod, &keys);
     }
@@ -218,7 +220,8 @@ fn keep(store: &mut Store, namespace: &str, pod: Stored, projection: Option<v1::
     }
     // Upstream counts each event of a pod that is being deleted.
     (is_news || projection.deletion_time.is_some()).then(|| {
-        let (old, new) = (old.map(|old| old.pod()), Some(projection));
+        let old = old.filter(|_| !is_back).map(|old| old.pod());
+        let new = Some(projection);
         Transition::Pod(name, Change { old, new }.into())
     })
 }
@@ -256,7 +259,7 @@ impl Cached for Revision {
             .as_ref()
             .is_some_and(|controller| controller.kind != KIND);
         let new = Arc::new(self);
-        let old = if foreign {
+        let mut old = if foreign {
             namespace.revisions.remove(&new.name)
         } else {
             namespace.revisions.insert(new.name.clone(), Arc::clone(&new))
@@ -264,6 +267,10 @@ impl Cached for Revision {
         store.drop_if_empty(&name);
         if old.as_ref().is_some_and(|old| old.resource_version == version) || (foreign && old.is_none()) {
             return None;
+        }
+        // An orphan that could not be changed is tried again. It is as if it came just now.
+        if new.controller.is_none() {
+            old = old.filter(|old| !store.is_sealed(old));
         }
         Some(Transition::Revision(Change { old, new: Some(new) }))
     }

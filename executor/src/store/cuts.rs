@@ -1,10 +1,10 @@
-//! Objects with more labels or taints than are sent: said once for each change of such an object.
+//! Objects with more labels than are sent: said once for each change of such an object.
 
 use std::collections::HashMap;
 
 use crate::buckets::Stored;
 use crate::event::Resource;
-use crate::project::{KeySet, MAX_ENTRIES};
+use crate::project::{KeySet, MAX_LABELS};
 
 /// How many were said and not yet counted.
 #[derive(Debug, Default)]
@@ -14,7 +14,7 @@ impl Cuts {
     /// An object came or changed, or more of its labels are named.
     pub(super) fn look(&mut self, resource: Resource, namespace: &str, object: &Stored, keys: &KeySet) {
         let cut = object.cut(keys);
-        if !cut.is_any() {
+        if cut == 0 {
             return;
         }
         *self.0.entry(resource).or_default() += 1;
@@ -22,9 +22,8 @@ impl Cuts {
             %resource,
             namespace,
             name = object.name(),
-            labels = cut.labels,
-            taints = cut.taints,
-            "not all labels and taints of this object that DaemonSets may read are sent: at most {MAX_ENTRIES} of each are"
+            labels = cut,
+            "not all labels of this object that DaemonSets may read are sent: at most {MAX_LABELS} are"
         );
     }
 

@@ -1,6 +1,6 @@
 //! The pods of one namespace: by name, and in the buckets of whoever controls them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
@@ -25,6 +25,8 @@ pub(super) struct Pods {
     orphans: Option<Buckets>,
     /// By the name of a DaemonSet that was asked about while there were orphans: those that it selects.
     selected: HashMap<Arc<str>, Selected>,
+    /// Names of orphans that cannot be adopted as they are. None of them is selected.
+    left_out: HashSet<Box<str>>,
 }
 
 /// The orphans that a selector matches.
@@ -105,8 +107,24 @@ impl Pods {
             return;
         }
         let mut selected = Selected::new(selector, bucket_count);
-        orphans.iter().for_each(|orphan| selected.put(orphan));
+        let orphans = orphans.iter().filter(|orphan| !self.is_left_out(orphan.name()));
+        orphans.for_each(|orphan| selected.put(orphan));
         self.selected.insert(Arc::clone(name), selected);
+    }
+
+    /// Selects an orphan no more, as long as it stays as it is.
+    pub(super) fn leave_out(&mut self, name: &str) {
+        let Some(orphan) = self.get(name).filter(|pod| pod.owner().is_none()).cloned() else {
+            return;
+        };
+        for selected in self.selected.values_mut() {
+            selected.orphans.remove(orphan.bucket(), name);
+        }
+        self.left_out.insert(name.into());
+    }
+
+    pub(super) fn is_left_out(&self, name: &str) -> bool {
+        self.left_out.contains(name)
     }
 
     /// A DaemonSet is gone.
@@ -117,6 +135,7 @@ impl Pods {
     /// Keeps a pod; answers with the one of that name that was kept before.
     pub(super) fn put(&mut self, pod: Stored, bucket_count: u32) -> Option<Arc<Stored>> {
         let pod = Arc::new(pod);
+        self.left_out.remove(pod.name());
         let hash = |pod: &Stored| self.hasher.hash_one(pod.name());
         let entry = self
             .names
@@ -143,6 +162,7 @@ impl Pods {
         let hash = self.hasher.hash_one(name);
         let found = self.names.find_entry(hash, |pod| pod.name() == name).ok()?;
         let (pod, _) = found.remove();
+        self.left_out.remove(name);
         self.take_out(&pod);
         Some(pod)
     }

@@ -189,6 +189,66 @@ fn a_pod_is_in_one_place() {
     }
 }
 
+// An orphan that cannot be adopted is not sent as long as it stays as it is, whether it was selected before or is looked for later.
+// What changes it need not be anything that is sent.
+#[test]
+fn an_orphan_that_is_sealed_is_left_out() {
+    let mut store = Store::new(4);
+    // Whether it was known before, if an event of it is news.
+    let apply = |store: &mut Store, version| match &put(store, &object("a", version, None))[..] {
+        [] => None,
+        [Transition::Pod(_, change)] => Some(change.old.is_some()),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(apply(&mut store, 1), Some(false));
+    put(&mut store, &object("owned", 1, Some("u1")));
+    let seal = |store: &mut Store, name: &str| store.seal(Resource::Pods, "ns", name);
+    assert_eq!(sent(&mut store, "u1").len(), 2);
+    seal(&mut store, "a");
+    seal(&mut store, "owned");
+    assert_eq!(
+        (sent(&mut store, "u1").len(), sent(&mut store, "u2").len()),
+        (1, 0)
+    );
+    assert_eq!(apply(&mut store, 1), None, "a list may show it again as it is");
+    assert_eq!(sent(&mut store, "u1").len(), 1);
+    assert_eq!(apply(&mut store, 2), Some(false), "it is as if it came just now");
+    assert_eq!(
+        (sent(&mut store, "u1").len(), sent(&mut store, "u2").len()),
+        (2, 1)
+    );
+    assert_eq!(apply(&mut store, 3), None, "it changed in nothing that is sent");
+    seal(&mut store, "a");
+    remove(&mut store, &object("a", 3, None));
+    put(&mut store, &object("a", 4, None));
+    assert_eq!(sent(&mut store, "u1").len(), 2);
+    // Where versions begin anew, one says nothing of what was seen before.
+    seal(&mut store, "a");
+    store.begin_anew(Resource::Pods);
+    list(&mut store, &[object("a", 4, None)]);
+    assert_eq!(sent(&mut store, "u1").len(), 1);
+}
+
+// An orphaned revision that could not be changed wakes those that select it when it has changed.
+#[test]
+fn a_sealed_orphan_comes_anew_when_it_has_changed() {
+    let mut store = Store::new(1);
+    let apply = |store: &mut Store, version: &str| {
+        let object = json!({"metadata": {"namespace": "ns", "name": "r", "resourceVersion": version}});
+        let revision = Revision::from_json(&object).expect("a revision");
+        let told = store.apply(ClusterEvent::Revisions(Delta::Applied(revision)));
+        match &told[..] {
+            [Transition::Revision(change)] => change.old.is_some(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(!apply(&mut store, "1"));
+    assert!(apply(&mut store, "2"));
+    store.seal(Resource::Revisions, "ns", "r");
+    assert!(!apply(&mut store, "3"));
+    assert!(apply(&mut store, "4"));
+}
+
 fn page(store: &mut Store, names: &[&str], is_first: bool) {
     let pods = names.iter().map(|name| {
         let object = object(name, 50, Some("u1"));
@@ -443,16 +503,6 @@ fn what_does_not_fit_is_left_out_and_counted() {
     assert_eq!(store.take_cuts(), [(Resource::Nodes, 1), (Resource::Pods, 0)]);
     assert_eq!(sent_keys(&mut store, &many)[0], keys[..1_024]);
     assert_eq!(store.take_cuts(), nothing, "once for each change");
-    let taints: Vec<Value> = (0..1_030)
-        .map(|index| json!({"key": format!("t{index}"), "effect": "NoExecute"}))
-        .collect();
-    let object = json!({"metadata": {"name": "m", "uid": "m"}, "spec": {"taints": taints}});
-    let node = Node::from_json(&object).expect("a node");
-    store.apply(ClusterEvent::Nodes(Delta::Applied(node)));
-    assert_eq!(store.take_cuts()[0], (Resource::Nodes, 1));
-    let bucket = store.node_buckets(&many, &|_| false).buckets.remove(0);
-    let bucket = v1::NodeBucket::decode(bucket.data.expect("inline")).expect("a bucket");
-    assert_eq!(bucket.nodes[0].taints.len(), 1_024);
 }
 
 // However labels and DaemonSets came: a bucket has the bytes that the reduced projections give.

@@ -4,13 +4,12 @@ use std::{collections::BTreeSet, time::Duration};
 
 use crate::{
     backoff::Backoffs,
-    batches, companion, expectations,
+    batches, companion, expectations, held_names,
     identities::Identities,
     manifest,
     moves::{self, Delete, Moves, Naming},
     placement,
     plan::{Action, Batch, Phase, PhaseKind, Plan, PodManifest, Reason, Rollout, Verdict},
-    pods::OwnPod,
     ramp,
     requeue::Timers,
     revisions,
@@ -219,7 +218,7 @@ impl<'d, 'a> Draft<'d, 'a> {
             .collect();
         self.state.expectations = expectations::set(snapshot.now, moves::expected_creates(&creates), uids);
         self.state.pod_name_collisions = naming.into_collisions();
-        self.keep_names_of_missing_pods();
+        held_names::keep_needed(&mut self.state, snapshot, &self.survey.picture);
         if !creates.is_empty() {
             let naming = moves::naming_of(&creates);
             self.pod_manifest = Some(manifest::pod_manifest(&snapshot.daemon_set, hash, naming));
@@ -272,30 +271,6 @@ impl<'d, 'a> Draft<'d, 'a> {
         }
         self.state.failed_pod_backoffs = backoffs.into_entries();
         self.phase(PhaseKind::Events, batches::at_once(events));
-    }
-
-    /// Holds what is known of pod names for nodes that lack a pod of the current revision, and drops the rest: no create is under
-    /// way on the other nodes. Quiet places have what they should have.
-    fn keep_names_of_missing_pods(&mut self) {
-        let picture = &self.survey.picture;
-        let lacks_pod = |node: &str| {
-            let is_new = |pod: &OwnPod<'_>| pod.updated() && pod.is_live();
-            let place = picture.places.binary_search_by(|place| place.name.cmp(node));
-            place.is_ok_and(|index| {
-                let place = &picture.places[index];
-                place.fit.run && !picture.pods(place).iter().any(is_new)
-            })
-        };
-        self.state
-            .pod_name_collisions
-            .retain(|collision| lacks_pod(&collision.node_name));
-        if self.snapshot.options.deviates(Deviation::IdempotentCreates) {
-            self.state
-                .used_pod_names
-                .retain(|used| lacks_pod(&used.node_name));
-        } else {
-            self.state.used_pod_names.clear();
-        }
     }
 
     /// Deletes revisions beyond the history limit, except those that pods still carry (D-63).

@@ -17,6 +17,7 @@ pub mod explain;
 #[cfg(test)]
 mod fixtures;
 mod gate;
+mod held_names;
 pub mod identities;
 pub mod json;
 mod manifest;

@@ -165,16 +165,35 @@ pub fn come_back(outcomes: &[Outcome], after: Option<Duration>, plan_error: Opti
     if !backoff && after.is_some() {
         reasons.push("the plan asked for it".to_owned());
     }
-    // A plan goes on at once only from what was done: pods that were not created would be asked for again and again.
-    let done = outcomes
-        .iter()
-        .all(|outcome| outcome.result == OutcomeResult::Succeeded);
-    let after = after.filter(|after| done || !after.is_zero());
+    let after = after.and_then(|after| {
+        if after.is_zero() {
+            at_once(outcomes)
+        } else {
+            Some(after)
+        }
+    });
     ComeBack {
         backoff,
         after,
         message: reasons.join("; "),
     }
+}
+
+/// How long the caches are given to show that an object is gone. Until then every plan asks for the same.
+const UNTIL_SEEN: Duration = Duration::from_secs(1);
+
+/// When the next plan follows that the present one wanted at once. It goes on only from what was done: pods that were not created would
+/// be asked for again and again. What is gone need not be done.
+fn at_once(outcomes: &[Outcome]) -> Option<Duration> {
+    let mut after = Duration::ZERO;
+    for outcome in outcomes {
+        match outcome.result {
+            OutcomeResult::Succeeded => {}
+            OutcomeResult::NotFound => after = UNTIL_SEEN,
+            _ => return None,
+        }
+    }
+    Some(after)
 }
 
 fn settles_create(result: OutcomeResult, options: &Options) -> bool {

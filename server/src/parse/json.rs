@@ -28,6 +28,22 @@ pub(super) struct Meta {
     deletion_timestamp: Option<IgnoredAny>,
 }
 
+/// What says whose an object is.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Whose {
+    labels: Option<BTreeMap<String, String>>,
+    owner_references: Option<Controller>,
+}
+
+impl Whose {
+    /// The labels, and the owner reference with `controller: true`.
+    pub(super) fn parts(self) -> (BTreeMap<String, String>, Option<ControllerRef>) {
+        let controller = self.owner_references.and_then(|found| found.0);
+        (self.labels.unwrap_or_default(), controller)
+    }
+}
+
 /// Of a list of owner references the first one with `controller: true`; the others are not kept.
 struct Controller(Option<ControllerRef>);
 

@@ -8,7 +8,10 @@
 //! Others than the workload's owner may write revisions into its namespace, as many and as large as the apiserver takes them. So
 //! those that no rule reads are passed over, whatever is in them, and of too many the ones that matter least are left out.
 
-use std::{cmp::Reverse, collections::HashSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashSet},
+};
 
 use nodewise_planner::{
     HASH_LABEL,
@@ -21,7 +24,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Context, Warnings,
-    json::{self, Meta},
+    json::{self, Meta, Whose},
     problems::Path,
     warnings::{OddKind, OddReason},
 };
@@ -115,6 +118,30 @@ fn leave_out(revisions: &mut Vec<Revision>, most: usize, warnings: &mut Warnings
     }
 }
 
+/// The part of a revision that says whether any rule reads it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Head {
+    metadata: Whose,
+}
+
+/// Whether a plan for the workload reads a revision. One that does not say whose it is has to be read to be refused.
+fn is_read(message: &v1::ControllerRevision, workload: &DaemonSet) -> bool {
+    let Ok(head) = serde_json::from_slice::<Head>(&message.object) else {
+        return true;
+    };
+    let (labels, controller) = head.metadata.parts();
+    message.read_after_name_collision || workload.reads_revision(&labels_of(&labels), controller.as_ref())
+}
+
+fn labels_of(labels: &BTreeMap<String, String>) -> Labels {
+    let mut entries: Vec<_> = labels
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .collect();
+    Labels::of(&mut entries)
+}
+
 /// Reads a revision; `None` for one that no rule reads.
 fn one(
     message: &v1::ControllerRevision,
@@ -122,6 +149,9 @@ fn one(
     at: &Path<'_>,
     context: &mut Context<'_>,
 ) -> Option<Revision> {
+    if !is_read(message, workload) {
+        return None;
+    }
     let at = at.field("object");
     let Context {
         problems, warnings, ..
@@ -129,15 +159,8 @@ fn one(
     let object: Object<'_> = json::read(&message.object, &at, problems)?;
     let mut meta = object.metadata;
     let labels = meta.labels.take().unwrap_or_default();
-    let mut entries: Vec<_> = labels
-        .iter()
-        .map(|(key, value)| (key.as_str(), value.as_str()))
-        .collect();
-    let labels = Labels::of(&mut entries);
+    let labels = labels_of(&labels);
     let controller = meta.controller();
-    if !message.read_after_name_collision && !workload.reads_revision(&labels, controller.as_ref()) {
-        return None;
-    }
     json::type_meta(
         object.api_version.as_deref(),
         object.kind.as_deref(),

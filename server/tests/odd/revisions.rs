@@ -67,6 +67,9 @@ fn foreign_revisions_change_nothing() {
                 with("/metadata/uid", json!("u")),
             ],
         ),
+        ("of an odd name", vec![with("/metadata/name", json!(7))]),
+        ("of an odd number", vec![with("/revision", json!("one"))]),
+        ("of another kind", vec![with("/kind", json!("Pod"))]),
         ("another's", vec![of_another]),
     ];
     for (what, revisions) in table {

@@ -73,8 +73,9 @@ func (r *run) workloadKey() (write.Key, *write.Error) {
 	return r.key(cluster.DaemonSets, r.workload.GetName()), nil
 }
 
-// readWorkload reads the workload live, whatever its version; with sameUID it must be the object that was planned for.
-func (r *run) readWorkload(ctx context.Context, sameUID bool) ([]byte, *metav1.PartialObjectMetadata, *write.Error) {
+// readWorkload reads the workload live, whatever its version. It must be the object that was planned for, whatever the plan says:
+// another one of that name gets neither its status nor its pods.
+func (r *run) readWorkload(ctx context.Context) ([]byte, *metav1.PartialObjectMetadata, *write.Error) {
 	key, wrong := r.workloadKey()
 	if wrong != nil {
 		return nil, nil, wrong
@@ -87,7 +88,7 @@ func (r *run) readWorkload(ctx context.Context, sameUID bool) ([]byte, *metav1.P
 	if err := json.Unmarshal(live, &object); err != nil {
 		return nil, nil, write.Unclear("reading %s: %w", key, err)
 	}
-	if sameUID && string(object.UID) != r.workload.GetUid() {
+	if string(object.UID) != r.workload.GetUid() {
 		return nil, nil, write.Unclear("%s is another object now: planned for uid %s, found %s",
 			key, r.workload.GetUid(), object.UID)
 	}
@@ -96,7 +97,7 @@ func (r *run) readWorkload(ctx context.Context, sameUID bool) ([]byte, *metav1.P
 
 // confirmWorkload makes sure before an adoption that the workload still lives (D-27).
 func (r *run) confirmWorkload(ctx context.Context) *write.Error {
-	_, live, err := r.readWorkload(ctx, true)
+	_, live, err := r.readWorkload(ctx)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ type Applied struct {
 	Created []string
 	// Vanished are orphans that an adoption did not find: plan again at once without them.
 	Vanished []write.Key
-	// Sealed are revisions that cannot be changed: plan again at once with nothing to change in them.
+	// Sealed are revisions, and pods to adopt, that cannot be changed: plan again at once with nothing to change in them.
 	Sealed []write.Key
 	// TakenNames are names of new pods that pods of others have: report, and plan again at once. Nothing failed for it.
 	TakenNames []string

@@ -316,6 +316,50 @@ func TestSealedRevisions(t *testing.T) {
 	}
 }
 
+// Whoever may create an orphan may make it so large that no owner can be added: without it there is a plan.
+func TestTooLarge(t *testing.T) {
+	reference, patch := &nodewisev1.ObjectReference{Name: "r"}, []byte(`{}`)
+	adoptRevision := &nodewisev1.Action{Kind: &nodewisev1.Action_AdoptRevision{AdoptRevision: &nodewisev1.AdoptRevision{
+		Revision: reference, Patch: patch,
+	}}}
+	adoptPod := &nodewisev1.Action{Kind: &nodewisev1.Action_AdoptPod{AdoptPod: &nodewisev1.AdoptPod{Pod: reference, Patch: patch}}}
+	relabelPod := &nodewisev1.Action{Kind: &nodewisev1.Action_RelabelPod{RelabelPod: &nodewisev1.RelabelPod{Pod: reference, Patch: patch}}}
+	for _, test := range []struct {
+		code     int
+		message  string
+		tooLarge bool
+	}{
+		{413, "Request entity too large: limit is 3145728", true},
+		{500, "etcdserver: request is too large", true},
+		{500, "rpc error: code = ResourceExhausted desc = trying to send message larger than max (2097153 vs. 2097152)", true},
+		{422, `Pod "r" is invalid: metadata.annotations: Too long: may not be more than 262144 bytes`, true},
+		{422, `Pod "r" is invalid: metadata.uid: Invalid value: "u": field is immutable`, false},
+		{500, "etcdserver: leader changed", false},
+	} {
+		for path, action := range map[string]*nodewisev1.Action{
+			revisionPath: adoptRevision, podPath: adoptPod,
+			// It is the workload's own, and cannot be left out.
+			podPath + "/": relabelPod,
+		} {
+			path, isOwn := strings.CutSuffix(path, "/")
+			server, kube := start(t, map[string][]answer{"PATCH " + path + "/r": {refusal(test.code, "", test.message)}})
+			applied := run(t, kube, phase(one(action)))
+			isLeftOut := test.tooLarge && !isOwn
+			if (len(applied.Sealed) == 1) != isLeftOut || applied.Failed == isLeftOut {
+				t.Errorf("%v, %s: got %+v", action, test.message, applied)
+			}
+			if isLeftOut && !strings.HasSuffix(path, string(applied.Sealed[0].Resource)) {
+				t.Errorf("%v: got %v", action, applied.Sealed)
+			}
+			said := strings.Join(server.said(), "\n")
+			isTold := strings.Contains(said, "Warning ObjectTooLarge") && strings.Contains(said, "/r ") && strings.Contains(said, test.message)
+			if isTold != isLeftOut {
+				t.Errorf("%v, %s: said %s", action, test.message, said)
+			}
+		}
+	}
+}
+
 // D-91: what is not named stays as it is written; on a failed write one live read and one more try.
 func TestStatus(t *testing.T) {
 	put := "PUT " + workloadPath + "/status"
@@ -348,6 +392,24 @@ func TestStatus(t *testing.T) {
 	if got := []string{collisions(won, &zero), collisions("", nil), collisions(won, nil), collisions("", &zero)}; !slices.Equal(got,
 		[]string{"SUCCEEDED", "SUCCEEDED", "FAILED", "FAILED"}) {
 		t.Errorf("got %v", got)
+	}
+}
+
+// A workload that was replaced under its name gets no status and no collision count of its predecessor, whatever the plan says.
+func TestStatusOfAReplacedWorkload(t *testing.T) {
+	put, count := "PUT "+workloadPath+"/status", int32(1)
+	replaced := strings.Replace(object, `"uid":"`, `"uid":"another-`, 1)
+	for _, update := range []*nodewisev1.UpdateStatus{
+		{Status: &nodewisev1.DaemonSetStatus{NumberReady: 3}}, {CollisionCount: &count},
+	} {
+		server, kube := start(t, map[string][]answer{
+			put: {refusal(409, "Conflict", "stale"), ok("agent", "7")}, "GET " + workloadPath: {{200, json.RawMessage(replaced)}},
+		})
+		applied := run(t, kube, phase(one(status(update))))
+		asked := server.lines()
+		if results(applied) != "FAILED" || asked[len(asked)-1] != "GET "+workloadPath {
+			t.Errorf("%v: got %s after %v", update, results(applied), asked)
+		}
 	}
 }
 

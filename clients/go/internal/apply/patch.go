@@ -3,10 +3,12 @@ package apply
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/internal/write"
@@ -68,11 +70,12 @@ func (r *run) patch(ctx context.Context, action *nodewisev1.Action, patch patchi
 		return succeeded(action)
 	}
 	refusal := write.AsError(err)
+	reason, message := sealOf(action, key, refusal)
 	switch {
 	// A sealed revision is refused as invalid, too, and is not gone.
-	case isSealed(patch.resource, refusal):
-		r.emit(ctx, "Warning", "SealedRevision", fmt.Sprintf("The API server refuses every change of %s, whose data was written in "+
-			"another form than its own; it is left out and can be deleted", key))
+	case reason != "":
+		klog.FromContext(ctx).Info(message)
+		r.emit(ctx, "Warning", reason, message)
 		done := refused(action, nodewisev1.Result_RESULT_NOT_FOUND, refusal)
 		done.sealed = &key
 		return done
@@ -87,11 +90,42 @@ func (r *run) patch(ctx context.Context, action *nodewisev1.Action, patch patchi
 	}
 }
 
-// isSealed tells whether a revision is refused for its data, which is in none of our patches: the apiserver spells <, > and & as
+// sealOf tells why the apiserver refuses every change of an object as it is, as the reason and the message of an Event; empty if it
+// does not. It is told of revisions, and of pods that are to be adopted: without these there is a plan.
+func sealOf(action *nodewisev1.Action, key write.Key, refusal *write.Error) (reason, message string) {
+	isRevision := key.Resource == cluster.Revisions
+	switch {
+	case isRevision && isOfAnotherForm(refusal):
+		return "SealedRevision", fmt.Sprintf("The API server refuses every change of %s, whose data was written in "+
+			"another form than its own; it is left out and can be deleted", key)
+	case (isRevision || action.GetAdoptPod() != nil) && isTooLarge(refusal):
+		return "ObjectTooLarge", fmt.Sprintf("%s is too large to be changed, and is left out until it is smaller: %s", key, refusal.Message)
+	default:
+		return "", ""
+	}
+}
+
+// isTooLarge tells whether an object is refused since it would be too large: by the apiserver, by etcd, or by the apiserver's client
+// of etcd, which has no status of their own for that.
+func isTooLarge(refusal *write.Error) bool {
+	switch refusal.Status {
+	case http.StatusRequestEntityTooLarge:
+		return true
+	case http.StatusUnprocessableEntity:
+		return strings.Contains(refusal.Message, ": Too long: ")
+	case http.StatusInternalServerError:
+		return strings.Contains(refusal.Message, "request is too large") ||
+			strings.Contains(refusal.Message, "trying to send message larger than max")
+	default:
+		return false
+	}
+}
+
+// isOfAnotherForm tells whether a revision is refused for its data, which is in none of our patches: the apiserver spells <, > and & as
 // escapes whenever it writes an object anew, and leaves out blanks; for a strategic merge patch it spells numbers and strings
 // its own way, too. Where a client stored them otherwise it then finds the data changed, whatever is asked.
-func isSealed(resource cluster.Resource, refusal *write.Error) bool {
-	if resource != cluster.Revisions || refusal.Refusal != write.Invalid {
+func isOfAnotherForm(refusal *write.Error) bool {
+	if refusal.Refusal != write.Invalid {
 		return false
 	}
 	_, errors, found := strings.Cut(refusal.Message, " is invalid: ")

@@ -27,7 +27,7 @@ func (r *run) updateStatus(ctx context.Context, action *nodewisev1.Action, updat
 	}
 	written, err := r.replaceStatus(ctx, key, r.object, update)
 	if err != nil {
-		live, _, unread := r.readWorkload(ctx, update.GetUidPrecondition())
+		live, _, unread := r.readWorkload(ctx)
 		if unread != nil {
 			return failed(action, unread)
 		}
@@ -40,7 +40,7 @@ func (r *run) updateStatus(ctx context.Context, action *nodewisev1.Action, updat
 
 // writeCollisionCount raises the collision count, unless someone else did so since the snapshot.
 func (r *run) writeCollisionCount(ctx context.Context, key write.Key, update *nodewisev1.UpdateStatus) *write.Error {
-	live, _, err := r.readWorkload(ctx, update.GetUidPrecondition())
+	live, _, err := r.readWorkload(ctx)
 	if err != nil {
 		return err
 	}

@@ -219,7 +219,7 @@ func TestRevisions(t *testing.T) {
 		}
 		return names
 	}
-	store.Seal("ns", "mine")
+	store.Seal(Revisions, "ns", "mine")
 	if got := names(); !slices.Equal(got, []string{"minetrue", "orphanfalse"}) {
 		t.Errorf("got %v", got)
 	}
@@ -256,5 +256,67 @@ func TestSelectors(t *testing.T) {
 	broken, err := NewDaemonSet(object(t, `{"metadata":{"namespace":"ns","name":"d","uid":"d1"},"spec":7}`))
 	if err == nil || broken.Key.Name != "d" {
 		t.Errorf("got %v, %v", broken, err)
+	}
+}
+
+// An orphan that cannot be adopted is not sent as long as it stays as it is, whether it was selected before or is looked for later.
+// What changes it need not be anything that is sent.
+func TestSealedOrphans(t *testing.T) {
+	store := NewStore(1)
+	nothing := func(Digest) bool { return false }
+	sent := func(uid string) int {
+		var bucket nodewisev1.PodBucket
+		if err := proto.Unmarshal(store.PodBuckets(workload(t, uid, uid), nothing)[0].GetData(), &bucket); err != nil {
+			t.Fatal(err)
+		}
+		return len(bucket.GetPods())
+	}
+	put := func(version string) string {
+		told := store.PutPod(pod("a", version, "n1", "", "x"))
+		switch {
+		case told == nil:
+			return "nothing"
+		case told.Pod.Old == nil:
+			return "new"
+		default:
+			return "changed"
+		}
+	}
+	expect := func(want string, got ...any) {
+		t.Helper()
+		if got := fmt.Sprintln(got...); got != want+"\n" {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	expect("new", put("1"))
+	store.PutPod(pod("owned", "1", "n1", "d1", "x"))
+	expect("2", sent("d1"))
+	store.Seal(Pods, "ns", "a")
+	store.Seal(Pods, "ns", "owned")
+	expect("1 0", sent("d1"), sent("d2"))
+	expect("nothing 1", put("1"), sent("d1"))
+	expect("new 2 1", put("2"), sent("d1"), sent("d2"))
+	expect("nothing", put("3"))
+	store.Seal(Pods, "ns", "a")
+	store.RemovePod("ns", "a", nil)
+	expect("new 2", put("4"), sent("d1"))
+	// Where versions begin anew, one says nothing of what was seen before.
+	store.Seal(Pods, "ns", "a")
+	store.BeginAnew(Pods)
+	expect("new 2", put("4"), sent("d1"))
+}
+
+// An orphaned revision that could not be changed wakes those that select it when it has changed.
+func TestSealedOrphanedRevisions(t *testing.T) {
+	store := NewStore(1)
+	put := func(version string) bool {
+		told := store.PutRevision(NewRevision(object(t, `{"metadata":{"namespace":"ns","name":"r","resourceVersion":"`+version+`"}}`)))
+		return told.Revision.Old != nil
+	}
+	known := []bool{put("1"), put("2")}
+	store.Seal(Revisions, "ns", "r")
+	known = append(known, put("3"), put("4"))
+	if !slices.Equal(known, []bool{false, true, false, true}) {
+		t.Errorf("got %v", known)
 	}
 }

@@ -13,8 +13,8 @@ import (
 type named struct {
 	ofPods bool
 	// daemonSets is how many there are.
-	daemonSets     int
-	labels, taints map[string]int
+	daemonSets int
+	labels     map[string]int
 	// sent is the same until it changes.
 	sent     *convert.KeySet
 	hasGrown bool
@@ -25,44 +25,35 @@ func newNamed(ofPods bool) *named {
 	if ofPods {
 		sent = convert.PodKeys()
 	}
-	return &named{ofPods: ofPods, labels: map[string]int{}, taints: map[string]int{}, sent: sent}
+	return &named{ofPods: ofPods, labels: map[string]int{}, sent: sent}
 }
 
-func (n *named) of(reads convert.Reads) (labels, taints sets.Set[string]) {
+func (n *named) of(reads convert.Reads) sets.Set[string] {
 	if n.ofPods {
-		return reads.PodLabels, nil
+		return reads.PodLabels
 	}
-	return reads.NodeLabels, reads.Taints
+	return reads.NodeLabels
 }
 
 // add is told that a DaemonSet that reads this is there.
 func (n *named) add(reads convert.Reads) {
-	labels, taints := n.of(reads)
-	n.hasGrown = n.hasGrown || !n.sent.Labels.IsSuperset(labels) || !n.sent.Taints.IsSuperset(taints)
+	labels := n.of(reads)
+	n.hasGrown = n.hasGrown || !n.sent.Labels.IsSuperset(labels)
 	for key := range labels {
 		n.labels[key]++
-	}
-	for key := range taints {
-		n.taints[key]++
 	}
 	n.daemonSets++
 }
 
 // remove is told that it is not any more.
 func (n *named) remove(reads convert.Reads) {
-	labels, taints := n.of(reads)
-	discount(n.labels, labels)
-	discount(n.taints, taints)
-	n.daemonSets--
-}
-
-func discount(counts map[string]int, keys sets.Set[string]) {
-	for key := range keys {
-		counts[key]--
-		if counts[key] == 0 {
-			delete(counts, key)
+	for key := range n.of(reads) {
+		n.labels[key]--
+		if n.labels[key] == 0 {
+			delete(n.labels, key)
 		}
 	}
+	n.daemonSets--
 }
 
 // nameBesides sends what this reads, too, until what is sent grows for another reason.
@@ -75,9 +66,7 @@ func (n *named) nameBesides(reads convert.Reads) {
 // keys are what is sent now.
 func (n *named) keys() *convert.KeySet {
 	if n.hasGrown {
-		all := convert.Reads{
-			NodeLabels: sets.KeySet(n.labels), Taints: sets.KeySet(n.taints), PodLabels: sets.KeySet(n.labels),
-		}
+		all := convert.Reads{NodeLabels: sets.KeySet(n.labels), PodLabels: sets.KeySet(n.labels)}
 		if n.sent = convert.NodeKeys(all); n.ofPods {
 			n.sent = convert.PodKeys(all)
 		}
@@ -130,11 +119,12 @@ func (s *Store) know(workload *DaemonSet) {
 	}
 }
 
-// CutObject is a node or pod that came or changed of which not everything is sent that a decision could read.
+// CutObject is a node or pod that came or changed of which not all labels are sent that a decision could read.
 type CutObject struct {
 	Resource        Resource
 	Namespace, Name string
-	convert.Cut
+	// Labels are how many are not sent.
+	Labels int
 }
 
 // TakeCuts are those since this was asked last.
@@ -161,7 +151,7 @@ func (s *Store) noteCuts(namespace string) {
 }
 
 func (s *Store) noteCut(resource Resource, namespace string, object *stored, keys *convert.KeySet) {
-	if cut := object.cut(keys); cut != (convert.Cut{}) {
-		s.cuts = append(s.cuts, CutObject{Resource: resource, Namespace: namespace, Name: object.name, Cut: cut})
+	if cut := object.cut(keys); cut > 0 {
+		s.cuts = append(s.cuts, CutObject{Resource: resource, Namespace: namespace, Name: object.name, Labels: cut})
 	}
 }

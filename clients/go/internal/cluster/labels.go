@@ -39,6 +39,6 @@ func encodeNode(node *Node, kept labels, bucketCount uint32) *stored {
 		version: node.ResourceVersion,
 		bucket:  convert.BucketOf(node.GetName(), bucketCount),
 		own:     slices.Concat(before, after),
-		labels:  &nodeLabels{all: all, at: len(before), hasManyTaints: len(node.Taints) > convert.MaxEntries},
+		labels:  &nodeLabels{all: all, at: len(before)},
 	}
 }

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"nodewise.dev/clients/go/convert"
 	"nodewise.dev/clients/go/nodewisev1"
 )
@@ -12,16 +14,21 @@ type pods struct {
 	owned map[string]*buckets
 	// selected are by the name of a DaemonSet that was asked about while there were orphans: those that it selects.
 	selected map[string]*selected
+	// leftOut are names of orphans that cannot be adopted as they are. None of them is selected.
+	leftOut sets.Set[string]
 }
 
 func newPods() pods {
-	return pods{names: map[string]*stored{}, owned: map[string]*buckets{}, selected: map[string]*selected{}}
+	return pods{
+		names: map[string]*stored{}, owned: map[string]*buckets{}, selected: map[string]*selected{}, leftOut: sets.New[string](),
+	}
 }
 
 // put keeps a pod; it answers with the one of that name that was kept before.
 func (p *pods) put(pod *stored, bucketCount uint32) *stored {
 	old := p.names[pod.name]
 	p.names[pod.name] = pod
+	p.leftOut.Delete(pod.name)
 	if old != nil && (old.owner() != pod.owner() || old.bucket != pod.bucket) {
 		p.takeOut(old)
 	}
@@ -45,6 +52,7 @@ func (p *pods) remove(name string) *stored {
 		return nil
 	}
 	delete(p.names, name)
+	p.leftOut.Delete(name)
 	p.takeOut(pod)
 	return pod
 }
@@ -76,12 +84,26 @@ func (p *pods) orphansOf(workload *DaemonSet, bucketCount uint32) *buckets {
 	if known == nil || known.selector != workload.Reads.Selector.String() {
 		known = &selected{selector: workload.Reads.Selector.String(), reads: workload.Reads, orphans: newBuckets(bucketCount)}
 		orphans.all(func(orphan *stored) bool {
-			known.put(orphan)
+			if !p.leftOut.Has(orphan.name) {
+				known.put(orphan)
+			}
 			return true
 		})
 		p.selected[workload.Key.Name] = known
 	}
 	return known.orphans
+}
+
+// leaveOut selects an orphan no more, as long as it stays as it is.
+func (p *pods) leaveOut(name string) {
+	orphan := p.names[name]
+	if orphan == nil || orphan.owner() != "" {
+		return
+	}
+	for _, selected := range p.selected {
+		selected.orphans.remove(orphan.bucket, name)
+	}
+	p.leftOut.Insert(name)
 }
 
 // selected are the orphans that a selector matches.

@@ -76,7 +76,9 @@ func (s *Store) PutPod(pod *Pod) *Transition {
 		return nil
 	}
 	keys := s.keysOfPods(pod.Namespace)
-	isNews := before == nil || !before.isSentAlike(object, keys)
+	// An orphan that was left out is tried again. It is as if it came just now.
+	isBack := object.owner() == "" && kept.pods.leftOut.Has(object.name)
+	isNews := isBack || before == nil || !before.isSentAlike(object, keys)
 	if isNews {
 		s.noteCut(Pods, pod.Namespace, object, keys)
 	}
@@ -86,7 +88,7 @@ func (s *Store) PutPod(pod *Pod) *Transition {
 		return nil
 	}
 	change := &Change[Pod]{New: pod}
-	if old != nil {
+	if old != nil && !isBack {
 		change.Old = old.pod(pod.Namespace)
 	}
 	return &Transition{Pod: change}
@@ -118,6 +120,10 @@ func (s *Store) PutRevision(revision *Revision) *Transition {
 	}
 	if isForeign && old == nil || old != nil && old.ResourceVersion == revision.ResourceVersion {
 		return nil
+	}
+	if old != nil && revision.Controller == nil && s.IsSealed(old) {
+		// An orphan that could not be changed is tried again. It is as if it came just now.
+		old = nil
 	}
 	return &Transition{Revision: &Change[Revision]{Old: old, New: revision}}
 }

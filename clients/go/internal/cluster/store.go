@@ -266,14 +266,21 @@ func (s *Store) ForgetOrphan(resource Resource, namespace, name string) {
 	}
 }
 
-// Seal marks a revision as one that cannot be changed, as long as it stays as it is.
-func (s *Store) Seal(namespace, name string) {
+// Seal marks a revision or an orphaned pod as one that cannot be changed, as long as it stays as it is. A revision is sent with that
+// mark. A pod is not sent.
+func (s *Store) Seal(resource Resource, namespace, name string) {
 	kept := s.namespaces[namespace]
 	if kept == nil {
 		return
 	}
-	if revision := kept.revisions[name]; revision != nil {
-		kept.sealed[name] = revision.ResourceVersion
+	switch resource {
+	case Pods:
+		kept.pods.leaveOut(name)
+	case Revisions:
+		if revision := kept.revisions[name]; revision != nil {
+			kept.sealed[name] = revision.ResourceVersion
+		}
+	default:
 	}
 }
 

@@ -37,8 +37,6 @@ type nodeLabels struct {
 	all []*nodeLabel
 	// at is where among the node's own fields labels belong.
 	at int
-	// hasManyTaints: so many that not all are sent.
-	hasManyTaints bool
 }
 
 // nodeLabel is a label of nodes. Equal ones are kept once.
@@ -86,19 +84,14 @@ func (s *stored) isSentAlike(other *stored, keys *convert.KeySet) bool {
 
 // sent are the encoded fields that are sent, without what it shares.
 func (s *stored) sent(keys *convert.KeySet) []byte {
-	switch {
-	case s.labels == nil:
+	if s.labels == nil {
 		return s.own
-	case s.labels.hasManyTaints:
-		node := s.node()
-		convert.ReduceNode(node.Node, keys)
-		return encode(node.Node)
 	}
 	sent := make([]byte, 0, len(s.own)+64)
 	sent = append(sent, s.own[:s.labels.at]...)
 	count := 0
 	for _, label := range s.labels.all {
-		if count < convert.MaxEntries && keys.Labels.Has(label.GetKey()) {
+		if count < convert.MaxLabels && keys.Labels.Has(label.GetKey()) {
 			sent = append(sent, label.encoded...)
 			count++
 		}
@@ -106,16 +99,16 @@ func (s *stored) sent(keys *convert.KeySet) []byte {
 	return append(sent, s.own[s.labels.at:]...)
 }
 
-// cut is what cannot be sent although a decision could read it, since there is too much of it.
-func (s *stored) cut(keys *convert.KeySet) convert.Cut {
+// cut is how many labels cannot be sent although a decision could read them, since there are too many.
+func (s *stored) cut(keys *convert.KeySet) int {
 	switch {
-	case s.part != nil && len(s.part.encoded)/4 > convert.MaxEntries: // A label is never shorter.
+	case s.part != nil && len(s.part.encoded)/4 > convert.MaxLabels: // A label is never shorter.
 		_, cut := convert.ReduceLabels(s.part.metadata().GetLabels(), keys)
-		return convert.Cut{Labels: cut}
-	case s.labels != nil && (s.labels.hasManyTaints || len(s.labels.all) > convert.MaxEntries):
+		return cut
+	case s.labels != nil && len(s.labels.all) > convert.MaxLabels:
 		return convert.ReduceNode(s.node().Node, keys)
 	default:
-		return convert.Cut{}
+		return 0
 	}
 }
 

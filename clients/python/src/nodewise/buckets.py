@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from . import v1
-from .reads import MAX_ENTRIES, Cut, KeySet, reduce_metadata, reduce_node
+from .reads import MAX_LABELS, KeySet, reduce_metadata, reduce_node
 
 Digest = bytes
 """A bucket's digest: SHA-256 of its bytes."""
@@ -69,12 +69,10 @@ class NodeLabels:
     labels: tuple[NodeLabel, ...]
     at: int
     """Where among the node's own fields labels belong."""
-    has_many_taints: bool
-    """There are so many that not all are sent."""
 
     def sent(self, keys: KeySet) -> list[NodeLabel]:
         """Those that are sent."""
-        return [label for label in self.labels if label.key in keys.labels][:MAX_ENTRIES]
+        return [label for label in self.labels if label.key in keys.labels][:MAX_LABELS]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,20 +104,18 @@ class Stored:
         kept = self.labels
         if kept is None:
             return self.own
-        if kept.has_many_taints:
-            return self.sent_node(keys).SerializeToString(deterministic=True)
         labels = b"".join(label.encoded for label in kept.sent(keys))
         return self.own[: kept.at] + labels + self.own[kept.at :]
 
-    def cut(self, keys: KeySet) -> Cut:
-        """What cannot be sent although a decision could read it, since there is too much of it."""
+    def cut(self, keys: KeySet) -> int:
+        """How many labels cannot be sent although a decision could read them, since there are too many."""
         if self.part is not None:
             # A label is never shorter.
-            may_be = len(self.part.encoded) // 4 > MAX_ENTRIES
-            return reduce_metadata(self.part.metadata(), keys) if may_be else Cut()
+            may_be = len(self.part.encoded) // 4 > MAX_LABELS
+            return reduce_metadata(self.part.metadata(), keys) if may_be else 0
         kept = self.labels
-        may_be = kept is not None and (kept.has_many_taints or len(kept.labels) > MAX_ENTRIES)
-        return reduce_node(self.node(), keys) if may_be else Cut()
+        may_be = kept is not None and len(kept.labels) > MAX_LABELS
+        return reduce_node(self.node(), keys) if may_be else 0
 
     def node(self) -> v1.Node:
         """The projection of a node, with all of its labels."""
@@ -161,7 +157,6 @@ class Labels:
         labels = NodeLabels(
             labels=tuple(self._intern(label) for label in node.labels),
             at=v1.Node(name=node.name, uid=node.uid).ByteSize(),
-            has_many_taints=len(node.taints) > MAX_ENTRIES,
         )
         return Stored(node.name, encoded, None, version, bucket_of(node.name, bucket_count), labels)
 

@@ -168,7 +168,7 @@ class Executor:
             self._heed(applied)
             if outdated:
                 live += _readable(await self._created_revisions(planned.plan, applied))
-                _log.info("%s: an orphan is gone, or a revision cannot be changed; planning again without it", key)
+                _log.info("%s: an object is gone or cannot be changed; planning again without it", key)
             elif colliding:
                 _log.info("%s: the name of a new revision is taken; planning again with the object of that name", key)
             ending = await self._report(planned, applied)
@@ -319,13 +319,11 @@ class Executor:
         return applied
 
     def _heed(self, applied: Applied) -> None:
-        """Leaves out from now on what an adoption did not find (D-23), and leaves revisions alone that cannot be
-        changed.
-        """
+        """Leaves out from now on what an adoption did not find (D-23), and leaves alone what cannot be changed."""
         for key in applied.vanished:
             self.state.store.forget_orphan(key.resource, key.namespace, key.name)
         for key in applied.sealed:
-            self.state.store.seal(key.namespace, key.name)
+            self.state.store.seal(key.resource, key.namespace, key.name)
 
     async def _created_revisions(self, plan: v1.Plan, applied: Applied) -> list[bytes]:
         """The revisions that a plan created, as they are: caches need not show them yet, and their names are taken."""

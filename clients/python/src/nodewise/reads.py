@@ -1,4 +1,4 @@
-"""Which labels and taints are sent: those that a decision can read.
+"""Which labels are sent: those that a decision can read.
 
 Of a node these are the labels that a nodeSelector or a required node affinity of a DaemonSet names; of a pod those that
 a selector of a DaemonSet of its namespace names, and the two that tell of which template the pod is. Everything else of
@@ -8,16 +8,15 @@ an object's labels stays here: it changes no plan, and whoever may write one obj
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from . import v1
 
-MAX_ENTRIES = 1024
-"""Labels or taints of one object that are sent at most: the service reads no more."""
+MAX_LABELS = 1024
+"""Labels of one object that are sent at most."""
 
 _OF_EVERY_POD = ("controller-revision-hash", "pod-template-generation")
 """Labels of pods that every plan reads. They come first where there are too many."""
-_KEEPS_AWAY = ("NoSchedule", "NoExecute")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +25,6 @@ class Reads:
 
     node_labels: frozenset[str] = frozenset()
     """Keys of node labels: its nodeSelector and its required node affinity."""
-    taints: frozenset[str] = frozenset()
-    """Keys of taints: its tolerations."""
     pod_labels: frozenset[str] = frozenset()
     """Keys of pod labels: its selector."""
 
@@ -46,7 +43,6 @@ class Reads:
         selected = _member(spec, "nodeSelector")
         return cls(
             node_labels=frozenset(selected if isinstance(selected, Mapping) else ()).union(_keys(expressions)),
-            taints=frozenset(_keys(_elements(_member(spec, "tolerations")))),
             pod_labels=frozenset(selector_keys),
         )
 
@@ -70,30 +66,18 @@ def _keys(entries: Iterable[Any]) -> Iterator[str]:
             yield key
 
 
-class Cut(NamedTuple):
-    """How many labels and taints that decisions could read were left out of an object, since there are too many."""
-
-    labels: int = 0
-    taints: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class KeySet:
-    """The keys of which labels are sent, and the taints that come first where there are too many."""
+    """The keys of which labels are sent."""
 
     labels: frozenset[str] = frozenset()
-    taints: frozenset[str] = frozenset()
     first: tuple[str, ...] = ()
     """Labels that are sent however many others there are."""
 
     @classmethod
     def of_nodes(cls, daemon_sets: Iterable[Reads]) -> "KeySet":
         """Of nodes, where these are all DaemonSets of the cluster."""
-        every = list(daemon_sets)
-        return cls(
-            frozenset().union(*(reads.node_labels for reads in every)),
-            frozenset().union(*(reads.taints for reads in every)),
-        )
+        return cls(frozenset().union(*(reads.node_labels for reads in daemon_sets)))
 
     @classmethod
     def of_pods(cls, daemon_sets: Iterable[Reads]) -> "KeySet":
@@ -102,31 +86,27 @@ class KeySet:
         return cls(labels, first=_OF_EVERY_POD)
 
 
-def reduce_node(node: v1.Node, keys: KeySet) -> Cut:
-    """Leaves of a node what is sent of it."""
-    cut = Cut(_reduce_labels(node, keys), max(len(node.taints) - MAX_ENTRIES, 0))
-    if cut.taints:
-        ranked = sorted(range(len(node.taints)), key=lambda index: _rank(node.taints[index], keys))
-        kept = [node.taints[index] for index in sorted(ranked[:MAX_ENTRIES])]
-        del node.taints[:]
-        node.taints.extend(kept)
-    return cut
+def reduce_node(node: v1.Node, keys: KeySet) -> int:
+    """Leaves of a node what is sent of it. Answers with how many labels that decisions could read are left out, since
+    there are too many.
+    """
+    return _reduce_labels(node, keys)
 
 
-def reduce_pod(pod: v1.Pod, keys: KeySet) -> Cut:
-    """Leaves of a pod what is sent of it."""
-    return Cut(_reduce_labels(pod, keys))
+def reduce_pod(pod: v1.Pod, keys: KeySet) -> int:
+    """Leaves of a pod what is sent of it, and answers likewise."""
+    return _reduce_labels(pod, keys)
 
 
-def reduce_metadata(metadata: v1.SharedMetadata, keys: KeySet) -> Cut:
-    """Leaves of what pods share what is sent of it."""
-    return Cut(_reduce_labels(metadata, keys))
+def reduce_metadata(metadata: v1.SharedMetadata, keys: KeySet) -> int:
+    """Leaves of what pods share what is sent of it, and answers likewise."""
+    return _reduce_labels(metadata, keys)
 
 
 def _reduce_labels(message: v1.Node | v1.Pod | v1.SharedMetadata, keys: KeySet) -> int:
     """Of too many labels the last ones by key are left out."""
     named = [label for label in message.labels if label.key in keys.labels]
-    cut = max(len(named) - MAX_ENTRIES, 0)
+    cut = max(len(named) - MAX_LABELS, 0)
     if cut:
         left_out = set([label.key for label in named if label.key not in keys.first][-cut:])
         named = [label for label in named if label.key not in left_out]
@@ -134,15 +114,6 @@ def _reduce_labels(message: v1.Node | v1.Pod | v1.SharedMetadata, keys: KeySet) 
         del message.labels[:]
         message.labels.extend(named)
     return cut
-
-
-def _rank(taint: v1.Taint, keys: KeySet) -> int:
-    """Those that keep pods away come first, and of them those that a DaemonSet tolerates by their key: any other taint
-    of an effect says the same to every DaemonSet.
-    """
-    if taint.effect not in _KEEPS_AWAY:
-        return 2
-    return 0 if taint.key in keys.taints else 1
 
 
 class Named:
@@ -155,26 +126,23 @@ class Named:
     def __init__(self, *, of_pods: bool) -> None:
         self._of_pods = of_pods
         self._labels: Counter[str] = Counter(_OF_EVERY_POD if of_pods else ())
-        self._taints: Counter[str] = Counter()
         self._first = _OF_EVERY_POD if of_pods else ()
         self._sent = KeySet(frozenset(self._labels), first=self._first)
         self._has_grown = False
 
     def add(self, reads: Reads) -> None:
         """A DaemonSet that reads this is there."""
-        labels, taints = self._of(reads)
-        self._has_grown |= not (labels <= self._sent.labels and taints <= self._sent.taints)
+        labels = self._of(reads)
+        self._has_grown |= not labels <= self._sent.labels
         self._labels.update(labels)
-        self._taints.update(taints)
 
     def remove(self, reads: Reads) -> None:
         """It is not any more."""
-        labels, taints = self._of(reads)
-        for counts, keys in ((self._labels, labels), (self._taints, taints)):
-            counts.subtract(keys)
-            for key in keys:
-                if not counts[key]:
-                    del counts[key]
+        labels = self._of(reads)
+        self._labels.subtract(labels)
+        for key in labels:
+            if not self._labels[key]:
+                del self._labels[key]
 
     def name_besides(self, reads: Reads) -> None:
         """What this reads is sent too, until what is sent grows for another reason."""
@@ -190,9 +158,9 @@ class Named:
     def keys(self) -> KeySet:
         """What is sent now. It is the same object until that changes."""
         if self._has_grown:
-            self._sent = KeySet(frozenset(self._labels), frozenset(self._taints), self._first)
+            self._sent = KeySet(frozenset(self._labels), self._first)
             self._has_grown = False
         return self._sent
 
-    def _of(self, reads: Reads) -> tuple[frozenset[str], frozenset[str]]:
-        return (reads.pod_labels, frozenset()) if self._of_pods else (reads.node_labels, reads.taints)
+    def _of(self, reads: Reads) -> frozenset[str]:
+        return reads.pod_labels if self._of_pods else reads.node_labels

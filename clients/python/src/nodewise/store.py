@@ -14,7 +14,7 @@ from . import tracing, v1
 from .buckets import Buckets, Digest, Labels, Parts, Stored, bucket_of, render
 from .kinds import OWNER_KIND, Key, Resource
 from .objects import DaemonSet, Node, Owner, Pod, Revision
-from .reads import MAX_ENTRIES, KeySet
+from .reads import MAX_LABELS, KeySet
 from .selector import Selector
 from .sent_keys import SentKeys
 
@@ -130,8 +130,11 @@ class _Namespace:
     revisions: dict[str, Revision] = field(default_factory=dict)
     sealed: dict[str, str] = field(default_factory=dict)
     """Revisions that cannot be changed, by name, each with the resourceVersion at which that was seen."""
+    left_out: set[str] = field(default_factory=set)
+    """Names of orphans that cannot be adopted as they are. None of them is selected."""
 
     def put(self, pod: Stored, bucket_count: int) -> Stored | None:
+        self.left_out.discard(pod.name)
         old = self.pods.get(pod.name)
         self.pods[pod.name] = pod
         if old is not None and (old.owner, old.bucket) != (pod.owner, pod.bucket):
@@ -148,8 +151,18 @@ class _Namespace:
     def remove(self, name: str) -> Stored | None:
         pod = self.pods.pop(name, None)
         if pod is not None:
+            self.left_out.discard(name)
             self._take_out(pod)
         return pod
+
+    def leave_out(self, name: str) -> None:
+        """Selects an orphan no more, as long as it stays as it is."""
+        orphan = self.pods.get(name)
+        if orphan is None or orphan.owner is not None:
+            return
+        for selected in self.selected.values():
+            selected.orphans.remove(orphan.bucket, name)
+        self.left_out.add(name)
 
     def sets(self, workload: DaemonSet, bucket_count: int) -> tuple[Buckets | None, Buckets | None]:
         """The pods that a DaemonSet controls, and the orphans that its selector matches."""
@@ -161,7 +174,8 @@ class _Namespace:
         if selected is None or selected.selector != workload.selector:
             selected = self.selected[name] = _Selected(workload.selector, bucket_count)
             for orphan in self.orphans:
-                selected.put(orphan)
+                if orphan.name not in self.left_out:
+                    selected.put(orphan)
         return owned, selected.orphans
 
     def _take_out(self, pod: Stored) -> None:
@@ -215,7 +229,7 @@ class Store:
         self._daemon_sets: dict[Key, DaemonSet] = {}
         self._namespaces: dict[str, _Namespace] = {}
         self.cut = 0
-        """How often an object came or changed of which not everything is sent that a decision could read."""
+        """How often an object came or changed of which not all labels are sent that a decision could read."""
         self._parts = Parts()
         self._labels = Labels()
         self._keys = SentKeys()
@@ -343,15 +357,15 @@ class Store:
     def _look(self, resource: Resource, namespace: str, stored: Stored, keys: KeySet) -> None:
         """An object came or changed, or more of its labels are named."""
         cut = stored.cut(keys)
-        if not any(cut):
+        if not cut:
             return
         self.cut += 1
         _log.warning(
-            "%d labels and %d taints of %s %s that DaemonSets may read are not sent: at most %d of each are",
-            *cut,
+            "%d labels of %s %s that DaemonSets may read are not sent: at most %d are",
+            cut,
             resource.value,
             Key(namespace, stored.name),
-            MAX_ENTRIES,
+            MAX_LABELS,
         )
 
     def sighted(self, namespace: str, uid: str) -> Sighted:
@@ -373,11 +387,17 @@ class Store:
             if revision is not None and revision.controller is None:
                 self._remove_revision(namespace, name)
 
-    def seal(self, namespace: str, name: str) -> None:
-        """Marks a revision as one that cannot be changed, as long as it stays as it is."""
+    def seal(self, resource: Resource, namespace: str, name: str) -> None:
+        """Marks a revision or an orphaned pod as one that cannot be changed, as long as it stays as it is. A revision
+        is sent with that mark. A pod is not sent.
+        """
         kept = self._namespaces.get(namespace)
-        revision = kept.revisions.get(name) if kept else None
-        if kept is not None and revision is not None:
+        if kept is None:
+            return
+        revision = kept.revisions.get(name)
+        if resource is Resource.PODS:
+            kept.leave_out(name)
+        elif resource is Resource.REVISIONS and revision is not None:
             kept.sealed[name] = revision.resource_version
 
     def is_sealed(self, revision: Revision) -> bool:
@@ -454,15 +474,17 @@ class Store:
             # The same object again, by a list after a gap.
             self._parts.release(stored)
             return
+        # An orphan that was left out is tried again. It is as if it came just now.
+        is_back = stored.owner is None and stored.name in kept.left_out
         kept.put(stored, self.bucket_count)
         keys = self._keys.of_pods(namespace)
-        is_news = before is None or not before.is_sent_alike(stored, keys)
+        is_news = is_back or before is None or not before.is_sent_alike(stored, keys)
         if is_news:
             self._look(Resource.PODS, namespace, stored, keys)
         # Most events of a pod tell of what nobody here reads: of a container's state, or of an annotation. But upstream
         # counts each event of a pod that is being deleted (Q-5).
         if is_news or projection.HasField("deletion_time"):
-            visit(PodChange(namespace, before.pod() if before else None, projection))
+            visit(PodChange(namespace, before.pod() if before and not is_back else None, projection))
         if before is not None:
             self._parts.release(before)
 
@@ -477,7 +499,9 @@ class Store:
         self._drop_if_empty(revision.namespace)
         same = old is not None and old.resource_version == revision.resource_version
         if not same and not (foreign and old is None):
-            visit(RevisionChange(old, revision))
+            # An orphan that could not be changed is tried again. It is as if it came just now.
+            is_back = old is not None and revision.controller is None and self.is_sealed(old)
+            visit(RevisionChange(None if is_back else old, revision))
 
     def _remove(self, obj: Watched, visit: Visit) -> None:
         match obj:

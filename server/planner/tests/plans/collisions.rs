@@ -90,6 +90,45 @@ fn d_82_used_names_are_held_for_nodes_that_lack_a_pod() {
     }
 }
 
+// The node may get a pod again: its name must still be another one then.
+#[test]
+fn d_82_names_are_held_for_nodes_where_no_pod_may_run_just_now() {
+    // (the node's taint, its pod, whether names are held)
+    let table = [
+        ("k=v:NoSchedule", None, true),
+        ("k=v:NoExecute", None, true),
+        ("k=v:NoSchedule", Some("a@node-0 old"), true),
+        ("k=v:NoSchedule", Some("a@node-0 new"), false),
+        ("k=v:NoSchedule", Some("a@node-0 new ready"), false),
+        ("k=v:NoSchedule", Some("a@node-0 new ready foreign"), true),
+        ("k=v:NoSchedule", Some("a@node-1 new ready"), true),
+    ];
+    for (taint, pod, is_held) in table {
+        let mut cluster = Cluster::new(2).taint(0, &[taint]);
+        cluster = cluster.with(pod.as_slice());
+        cluster.state.pod_name_collisions = vec![collision("node-0", 1, 0)];
+        cluster.state.used_pod_names = vec![used("no-such-node", "foo-lost"), used("node-0", "foo-gone")];
+        let held = cluster.plan().state;
+        let collisions = held.pod_name_collisions.iter();
+        let nodes = collisions.map(|collision| &*collision.node_name);
+        let nodes = nodes.chain(held.used_pod_names.iter().map(|used| &*used.node_name));
+        let nodes: Vec<_> = nodes.filter(|node| *node != "node-1").collect();
+        let expected: &[&str] = if is_held { &["node-0", "node-0"] } else { &[] };
+        assert_eq!(nodes, expected, "{taint}, {pod:?}");
+    }
+    // A large cluster that the DaemonSet has left needs no state for each node.
+    let mut cluster = Cluster::new(1_002);
+    for index in 0..1_001 {
+        cluster = cluster.taint(index, &["k=v:NoSchedule"]);
+    }
+    let names = (0..1_002).map(|index| used(&format!("node-{index}"), "foo-gone"));
+    cluster.state.used_pod_names = names.collect();
+    let held = cluster.plan().state.used_pod_names;
+    let is_held = |node: &str| held.iter().any(|used| used.node_name == node);
+    assert!(is_held("node-0") && is_held("node-1001"));
+    assert_eq!((held.len(), is_held("node-999")), (1_001, false));
+}
+
 #[test]
 fn d_62_q_14_a_shortened_revision_name_that_is_taken_tells_that_it_was_shortened() {
     let mut cluster = Cluster::new(0);

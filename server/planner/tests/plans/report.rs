@@ -381,3 +381,36 @@ fn nothing_depends_on_what_succeeded_without_a_subject() {
         }
     }
 }
+
+// One plan may not claim everything. The next one goes on also when one of the first objects was gone, and gives the caches time to
+// show that.
+#[test]
+fn claims_that_find_nothing_do_not_hold_up_the_next_ones() {
+    use OutcomeResult::{AlreadyExists, Failed, NotFound, Skipped, Succeeded};
+    let (zero, second) = (Some(Duration::ZERO), Some(Duration::from_secs(1)));
+    let table = [
+        (vec![], zero),
+        (vec![Succeeded, Succeeded], zero),
+        (vec![NotFound], second),
+        (vec![Succeeded, NotFound, Succeeded], second),
+        (vec![NotFound, Failed], None),
+        (vec![NotFound, Skipped], None),
+        (vec![NotFound, AlreadyExists], None),
+    ];
+    for (results, expected) in table {
+        let outcomes: Vec<_> = (1..)
+            .zip(&results)
+            .map(|(action_id, result)| Outcome {
+                action_id,
+                result: *result,
+                message: String::new(),
+                http_status: 0,
+                subject: None,
+            })
+            .collect();
+        let back = come_back(&outcomes, zero, None);
+        assert_eq!(back.after, expected, "{results:?}");
+        let later = Some(Duration::from_secs(7));
+        assert_eq!(come_back(&outcomes, later, None).after, later, "{results:?}");
+    }
+}

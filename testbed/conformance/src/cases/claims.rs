@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
     ResourceExt as _,
-    api::{Patch, PatchParams, PostParams},
+    api::{ObjectMeta, Patch, PatchParams, PostParams},
 };
 use serde_json::json;
 
@@ -33,8 +33,8 @@ pub(super) const CASES: &[Case] = &[
     ),
 ];
 
-pub(super) fn controller_of(pod: &Pod) -> Option<&str> {
-    let mut owners = pod.metadata.owner_references.iter().flatten();
+pub(super) fn controller_of(metadata: &ObjectMeta) -> Option<&str> {
+    let mut owners = metadata.owner_references.iter().flatten();
     owners
         .find(|owner| owner.controller == Some(true))
         .map(|owner| owner.uid.as_str())
@@ -63,9 +63,9 @@ async fn adopt_orphan(scene: &Scene) -> Result<()> {
                 .find(|pod| pod.metadata.uid == orphan.metadata.uid)
                 .context("the orphan is gone")?;
             ensure!(
-                controller_of(adopted) == ds.metadata.uid.as_deref(),
+                controller_of(&adopted.metadata) == ds.metadata.uid.as_deref(),
                 "it has controller {:?}",
-                controller_of(adopted)
+                controller_of(&adopted.metadata)
             );
             ensure!(pods.len() == 2, "{} pods", pods.len());
             Ok(())
@@ -90,7 +90,10 @@ pub(super) async fn released(scene: &Scene, pod: &Pod) -> Result<()> {
     scene
         .eventually("the pod to be released and replaced", async || {
             let released = scene.pod_api().get(&pod.name_any()).await?;
-            ensure!(controller_of(&released).is_none(), "it is still controlled");
+            ensure!(
+                controller_of(&released.metadata).is_none(),
+                "it is still controlled"
+            );
             ensure!(
                 released.metadata.deletion_timestamp.is_none(),
                 "it is being deleted"
@@ -128,7 +131,7 @@ async fn recreate_daemon_set(scene: &Scene) -> Result<()> {
             ensure!(pods.len() == 5, "{} pods", pods.len());
             let strangers = pods
                 .iter()
-                .filter(|pod| controller_of(pod) != second.metadata.uid.as_deref())
+                .filter(|pod| controller_of(&pod.metadata) != second.metadata.uid.as_deref())
                 .count();
             ensure!(strangers == 0, "{strangers} pods of the first one are left");
             Ok(())

@@ -175,7 +175,7 @@ async fn after_adopt_pod(solo: &mut Solo) -> Result<()> {
         solo.expect_one_pod_per_node("agent").await?;
         for pod in solo.live_pods("agent").await? {
             ensure!(
-                controller_of(&pod) == ds.metadata.uid.as_deref(),
+                controller_of(&pod.metadata) == ds.metadata.uid.as_deref(),
                 "{} is not adopted",
                 pod.name_any()
             );

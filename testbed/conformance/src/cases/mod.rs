@@ -12,6 +12,7 @@ mod process;
 mod revisions;
 mod rollout;
 mod service;
+mod sizes;
 mod takeover;
 mod tls;
 mod traces;
@@ -23,6 +24,7 @@ use crate::case::Case;
 pub(crate) const ALL: &[&[Case]] = &[
     placement::CASES,
     claims::CASES,
+    sizes::CASES,
     rollout::CASES,
     revisions::CASES,
     failures::CASES,

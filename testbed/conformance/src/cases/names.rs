@@ -146,9 +146,7 @@ const ROLLOUT: Duration = Duration::from_secs(15);
 
 // Names can be computed by anyone: on all nodes the first one is taken, on two of them the first three.
 async fn squatted_names(scene: &Scene) -> Result<()> {
-    let agent = scene
-        .start_as(NODES, daemon_set("agent").max_unavailable("100%"))
-        .await?;
+    let agent = scene.start_agent(NODES).await?;
     let nodes = scene.node_names().await?;
     let mut strangers = Vec::new();
     for (level, nodes) in [(0, &nodes[..]), (1, &nodes[..2]), (2, &nodes[..2])] {

@@ -35,7 +35,7 @@ class Applied:
     vanished: list[ObjectKey] = field(default_factory=list)
     """Orphans that an adoption did not find: plan again at once without them."""
     sealed: list[ObjectKey] = field(default_factory=list)
-    """Revisions that cannot be changed: plan again at once with nothing to change in them."""
+    """Revisions, and pods to adopt, that cannot be changed: plan again at once with nothing to change in them."""
     taken_names: list[str] = field(default_factory=list)
     """Names of new pods that pods of others have: report, and plan again at once. Nothing failed for it."""
     failed: bool = False

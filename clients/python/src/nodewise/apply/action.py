@@ -48,7 +48,7 @@ class Done:
     vanished: ObjectKey | None = None
     """What an adoption did not find."""
     sealed: ObjectKey | None = None
-    """The revision that nothing can change."""
+    """The revision, or the pod to adopt, that nothing can change."""
 
     @classmethod
     def skipped(cls, action: v1.Action) -> "Done":
@@ -131,18 +131,20 @@ class Context:
             raise ActuatorError(f"this executor knows no workload kind {self.workload.kind!r}")
         return self.key(Resource.DAEMON_SETS, self.workload.name)
 
-    async def read_workload(self, *, same_uid: bool) -> dict[str, Any]:
-        """Reads the workload live, whatever its version; with `same_uid` it must be the object that was planned for."""
+    async def read_workload(self) -> dict[str, Any]:
+        """Reads the workload live, whatever its version. It must be the object that was planned for, whatever the plan
+        says: another one of that name gets neither its status nor its pods.
+        """
         key = self.workload_key
         live = parse(key, await self.actuator.read(key))
         found = metadata_of(live).get("uid")
-        if same_uid and found != self.workload.uid:
+        if found != self.workload.uid:
             raise ActuatorError(f"{key} is another object now: planned for uid {self.workload.uid}, found {found}")
         return live
 
     async def confirm_workload(self) -> None:
         """Makes sure before an adoption that the workload still lives (D-27)."""
-        since = metadata_of(await self.read_workload(same_uid=True)).get("deletionTimestamp")
+        since = metadata_of(await self.read_workload()).get("deletionTimestamp")
         if since is not None:
             raise ActuatorError(f"{self.workload_key} is being deleted since {since}")
 
@@ -205,13 +207,10 @@ class Context:
             written = await self.actuator.patch(key, patch.type, patch.body)
         except ActuatorError as error:
             # A sealed revision is refused as invalid, too, and is not gone.
-            if patching.is_sealed(patch.resource, error):
-                self.emit(
-                    "Warning",
-                    "SealedRevision",
-                    f"The API server refuses every change of {key}, whose data was written in another form than its "
-                    "own; it is left out and can be deleted",
-                )
+            seal = patching.seal_of(action, key, error)
+            if seal is not None:
+                _log.warning("%s", seal.message)
+                self.emit("Warning", seal.reason, seal.message)
                 done = Done.refused(action, v1.RESULT_NOT_FOUND, error)
                 done.sealed = key
                 return done

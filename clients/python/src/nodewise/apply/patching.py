@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from .. import v1
 from ..actuator import ActuatorError, PatchType, Refusal
-from ..kinds import Resource
+from ..kinds import ObjectKey, Resource
 
 
 class Patching(NamedTuple):
@@ -47,13 +47,52 @@ def of(action: v1.Action) -> Patching | None:
     return None
 
 
-def is_sealed(resource: Resource, error: ActuatorError) -> bool:
+class Seal(NamedTuple):
+    """Why the apiserver refuses every change of an object as it is, as an Event tells it."""
+
+    reason: str
+    message: str
+
+
+def seal_of(action: v1.Action, key: ObjectKey, error: ActuatorError) -> Seal | None:
+    """What a refusal says of the object. It is told of revisions, and of pods that are to be adopted: without these
+    there is a plan.
+    """
+    is_revision = key.resource is Resource.REVISIONS
+    if is_revision and _is_of_another_form(error):
+        return Seal(
+            "SealedRevision",
+            f"The API server refuses every change of {key}, whose data was written in another form than its own; it is "
+            "left out and can be deleted",
+        )
+    if (is_revision or action.HasField("adopt_pod")) and _is_too_large(error):
+        return Seal(
+            "ObjectTooLarge", f"{key} is too large to be changed, and is left out until it is smaller: {error.message}"
+        )
+    return None
+
+
+def _is_too_large(error: ActuatorError) -> bool:
+    """Whether an object is refused since it would be too large: by the apiserver, by etcd, or by the apiserver's client
+    of etcd, which has no status of their own for that.
+    """
+    match error.http_status:
+        case 413:
+            return True
+        case 422:
+            return ": Too long: " in error.message
+        case 500:
+            return "request is too large" in error.message or "trying to send message larger than max" in error.message
+    return False
+
+
+def _is_of_another_form(error: ActuatorError) -> bool:
     """Whether a revision is refused for its data, which is in none of our patches: the apiserver spells `<`, `>` and
     `&` as escapes whenever it writes an object anew, and leaves out blanks; for a strategic merge patch it spells
     numbers and strings its own way, too. Where a client stored them otherwise it then finds the data changed, whatever
     is asked.
     """
-    if resource is not Resource.REVISIONS or error.refusal is not Refusal.INVALID:
+    if error.refusal is not Refusal.INVALID:
         return False
     _, invalid, errors = error.message.partition(" is invalid: ")
     return bool(invalid) and (errors.startswith(("data: ", "[data: ")) or ", data: " in errors)

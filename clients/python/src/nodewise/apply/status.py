@@ -33,14 +33,14 @@ async def write(context: "Context", update: v1.UpdateStatus) -> Written:
         return await context.actuator.replace_status(key, _changed(obj, update))
     except ActuatorError as error:
         _log.debug("the status write of %s was refused; reading it and trying once more: %s", key, error)
-    live = await context.read_workload(same_uid=update.uid_precondition)
+    live = await context.read_workload()
     return await context.actuator.replace_status(key, _changed(live, update))
 
 
 async def _write_collision_count(context: "Context", update: v1.UpdateStatus) -> Written:
     """Raises the collision count, unless someone else did so since the snapshot."""
     key = context.workload_key
-    live = await context.read_workload(same_uid=update.uid_precondition)
+    live = await context.read_workload()
     present = (live.get("status") or {}).get("collisionCount")
     expected = update.expected_collision_count if update.HasField("expected_collision_count") else None
     if present != expected:
