@@ -254,6 +254,7 @@ async fn work<A: Actuator, P: PlanService>(
             }
             // Woken by the event that brings the caches up to date.
             Ending::Behind(behind) => tracing::debug!(%key, "{behind}"),
+            Ending::Relisting(resource) => tracing::debug!(%key, %resource, "waiting for a new list"),
             Ending::Unreachable { reason } => {
                 tracing::debug!(%key, "{reason}");
                 queue.add_after(key.clone(), unreachable_delay);
