@@ -100,7 +100,7 @@ func (f *feed) hear(object any, into func(*cluster.Store, any) *cluster.Transiti
 func (f *feed) isWaitedFor() bool {
 	f.state.mu.Lock()
 	defer f.state.mu.Unlock()
-	return f.state.gate.Waits()
+	return f.state.gate.Waits() || f.state.store.Relisting()
 }
 
 // sample takes a sample of a store.

@@ -107,6 +107,8 @@ func TestAnInformersVersionOpensTheGate(t *testing.T) {
 	informer := watchPods(t, podAt("first", "7", "DaemonSet"))
 	go r.informed(pods, informer, func(_ cluster.Resource, err error) { t.Error(err) })(t.Context())
 	testkit.Eventually(t, "the first list", func() bool { return r.reached() == "10" })
+	// It is older than what the rig has shown before.
+	r.relistTheOthers(t)
 	r.state.mu.Lock()
 	r.state.gate.Record(key, "d1", cluster.Pods, "20")
 	r.state.mu.Unlock()

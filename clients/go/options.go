@@ -149,6 +149,9 @@ func WithRateLimiter(limiter workqueue.TypedRateLimiter[types.NamespacedName]) O
 // Own writes are waited for as with watches of the Reconciler's own: no plan is made until everything has arrived here that the
 // informer's store had at a version not older than the write. The store tells its version with client-go's feature AtomicFIFO, which
 // is on if nobody turned it off; where it is off no plan is made, and [Reconciler.Ready] says why.
+//
+// After a restore of etcd from a backup an informer may show nothing new for a long time, unlike the watches of the Reconciler:
+// start the program again then.
 func WithPodInformer(informer cache.SharedIndexInformer) Option {
 	return func(c *config) { c.pods = informer }
 }

@@ -42,6 +42,41 @@ func (r *Reconciler) Ready(*http.Request) error {
 type watches struct {
 	mu     sync.Mutex
 	errors map[cluster.Resource]error
+	// outdated are the resources that are to be listed again before they are watched on.
+	outdated map[cluster.Resource]bool
+	// open are the watches under way.
+	open map[cluster.Resource]watch.Interface
+}
+
+// restored lets every other resource be listed again, since the list of one has shown that etcd was restored from a backup: the
+// apiserver may have passed the versions of the others by now, or just not show what is gone.
+func (w *watches) restored(shown cluster.Resource) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, resource := range cluster.Resources {
+		w.outdated[resource] = resource != shown
+		if open := w.open[resource]; open != nil && resource != shown {
+			open.Stop()
+		}
+	}
+}
+
+func (w *watches) listing(resource cluster.Resource) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.outdated[resource] = false
+}
+
+// opened notes a watch that has begun, unless a list is needed by now.
+func (w *watches) opened(resource cluster.Resource, watching watch.Interface) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.outdated[resource] {
+		watching.Stop()
+		return apierrors.NewResourceExpired("etcd was restored from a backup")
+	}
+	w.open[resource] = watching
+	return nil
 }
 
 func (w *watches) failing() error {
@@ -66,12 +101,13 @@ func (w *watches) note(resource cluster.Resource, err error) {
 //
 // An apiserver whose etcd was restored from a backup may be at a lower version than a watch has reached. It does not refuse such a
 // watch, and shows nothing until it gets there. So before a watch goes on it is asked where it is, and one that is behind is told
-// as one that does not know the version any more: then everything is listed again (D-112).
+// as one that does not know the version any more: then everything is listed again, of every resource (D-112).
 func (w *watches) followed(resource cluster.Resource, of cache.ListerWatcherWithContext) cache.ListerWatcher {
 	// listed is the version of the last list: a watch from there need not ask. Lists and watches come one after the other.
 	var listed string
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			w.listing(resource)
 			list, err := of.ListWithContext(ctx, options)
 			w.note(resource, err)
 			if err == nil {
@@ -80,7 +116,10 @@ func (w *watches) followed(resource cluster.Resource, of cache.ListerWatcherWith
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			if options.ResourceVersion != listed && options.SendInitialEvents == nil {
+			if options.SendInitialEvents != nil {
+				// This is a list, too.
+				w.listing(resource)
+			} else if options.ResourceVersion != listed {
 				if err := confirm(ctx, of, options.ResourceVersion); err != nil {
 					w.note(resource, err)
 					return nil, err
@@ -89,7 +128,13 @@ func (w *watches) followed(resource cluster.Resource, of cache.ListerWatcherWith
 			listed = ""
 			watching, err := of.WatchWithContext(ctx, options)
 			w.note(resource, err)
-			return watching, err
+			if err != nil {
+				return nil, err
+			}
+			if err := w.opened(resource, watching); err != nil {
+				return nil, err
+			}
+			return watching, nil
 		},
 	}
 }

@@ -210,6 +210,9 @@ func (r *Reconciler) admit(key types.NamespacedName, live *[]*cluster.Revision) 
 		s.forget(key)
 		return nil, nil
 	}
+	if s.store.Relisting() {
+		return nil, fmt.Errorf("%w: etcd was restored, and %v not listed since", errBehind, s.store.Unsynced())
+	}
 	if behind := s.gate.Check(key, s.store.Reached); behind != nil {
 		s.keepLive(key, workload.UID, *live)
 		return nil, fmt.Errorf("%w: %w", errBehind, behind)

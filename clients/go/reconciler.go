@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -69,7 +70,7 @@ func New(kube *rest.Config, planner Planner, options ...Option) (*Reconciler, er
 		return nil, fmt.Errorf("making an HTTP client for %s: %w", kube.Host, err)
 	}
 	waker := newWaker(config.rest, clock.RealClock{})
-	return &Reconciler{
+	made := &Reconciler{
 		config:  config,
 		rest:    unlimited,
 		client:  client,
@@ -78,8 +79,12 @@ func New(kube *rest.Config, planner Planner, options ...Option) (*Reconciler, er
 		waker:   waker,
 		state:   newState(config.buckets, config.options, waker),
 		next:    nextPlans{plans: map[types.NamespacedName]nextPlan{}},
-		watches: watches{errors: map[cluster.Resource]error{}},
-	}, nil
+		watches: watches{
+			errors: map[cluster.Resource]error{}, outdated: map[cluster.Resource]bool{}, open: map[cluster.Resource]watch.Interface{},
+		},
+	}
+	made.state.restored = made.watches.restored
+	return made, nil
 }
 
 // Synced tells whether every cache has been filled: only then may [Reconciler.Reconcile] be called.

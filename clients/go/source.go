@@ -79,7 +79,7 @@ func (f *feed) Replace(objects []any, version string) error {
 	}
 	f.state.change(func(store *cluster.Store, tell func(*cluster.Transition)) {
 		if f.state.listed(f.resource, version) {
-			store.BeginAnew(f.resource)
+			store.ForgetVersions(f.resource)
 		}
 		for _, key := range store.Missing(f.resource, func(key types.NamespacedName) bool { return listed[key] }) {
 			tell(store.Remove(f.resource, key))

@@ -34,6 +34,8 @@ type state struct {
 	traced map[types.NamespacedName]tracedReconcile
 	rules  wake.Rules
 	waker  *waker
+	// restored is told of the resource whose list showed first that etcd was restored from a backup. It may be nil.
+	restored func(cluster.Resource)
 	// cut is told of objects of which not everything is sent that a decision could read. It may be nil.
 	cut func(cluster.CutObject)
 }
@@ -160,22 +162,26 @@ func (s *state) react(transition *cluster.Transition, trigger trigger) wakeAll {
 }
 
 // listed notes that a complete list of a resource is about to be taken in, as of this version. No list that is asked for now can be
-// older than what was seen before, unless etcd was restored from a backup. Then whatever versions told is forgotten, and everything
-// is looked at (D-112). What is expected stays; it ends by itself. It tells whether that is so.
+// older than what was seen before, unless etcd was restored from a backup. Then whatever versions told is forgotten, and nothing is
+// planned until every resource was listed again; then everything is looked at (D-112). What is expected stays; it ends by itself. It
+// tells whether what comes may be another state at a version that is known.
 func (s *state) listed(resource cluster.Resource, version string) bool {
-	beginsAnew := gate.IsBehind(s.store.Reached(resource), version)
-	s.store.Listed(resource, version)
-	if !beginsAnew {
-		return false
-	}
-	s.gate.BeginAnew(resource)
-	if resource == cluster.Revisions {
+	if gate.IsBehind(s.store.Reached(resource), version) {
+		s.store.BeginAnew()
+		s.gate.BeginAnew()
 		clear(s.readLive)
+		if s.restored != nil {
+			s.restored(resource)
+		}
 	}
-	for _, key := range s.store.Keys() {
-		s.waker.wake(key)
+	beganAnew := s.store.Relisting()
+	s.store.Listed(resource, version)
+	if beganAnew && !s.store.Relisting() {
+		for _, key := range s.store.Keys() {
+			s.waker.wake(key)
+		}
 	}
-	return true
+	return beganAnew
 }
 
 // forget keeps nothing about a workload that is gone.

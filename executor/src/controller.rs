@@ -282,6 +282,7 @@ async fn work<A: Actuator, P: PlanService>(
             }
             // Woken by the event that brings the caches up to date.
             Ending::Behind(behind) => tracing::debug!("{behind}"),
+            Ending::Relisting(resource) => tracing::debug!(%resource, "waiting for a new list"),
             Ending::Unreachable { reason } => {
                 tracing::debug!("{reason}");
                 queue.add_after(key.clone(), unreachable_delay);

@@ -4,7 +4,7 @@
 //! after a start the first lists are quorum reads, which cannot be older than what was written before them.
 //!
 //! Versions only grow, but for a cluster whose etcd was restored from a backup. Then a version that was written may never be
-//! reached, and all of a resource is forgotten when a list shows that (D-112).
+//! reached, and all records are forgotten when a list shows that (D-112).
 
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
@@ -105,11 +105,9 @@ impl Gate {
         opened
     }
 
-    /// The versions of a resource have begun anew: those that were written say nothing any more (D-112).
-    pub fn begin_anew(&mut self, resource: Resource) {
-        for record in self.records.values_mut() {
-            record.written.retain(|(written, _)| *written != resource);
-        }
+    /// The versions have begun anew: those that were written say nothing any more (D-112).
+    pub fn begin_anew(&mut self) {
+        self.records.clear();
     }
 
     /// Clears the record of a workload; with a uid only if it is of that uid (D-112).
@@ -231,16 +229,15 @@ mod tests {
         }
     }
 
-    // D-112: of one resource, for every workload; what waits for others waits on.
+    // D-112
     #[test]
-    fn writes_to_a_resource_whose_versions_begin_anew_are_forgotten() {
+    fn writes_are_forgotten_when_versions_begin_anew() {
         let (mut gate, key, uid) = setup();
         gate.record(&key, &uid, Resource::Pods, "1000");
         gate.record(&key, &uid, Resource::DaemonSets, "20");
         assert!(gate.check(&key, |_| "500").is_err());
-        gate.begin_anew(Resource::Pods);
-        assert_eq!(gate.opened(|_| "10"), [], "not as long as the other is behind");
-        assert_eq!(gate.opened(|_| "20"), std::slice::from_ref(&key));
+        gate.begin_anew();
+        assert_eq!(gate.opened(|_| "10"), std::slice::from_ref(&key));
         gate.record(&key, &uid, Resource::Pods, "501");
         assert!(
             gate.check(&key, |_| "500").is_err(),

@@ -58,6 +58,9 @@ pub enum Ending {
     },
     /// The caches do not show our own last write yet. The workload is woken when they do.
     Behind(Behind),
+    /// etcd was restored from a backup, and this resource was not listed since: the caches are of two histories. Every workload is
+    /// woken when all of them were.
+    Relisting(Resource),
     /// The service is not there: nothing was written. That is no failure of the workload.
     Unreachable {
         /// Who did not answer, and how.
@@ -72,7 +75,7 @@ impl Ending {
         match self {
             Self::Settled { .. } => "settled",
             Self::Failed { .. } => "failed",
-            Self::Behind(_) => "behind",
+            Self::Behind(_) | Self::Relisting(_) => "behind",
             Self::Unreachable { .. } => "unreachable",
         }
     }
@@ -282,6 +285,9 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             return Ok(None);
         };
         let workload = Arc::clone(workload);
+        if let Some(resource) = state.store.relisting() {
+            return Err(Ending::Relisting(resource));
+        }
         match state.gate.check(key, |resource| state.store.reached(resource)) {
             Ok(()) => {
                 live.append(&mut state.take_live(key, &workload.uid));

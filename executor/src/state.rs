@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nodewise_proto::v1;
 
-use crate::event::{ClusterEvent, Key, Resource, Revision};
+use crate::event::{ClusterEvent, Key, Revision};
 use crate::expectations::{DeletionRule, Holdings};
 use crate::gate::{self, Gate};
 use crate::handlers::{self, Author, Reaction, Rules};
@@ -59,31 +59,30 @@ impl State {
         }
     }
 
-    /// Forgets what the versions of a resource told, where a list shows that they have begun anew: no list that is asked for now
-    /// can be older than what was seen before, unless etcd was restored from a backup (D-112). What is expected stays; it ends
-    /// by itself.
-    fn begin_anew(&mut self, event: &ClusterEvent) -> Option<Urgency> {
-        let (resource, listed) = (event.resource(), event.listed()?);
+    /// Forgets what versions told, where a list shows that they have begun anew: no list that is asked for now can be older than
+    /// what was seen before, unless etcd was restored from a backup (D-112). What is expected stays; it ends by itself.
+    fn begin_anew(&mut self, event: &ClusterEvent) {
+        let Some(listed) = event.listed() else { return };
+        let resource = event.resource();
         let reached = self.store.reached(resource);
         if !gate::is_behind(reached, listed) {
-            return None;
+            return;
         }
         tracing::warn!(
             %resource, reached, listed,
-            "a list is older than what the watch had reached, as after a restore of etcd: forgetting what was written"
+            "a list is older than what the watch had reached, as after a restore of etcd: forgetting what was written, and waiting for new lists"
         );
-        self.store.begin_anew(resource);
-        self.gate.begin_anew(resource);
-        if resource == Resource::Revisions {
-            self.read_live.clear();
-        }
-        Some(Urgency::Normal)
+        self.store.begin_anew();
+        self.gate.begin_anew();
+        self.read_live.clear();
     }
 
     /// Takes in what a watch showed, and answers which workloads are to be looked at, and when: with
     /// [`Reaction::Enqueue`], [`Reaction::EnqueueFirst`] and [`Reaction::EnqueueAfter`] only.
     pub fn take_in(&mut self, event: ClusterEvent, metrics: &Metrics) -> Vec<Reaction> {
-        let (mut wake_ups, mut wake_all) = (Vec::new(), self.begin_anew(&event));
+        self.begin_anew(&event);
+        let was_relisting = self.store.relisting().is_some();
+        let (mut wake_ups, mut wake_all) = (Vec::new(), None);
         let Self {
             store,
             holdings,
@@ -126,6 +125,9 @@ impl State {
         metrics.watched(resource, store.reached(resource));
         let opened = gate.opened(|resource| store.reached(resource));
         wake_ups.extend(opened.into_iter().map(Reaction::Enqueue));
+        if was_relisting && store.relisting().is_none() {
+            wake_all = wake_all.max(Some(Urgency::Normal));
+        }
         if let Some(urgency) = wake_all {
             let enqueue = match urgency {
                 Urgency::Urgent => Reaction::EnqueueFirst,
@@ -299,7 +301,7 @@ pub fn is_enabled(options: &v1::PlanOptions, deviation: v1::Deviation) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Delta;
+    use crate::event::{Delta, Resource};
 
     #[test]
     fn deviations_follow_the_profile() {
@@ -416,12 +418,20 @@ mod tests {
                 gate.check(&key, |resource| store.reached(resource)).is_ok()
             };
             assert!(!check(&mut state));
-            let woken = state.take_in(listed(version), &metrics);
-            assert_eq!(
-                woken.contains(&Reaction::Enqueue(key.clone())),
-                expected,
-                "{version}"
-            );
+            let wakes = |woken: Vec<Reaction>| woken.contains(&Reaction::Enqueue(key.clone()));
+            let mut woken = wakes(state.take_in(listed(version), &metrics));
+            let begins_anew = expected && version != "odd";
+            assert_eq!(state.store.relisting().is_some(), begins_anew, "{version}");
+            // What the other watches still show is of before, and no list.
+            let bookmark = ClusterEvent::Bookmark(Resource::Nodes, "1001".into());
+            state.take_in(bookmark, &metrics);
+            for event in crate::testing::first_lists() {
+                if begins_anew && event.resource() != Resource::Pods {
+                    woken = wakes(state.take_in(event, &metrics));
+                }
+            }
+            assert_eq!(woken, expected, "{version}");
+            assert_eq!(state.store.relisting(), None, "{version}");
             assert_eq!(check(&mut state), expected, "{version}");
         }
     }
@@ -446,15 +456,14 @@ mod tests {
             state.take_in(event, &metrics);
         }
         for (version, stays) in [("20", true), ("21", true), ("15", false)] {
+            state.keep_live(&key, &uid, vec![revision()]);
             state.take_in(list(version), &metrics);
             if version == "20" {
                 state.store.seal(Resource::Revisions, "ns", "r");
             }
             assert_eq!(state.store.is_sealed(&revision()), stays, "{version}");
+            assert_eq!(state.take_live(&key, &uid).is_empty(), !stays, "{version}");
         }
-        state.keep_live(&key, &uid, vec![revision()]);
-        state.take_in(list("10"), &metrics);
-        assert_eq!(state.take_live(&key, &uid).len(), 0);
         // The same version of a pod, and yet another state of it.
         let mut pod = crate::testing::pod("p", "11");
         state.take_in(ClusterEvent::Pods(Delta::Applied(pod.clone())), &metrics);

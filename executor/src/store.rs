@@ -77,8 +77,8 @@ pub struct Store {
     pages: Pages,
     /// By resource: the version that its watch has reached; absent until its first list is complete.
     reached: HashMap<Resource, String>,
-    /// The resource whose versions have begun anew, until the list that showed it is taken in.
-    anew: Option<Resource>,
+    /// Versions have begun anew, and not every resource was listed since then.
+    is_relisting: bool,
 }
 
 #[derive(Debug, Default)]
@@ -105,7 +105,7 @@ impl Store {
             cuts: Cuts::default(),
             pages: Pages::default(),
             reached: HashMap::new(),
-            anew: None,
+            is_relisting: false,
         }
     }
 
@@ -142,14 +142,12 @@ impl Store {
         };
         match delta {
             Delta::Applied(object) => {
-                self.reached
-                    .insert(resource, object.resource_version().to_owned());
+                self.advance(resource, object.resource_version());
                 let transition = object.put(self);
                 tell(self, transition);
             }
             Delta::Deleted(object) => {
-                self.reached
-                    .insert(resource, object.resource_version().to_owned());
+                self.advance(resource, object.resource_version());
                 let transition = object.remove(self);
                 tell(self, transition);
             }
@@ -167,20 +165,25 @@ impl Store {
                     let transition = object.put(self);
                     tell(self, transition);
                 }
-                self.anew = None;
+                self.is_relisting = self.relisting().is_some();
             }
         }
     }
 
-    /// The versions of a resource have begun anew (D-112): what was seen at one of them may look different now. What is kept
-    /// stays until the list that showed it, and is applied next, has replaced it.
-    pub fn begin_anew(&mut self, resource: Resource) {
-        self.anew = Some(resource);
-        if resource == Resource::Revisions {
-            for namespace in self.namespaces.values_mut() {
-                namespace.sealed.clear();
-            }
+    /// The versions have begun anew (D-112): what was seen at one of them may look different now. What is kept of each resource
+    /// stays until a list has replaced it. Until then the caches are of two histories.
+    pub fn begin_anew(&mut self) {
+        self.is_relisting = true;
+        self.reached.clear();
+        for namespace in self.namespaces.values_mut() {
+            namespace.sealed.clear();
         }
+    }
+
+    /// A resource that was not listed since the versions have begun anew.
+    #[must_use]
+    pub fn relisting(&self) -> Option<Resource> {
+        self.unsynced().next().filter(|_| self.is_relisting)
     }
 
     /// The watch of a resource has reached a version. Before the first list that says nothing about what is known.

@@ -6,7 +6,8 @@
 //! passed over, named and counted: the others must not suffer for it.
 //!
 //! An apiserver whose etcd was restored from a backup may be at a lower version than a watch has reached. It does not refuse
-//! such a watch, and shows nothing until it gets there. So before a watch goes on it is asked where it is (D-112).
+//! such a watch, and shows nothing until it gets there. So before a watch goes on it is asked where it is. What one watch finds holds
+//! for all: every resource is listed again, also one whose own version the apiserver has passed by then (D-112).
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -19,7 +20,7 @@ use kube::api::{ListParams, WatchParams};
 use kube::core::{Request, Status};
 use nodewise_telemetry::http::Checks;
 use serde_json::value::RawValue;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -65,11 +66,11 @@ impl Watches {
     #[must_use]
     pub fn start(client: &Client, namespace: Option<&str>, checks: &Checks, metrics: &Metrics) -> Self {
         let (sender, events) = mpsc::channel(CHANNEL_SIZE);
-        let mut tasks = JoinSet::new();
-        tasks.spawn(Follower::<DaemonSet>::new(client, namespace, &sender, checks, metrics).run());
-        tasks.spawn(Follower::<Pod>::new(client, namespace, &sender, checks, metrics).run());
-        tasks.spawn(Follower::<Node>::new(client, namespace, &sender, checks, metrics).run());
-        tasks.spawn(Follower::<Revision>::new(client, namespace, &sender, checks, metrics).run());
+        let (restores, mut tasks) = (watch::Sender::new(0), JoinSet::new());
+        tasks.spawn(Follower::<DaemonSet>::new(client, namespace, &sender, &restores, checks, metrics).run());
+        tasks.spawn(Follower::<Pod>::new(client, namespace, &sender, &restores, checks, metrics).run());
+        tasks.spawn(Follower::<Node>::new(client, namespace, &sender, &restores, checks, metrics).run());
+        tasks.spawn(Follower::<Revision>::new(client, namespace, &sender, &restores, checks, metrics).run());
         Self { events, tasks }
     }
 
@@ -140,14 +141,26 @@ struct Follower<T> {
     check: String,
     /// The collection's path.
     path: String,
-    /// Where the next watch begins; absent when a list is needed.
-    version: Option<String>,
-    /// The apiserver is known to have reached that version.
-    is_confirmed: bool,
+    /// What was reached, and where the next watch begins; empty before the first list.
+    version: String,
+    next: Step,
+    /// How many restores of etcd any of the followers has found.
+    restores: watch::Sender<u64>,
+    /// How many of these our last list came after.
+    restores_listed: u64,
     delays: Delays,
     /// Pages were sent of a list that is not complete.
     pages_sent: bool,
     resource: std::marker::PhantomData<fn() -> T>,
+}
+
+/// What a follower does next.
+#[derive(Clone, Copy)]
+enum Step {
+    List,
+    /// Ask whether the apiserver has reached our version.
+    Confirm,
+    Watch,
 }
 
 /// Delays after failures: 0.5 s doubling to 30 s, with jitter.
@@ -181,6 +194,7 @@ impl<T: Watched> Follower<T> {
         client: &Client,
         namespace: Option<&str>,
         sender: &mpsc::Sender<ClusterEvent>,
+        restores: &watch::Sender<u64>,
         checks: &Checks,
         metrics: &Metrics,
     ) -> Self {
@@ -191,8 +205,10 @@ impl<T: Watched> Follower<T> {
             metrics: metrics.clone(),
             check: format!("watch-{}", T::RESOURCE),
             path: path::<T>(namespace),
-            version: None,
-            is_confirmed: false,
+            version: String::new(),
+            next: Step::List,
+            restores: restores.clone(),
+            restores_listed: 0,
             delays: Delays::new(),
             pages_sent: false,
             resource: std::marker::PhantomData,
@@ -206,10 +222,13 @@ impl<T: Watched> Follower<T> {
     /// Until nobody listens any more.
     async fn run(mut self) {
         loop {
-            let step = match self.version.clone() {
-                None => self.list().await,
-                Some(version) if self.is_confirmed => self.watch(&version).await,
-                Some(version) => self.confirm(&version).await,
+            if *self.restores.borrow() != self.restores_listed {
+                self.next = Step::List;
+            }
+            let step = match self.next {
+                Step::List => self.list().await,
+                Step::Confirm => self.confirm().await,
+                Step::Watch => self.watch().await,
             };
             match step {
                 Ok(()) => {}
@@ -217,12 +236,12 @@ impl<T: Watched> Follower<T> {
                 Err(WatchError::Gone(resource)) => {
                     let delay = self.delays.next();
                     tracing::info!(%resource, ?delay, "the watch fell too far behind; listing again");
-                    self.version = None;
+                    self.next = Step::List;
                     sleep(delay).await;
                 }
                 Err(error) => {
                     if matches!(error, WatchError::Line(..) | WatchError::Object(..)) {
-                        self.version = None;
+                        self.next = Step::List;
                     }
                     let (reason, delay) = (error.describe(), self.delays.next());
                     tracing::warn!(resource = %T::RESOURCE, ?delay, "{reason}; trying again");
@@ -252,6 +271,7 @@ impl<T: Watched> Follower<T> {
     async fn list(&mut self) -> Result<(), WatchError> {
         let mut params = ListParams::default().limit(PAGE_SIZE);
         let (mut objects, mut sent) = (Vec::new(), 0);
+        let restores = *self.restores.borrow();
         if std::mem::take(&mut self.pages_sent) {
             self.send_page(Vec::new(), true).await?;
         }
@@ -287,14 +307,31 @@ impl<T: Watched> Follower<T> {
         }
         let count = sent + objects.len();
         tracing::debug!(resource = %T::RESOURCE, count, resource_version, "listed");
-        (self.version, self.is_confirmed) = (Some(resource_version.clone()), true);
+        let begins_anew = gate::is_behind(&self.version, &resource_version);
+        (self.version, self.next) = (resource_version.clone(), Step::Watch);
         self.pages_sent = false;
         self.works();
         self.send(T::event(Delta::Listed {
             objects,
             resource_version,
         }))
-        .await
+        .await?;
+        self.listed(restores, begins_anew);
+        Ok(())
+    }
+
+    /// Notes a list that was begun when so many restores were known, and tells the others of one that nobody knew of. They are told
+    /// when the list is on its way, so that theirs come after it.
+    fn listed(&mut self, known: u64, begins_anew: bool) {
+        let is_new = begins_anew && known == self.restores_listed;
+        if is_new {
+            self.restores.send_if_modified(|restores| {
+                let is_first = *restores == known;
+                *restores += u64::from(is_first);
+                is_first
+            });
+        }
+        self.restores_listed = if is_new { *self.restores.borrow() } else { known };
     }
 
     /// Sends what was listed so far ahead, or answers with it.
@@ -310,7 +347,7 @@ impl<T: Watched> Follower<T> {
     }
 
     /// Asks the apiserver at which version it is. One that is behind this has begun anew, and everything is listed again.
-    async fn confirm(&mut self, version: &str) -> Result<(), WatchError> {
+    async fn confirm(&mut self) -> Result<(), WatchError> {
         let failed = |error| WatchError::List(T::RESOURCE, error);
         let request = Request::new(self.path.as_str())
             .list(&ListParams::default().limit(1))
@@ -319,31 +356,38 @@ impl<T: Watched> Follower<T> {
         let text = answer.await?.map_err(failed)?;
         let page: Page<'_> =
             serde_json::from_str(&text).map_err(|error| failed(kube::Error::SerdeError(error)))?;
-        let now = page.metadata.resource_version;
-        if gate::is_behind(version, &now) {
+        let (version, now) = (&self.version, page.metadata.resource_version);
+        self.next = if gate::is_behind(version, &now) {
             tracing::warn!(resource = %T::RESOURCE, version, now, "the apiserver is at a lower version than the watch had reached; listing again");
-            self.version = None;
-        }
-        self.is_confirmed = true;
+            Step::List
+        } else {
+            Step::Watch
+        };
         Ok(())
     }
 
-    /// Watches until the apiserver ends it, as it does every few minutes.
-    async fn watch(&mut self, version: &str) -> Result<(), WatchError> {
-        self.is_confirmed = false;
+    /// Watches until the apiserver ends it, as it does every few minutes, or another follower finds that etcd was restored.
+    async fn watch(&mut self) -> Result<(), WatchError> {
+        self.next = Step::Confirm;
         let failed = |error| match error {
             kube::Error::Api(status) if status.code == 410 => WatchError::Gone(T::RESOURCE),
             error => WatchError::Watch(T::RESOURCE, error),
         };
         let params = WatchParams::default().timeout(WATCH_SECONDS);
         let request = Request::new(self.path.as_str())
-            .watch(&params, version)
+            .watch(&params, &self.version)
             .map_err(|error| failed(kube::Error::BuildRequest(error)))?;
         let open = wire::lines(&self.client, request);
         let mut lines = self.bounded(OPEN_TIMEOUT, open).await?.map_err(failed)?;
         self.works();
         let (began, mut shown) = (Instant::now(), false);
-        while let Ok(next) = timeout(IDLE_LIMIT, lines.next()).await {
+        let (mut restores, listed) = (self.restores.subscribe(), self.restores_listed);
+        loop {
+            let next = tokio::select! {
+                next = timeout(IDLE_LIMIT, lines.next()) => next,
+                _ = restores.wait_for(|restores| *restores != listed) => return Ok(()),
+            };
+            let Ok(next) = next else { break };
             let Some(line) = next.map_err(failed)? else {
                 let short = !shown && began.elapsed() < SHORT_WATCH;
                 return if short {
@@ -378,7 +422,7 @@ impl<T: Watched> Follower<T> {
             _ => self.read(object)?.map(|object| T::event(Delta::Applied(object))),
         };
         if !version.is_empty() {
-            self.version = Some(version);
+            self.version = version;
         }
         match event {
             Some(event) => self.send(event).await,

@@ -29,6 +29,7 @@ pub use collector::span::{Attributes, Span, SpanEvent, SpanKind, SpanLink, SpanS
 pub use collector::{Collector, CollectorTls};
 pub use control_plane::ControlPlane;
 pub use control_plane::audit::{AuditEvent, AuditTail};
+pub use control_plane::backup::EtcdBackup;
 pub use control_plane::builder::{Builder, Component, User};
 pub use control_plane::nodes::{
     NODE_ANNOTATION, NODE_NOT_READY, NODE_SILENT_LABEL, POD_ANNOTATION, POD_DELETION_ANNOTATION,

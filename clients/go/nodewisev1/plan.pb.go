@@ -505,7 +505,7 @@ func (x *Plan) GetMoreWarnings() uint32 {
 // Warning names an object of the snapshot that is odd, and says what the server did about it.
 type Warning struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The object's kind: `Node`, `Pod`, `ControllerRevision` or `DaemonSet`.
+	// The object's kind: `ControllerRevision`, `Node` or `Pod`.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// metadata.name.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
@@ -1571,8 +1571,9 @@ func (x *RelabelPod) GetPatch() []byte {
 // ("Created pod: NAME"), after failure the Warning FailedCreate ("Error creating: ERROR"), on the workload.
 type CreatePod struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// metadata.name. Empty: the manifest has a generateName and the apiserver chooses. When a pod of that name exists that is not
-	// the workload's, the outcome is RESULT_NAME_TAKEN: no event, no failure, and the executor reports and plans again at once.
+	// metadata.name. Empty: the manifest has a generateName and the apiserver chooses. When a pod of that name exists that is not the
+	// workload's, or that is the workload's own but for another node or with another hash, the outcome is RESULT_NAME_TAKEN: no
+	// event, no failure, and the executor reports and plans again at once.
 	PodName string `protobuf:"bytes,1,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
 	// The node, to be written at `Plan.node_name_pointers`.
 	NodeName      string `protobuf:"bytes,2,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`

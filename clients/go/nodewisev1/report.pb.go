@@ -32,8 +32,8 @@ const (
 	Result_RESULT_SUCCEEDED Result = 1
 	// Create pod: a pod of that name exists and is ours for the same node and revision: as good as done.
 	Result_RESULT_ALREADY_EXISTS Result = 2
-	// Create pod: the name is taken by a pod that is not the workload's. Not a failure, and no batch stops for it; the next plan,
-	// which follows at once, derives another name.
+	// Create pod: the name is taken by a pod that is not the workload's, or by one of its own for another node or with another hash.
+	// Not a failure, and no batch stops for it; the next plan, which follows at once, derives another name.
 	Result_RESULT_NAME_TAKEN Result = 3
 	// Delete, adopt or release: the object is gone. Not a failure.
 	Result_RESULT_NOT_FOUND Result = 4

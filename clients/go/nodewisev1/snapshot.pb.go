@@ -1435,7 +1435,7 @@ type ReconcileState struct {
 	Expectations *Expectations `protobuf:"bytes,1,opt,name=expectations,proto3" json:"expectations,omitempty"`
 	// Back-off of failed pods, at most one entry per (observed generation, node).
 	FailedPodBackoffs []*FailedPodBackoff `protobuf:"bytes,2,rep,name=failed_pod_backoffs,json=failedPodBackoffs,proto3" json:"failed_pod_backoffs,omitempty"`
-	// Nodes for which derived pod names were found taken, in the snapshot or by a pod that is not the workload's.
+	// Nodes for which derived pod names were found taken, in the snapshot or by the apiserver (RESULT_NAME_TAKEN).
 	PodNameCollisions []*PodNameCollision `protobuf:"bytes,3,rep,name=pod_name_collisions,json=podNameCollisions,proto3" json:"pod_name_collisions,omitempty"`
 	// How far the slow start of pod creates has come. Not set: at its beginning.
 	SlowStart *SlowStart `protobuf:"bytes,4,opt,name=slow_start,json=slowStart,proto3" json:"slow_start,omitempty"`
@@ -1781,7 +1781,7 @@ type PodNameCollision struct {
 	NodeName string `protobuf:"bytes,1,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
 	// How many names were found taken.
 	Count uint32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
-	// How many of them the apiserver refused, because a pod that is not the workload's has the name (RESULT_NAME_TAKEN). From 3 on
+	// How many of them the apiserver refused, because another pod has the name (RESULT_NAME_TAKEN). From 3 on
 	// the apiserver chooses the name of the node's next pod.
 	RefusedCount  uint32 `protobuf:"varint,3,opt,name=refused_count,json=refusedCount,proto3" json:"refused_count,omitempty"`
 	unknownFields protoimpl.UnknownFields

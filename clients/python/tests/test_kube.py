@@ -292,6 +292,32 @@ async def test_an_apiserver_at_a_lower_version_is_listed_again(
     assert queries[4]["resourceVersion"] == "500"
 
 
+# D-112: what the list of one resource shows holds for all: a watch whose own version the apiserver has passed would not
+# notice, and one that is open neither.
+async def test_a_restore_that_one_list_shows_lets_the_others_list_again(
+    apiserver: tuple[Apiserver, KubeClient], quick: None
+) -> None:
+    server, client = apiserver
+    gone = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old"}}
+    for path in PATHS.values():
+        server.script[f"GET {path}"] = [page([], "7"), lines(), page([], "8"), lines()]
+    restored = asyncio.Event()
+
+    async def until_restored(request: web.Request) -> web.StreamResponse:
+        await restored.wait()
+        return await lines(gone)(request)
+
+    server.script[f"GET {PATHS[Resource.NODES]}"] = [page([], "100"), until_restored, page([], "50"), lines()]
+    shown = Shown()
+    async with Watches(client, shown.append):
+        await eventually(lambda: all(len(server.asked(path)) == 2 for path in PATHS.values()), "all watch")
+        restored.set()
+        await eventually(lambda: all(len(server.asked(path)) == 4 for path in PATHS.values()), "all watch again")
+    for resource in Resource:
+        versions = [event.resource_version for event in shown.of(resource) if isinstance(event, Listed)]
+        assert versions == (["100", "50"] if resource is Resource.NODES else ["7", "8"])
+
+
 async def test_what_fails_is_tried_again(apiserver: tuple[Apiserver, KubeClient], quick: None) -> None:
     broken = {"type": "ERROR", "object": {"kind": "Status", "code": 500, "message": "broken"}}
     handlers = [refuse(500), answer(b"{"), page([], ""), page([]), lines(broken), lines(stays=False), lines()]

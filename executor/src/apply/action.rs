@@ -380,7 +380,7 @@ impl<'a, A: Actuator> Context<'a, A> {
                         tracing::info!(
                             pod = create.pod_name,
                             node = create.node_name,
-                            "a pod of another owner has the name; another name is tried"
+                            "another pod has the name; another name is tried"
                         );
                         v1::Result::NameTaken
                     };

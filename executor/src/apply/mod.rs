@@ -71,7 +71,7 @@ pub struct Applied {
     pub vanished: Vec<ObjectKey>,
     /// Revisions, and pods to adopt, that cannot be changed: plan again at once with nothing to change in them.
     pub sealed: Vec<ObjectKey>,
-    /// The name of a pod to create belongs to a pod of another owner: plan again at once with what the report says.
+    /// The name of a pod to create belongs to another pod (of another owner, node or hash): plan again at once with what the report says.
     pub name_taken: bool,
     /// Some action outside the events phase failed.
     pub failed: bool,

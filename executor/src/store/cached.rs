@@ -197,8 +197,7 @@ fn keep(store: &mut Store, namespace: &str, pod: Stored, projection: Option<v1::
     let kept = store.namespaces.get(namespace);
     let kept = kept.and_then(|namespace| namespace.pods.get(pod.name()));
     // Where versions have begun anew, one stands for two states (D-112).
-    let ordered = store.anew != Some(Resource::Pods);
-    if ordered && kept.is_some_and(|kept| kept.version() == pod.version()) {
+    if !store.is_relisting && kept.is_some_and(|kept| kept.version() == pod.version()) {
         // The same object again, by a list after a gap.
         store.parts.release(&pod);
         return None;

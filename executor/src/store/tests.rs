@@ -85,6 +85,7 @@ fn a_pod_is_sent_as_it_was_shown() {
 #[test]
 fn an_event_without_news_moves_the_versions_on_and_nothing_else() {
     let mut store = Store::new(1);
+    store.apply(ClusterEvent::Pods(crate::testing::listed(Vec::new())));
     put(&mut store, &object("a", 1, Some("u1")));
     let mut update = object("a", 2, Some("u1"));
     update["metadata"]["annotations"] = json!({"a": "b"});
@@ -105,6 +106,7 @@ fn an_event_without_news_moves_the_versions_on_and_nothing_else() {
 #[test]
 fn a_node_without_news() {
     let mut store = Store::new(1);
+    store.apply(ClusterEvent::Nodes(crate::testing::listed(Vec::new())));
     let apply = |store: &mut Store, version: &str, unschedulable| {
         let object = json!({
             "metadata": {"name": "n1", "resourceVersion": version},

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
 use futures::StreamExt as _;
+use http_body_util::BodyExt as _;
 use kube::client::Body;
 use serde_json::{Value, json};
 
@@ -119,7 +120,14 @@ fn describe(event: &ClusterEvent) -> String {
 async fn follow(client: &Client, namespace: Option<&str>, count: usize) -> (Vec<String>, Checks) {
     let checks = Checks::new();
     let (sender, receiver) = mpsc::channel(16);
-    let follower = Follower::<Pod>::new(client, namespace, &sender, &checks, &Metrics::new());
+    let follower = Follower::<Pod>::new(
+        client,
+        namespace,
+        &sender,
+        &watch::Sender::new(0),
+        &checks,
+        &Metrics::new(),
+    );
     assert_eq!(checks.failing().len(), 1, "not before the first list");
     let mut tasks = JoinSet::new();
     tasks.spawn(follower.run());
@@ -252,6 +260,67 @@ async fn lists_again_when_the_apiserver_is_at_a_lower_version() {
     assert!(requests[4].contains("resourceVersion=500"), "{requests:?}");
 }
 
+/// Follows the pods of that apiserver, among followers that have found so many restores of etcd.
+fn follow_among(
+    client: &Client,
+    restores: &watch::Sender<u64>,
+    tasks: &mut JoinSet<()>,
+) -> mpsc::Receiver<ClusterEvent> {
+    let (sender, receiver) = mpsc::channel(16);
+    let follower = Follower::<Pod>::new(client, None, &sender, restores, &Checks::new(), &Metrics::new());
+    tasks.spawn(follower.run());
+    receiver
+}
+
+// D-112: one watch tells the others, once, when its list has come in.
+#[tokio::test(start_paused = true)]
+async fn a_lower_version_is_told_to_the_others() {
+    let (client, _) = apiserver(vec![
+        page(&["a"], "1000", ""),
+        answer(410, status(410).to_string()),
+        page(&["b"], "500", ""),
+        answer(410, status(410).to_string()),
+        page(&["c"], "501", ""),
+    ]);
+    let (restores, mut tasks) = (watch::Sender::new(0), JoinSet::new());
+    let mut events = follow_among(&client, &restores, &mut tasks);
+    for _ in 0..3 {
+        events.recv().await.expect("it goes on");
+    }
+    assert_eq!(*restores.borrow(), 1);
+}
+
+// D-112: a watch whose own version the apiserver has passed would not notice, and leave out what is gone; one that is open neither.
+#[tokio::test(start_paused = true)]
+async fn lists_again_when_another_watch_found_a_lower_version() {
+    let lists = Mutex::new(VecDeque::from([page(&["a"], "7", ""), page(&["b"], "3", "")]));
+    let (sender, mut watched) = mpsc::unbounded_channel();
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let query = request.uri().query().unwrap_or_default().to_owned();
+        let answer = if query.contains("watch=true") {
+            sender.send(query).expect("the test listens");
+            // It shows nothing and does not end.
+            let open = Body::empty().with_trailers(std::future::pending());
+            http::Response::new(open.boxed_unsync())
+        } else {
+            let list = lists.lock().expect("no panic").pop_front();
+            list.expect("two lists").map(Body::boxed_unsync)
+        };
+        async move { Ok::<_, Infallible>(answer) }
+    });
+    let client = Client::new(service, "default");
+    let (restores, mut tasks) = (watch::Sender::new(0), JoinSet::new());
+    let mut events = follow_among(&client, &restores, &mut tasks);
+    for expected in ["listed a at 7", "listed b at 3"] {
+        let event = timeout(IDLE_LIMIT / 2, events.recv()).await;
+        let event = event.expect("in time").expect("it goes on");
+        assert_eq!(describe(&event), expected);
+        watched.recv().await.expect("it watches");
+        restores.send_if_modified(|restores| std::mem::replace(restores, 1) == 0);
+    }
+    assert_eq!(*restores.borrow(), 1, "it is no further restore");
+}
+
 // A page or a watch that nobody answers, as over a half-open connection, is given up, named, and asked for again.
 #[tokio::test(start_paused = true)]
 async fn silence_is_no_answer() {
@@ -278,7 +347,17 @@ async fn silence_is_no_answer() {
     let (sender, mut receiver) = mpsc::channel(16);
     let client = Client::new(service, "default");
     let mut tasks = JoinSet::new();
-    tasks.spawn(Follower::<Pod>::new(&client, None, &sender, &checks, &Metrics::new()).run());
+    tasks.spawn(
+        Follower::<Pod>::new(
+            &client,
+            None,
+            &sender,
+            &watch::Sender::new(0),
+            &checks,
+            &Metrics::new(),
+        )
+        .run(),
+    );
     tokio::time::sleep(PAGE_TIMEOUT + Duration::from_millis(1)).await;
     let reason = &checks.failing()[0].1;
     assert!(reason.contains("no answer about pods"), "{reason}");
@@ -302,7 +381,17 @@ async fn what_breaks_at_once_is_not_tried_in_a_storm() {
         let (client, requests) = apiserver(answers);
         let (sender, mut receiver) = mpsc::channel(16);
         let mut tasks = JoinSet::new();
-        tasks.spawn(Follower::<Pod>::new(&client, None, &sender, &Checks::new(), &Metrics::new()).run());
+        tasks.spawn(
+            Follower::<Pod>::new(
+                &client,
+                None,
+                &sender,
+                &watch::Sender::new(0),
+                &Checks::new(),
+                &Metrics::new(),
+            )
+            .run(),
+        );
         tasks.spawn(async move { while receiver.recv().await.is_some() {} });
         tokio::time::sleep(Duration::from_mins(5)).await;
         let asked = requests.lock().expect("no panic").len();
@@ -331,7 +420,14 @@ async fn failures_are_named_and_retried() {
     let (client, requests) = apiserver(vec![answer(403, status(403).to_string())]);
     let checks = Checks::new();
     let (sender, _receiver) = mpsc::channel(16);
-    let mut follower = Follower::<Pod>::new(&client, None, &sender, &checks, &Metrics::new());
+    let mut follower = Follower::<Pod>::new(
+        &client,
+        None,
+        &sender,
+        &watch::Sender::new(0),
+        &checks,
+        &Metrics::new(),
+    );
     let error = follower.list().await.expect_err("forbidden").describe();
     assert!(
         error.starts_with("listing pods: ") && error.contains("too old"),
@@ -397,7 +493,17 @@ async fn revisions(answers: Vec<Response>, count: usize) -> (Vec<Delta<Revision>
     let metrics = Metrics::new();
     let (sender, receiver) = mpsc::channel(16);
     let mut tasks = JoinSet::new();
-    tasks.spawn(Follower::<Revision>::new(&client, None, &sender, &Checks::new(), &metrics).run());
+    tasks.spawn(
+        Follower::<Revision>::new(
+            &client,
+            None,
+            &sender,
+            &watch::Sender::new(0),
+            &Checks::new(),
+            &metrics,
+        )
+        .run(),
+    );
     let stream = tokio_stream::wrappers::ReceiverStream::new(receiver);
     let events = stream.take(count).map(|event| match event {
         ClusterEvent::Revisions(delta) => delta,

@@ -240,7 +240,7 @@ pub struct ReconcileState {
     /// Back-off of failed pods, at most one entry per (observed generation, node).
     #[prost(message, repeated, tag = "2")]
     pub failed_pod_backoffs: ::prost::alloc::vec::Vec<FailedPodBackoff>,
-    /// Nodes for which derived pod names were found taken, in the snapshot or by a pod that is not the workload's.
+    /// Nodes for which derived pod names were found taken, in the snapshot or by the apiserver (RESULT_NAME_TAKEN).
     #[prost(message, repeated, tag = "3")]
     pub pod_name_collisions: ::prost::alloc::vec::Vec<PodNameCollision>,
     /// How far the slow start of pod creates has come. Not set: at its beginning.
@@ -319,7 +319,7 @@ pub struct PodNameCollision {
     /// How many names were found taken.
     #[prost(uint32, tag = "2")]
     pub count: u32,
-    /// How many of them the apiserver refused, because a pod that is not the workload's has the name (RESULT_NAME_TAKEN). From 3 on
+    /// How many of them the apiserver refused, because another pod has the name (RESULT_NAME_TAKEN). From 3 on
     /// the apiserver chooses the name of the node's next pod.
     #[prost(uint32, tag = "3")]
     pub refused_count: u32,
@@ -1040,7 +1040,7 @@ pub struct Plan {
 /// Warning names an object of the snapshot that is odd, and says what the server did about it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Warning {
-    /// The object's kind: `Node`, `Pod`, `ControllerRevision` or `DaemonSet`.
+    /// The object's kind: `ControllerRevision`, `Node` or `Pod`.
     #[prost(string, tag = "1")]
     pub kind: ::prost::alloc::string::String,
     /// metadata.name.
@@ -1254,8 +1254,9 @@ pub struct RelabelPod {
 /// ("Created pod: NAME"), after failure the Warning FailedCreate ("Error creating: ERROR"), on the workload.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CreatePod {
-    /// metadata.name. Empty: the manifest has a generateName and the apiserver chooses. When a pod of that name exists that is not
-    /// the workload's, the outcome is RESULT_NAME_TAKEN: no event, no failure, and the executor reports and plans again at once.
+    /// metadata.name. Empty: the manifest has a generateName and the apiserver chooses. When a pod of that name exists that is not the
+    /// workload's, or that is the workload's own but for another node or with another hash, the outcome is RESULT_NAME_TAKEN: no
+    /// event, no failure, and the executor reports and plans again at once.
     #[prost(string, tag = "1")]
     pub pod_name: ::prost::alloc::string::String,
     /// The node, to be written at `Plan.node_name_pointers`.
@@ -1679,8 +1680,8 @@ pub enum Result {
     Succeeded = 1,
     /// Create pod: a pod of that name exists and is ours for the same node and revision: as good as done.
     AlreadyExists = 2,
-    /// Create pod: the name is taken by a pod that is not the workload's. Not a failure, and no batch stops for it; the next plan,
-    /// which follows at once, derives another name.
+    /// Create pod: the name is taken by a pod that is not the workload's, or by one of its own for another node or with another hash.
+    /// Not a failure, and no batch stops for it; the next plan, which follows at once, derives another name.
     NameTaken = 3,
     /// Delete, adopt or release: the object is gone. Not a failure.
     NotFound = 4,

@@ -24,7 +24,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// A pod of another owner has the name: the next plan gives another one.
+    /// Another pod has the name (of another owner, node or hash): the next plan gives another one.
     fn is_pod_name_taken(&self) -> bool {
         self.result == OutcomeResult::NameTaken && matches!(self.subject, Some(Subject::CreatedPod(_)))
     }
@@ -45,7 +45,7 @@ pub enum OutcomeResult {
     Succeeded,
     /// Create: a pod of that name is ours, on the same node and of the same revision.
     AlreadyExists,
-    /// Create: a pod of another owner has the name.
+    /// Create: another pod has the name.
     NameTaken,
     /// Delete, adopt, release: the object is gone.
     NotFound,

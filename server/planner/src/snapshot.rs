@@ -540,7 +540,7 @@ pub struct PodNameCollision {
     pub node_name: String,
     /// How many names were found taken.
     pub count: u32,
-    /// How many of them the apiserver refused, because a pod of another owner has the name.
+    /// How many of them the apiserver refused, because another pod has the name.
     pub refused: u32,
 }
 

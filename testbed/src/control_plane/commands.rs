@@ -88,6 +88,11 @@ impl Layout {
         self.dir.join("logs").join("audit.log")
     }
 
+    /// All that etcd keeps.
+    pub(super) fn etcd_data(&self) -> PathBuf {
+        self.dir.join("etcd")
+    }
+
     /// The apiserver's certificate, which it makes itself at its first start, with that of the authority.
     pub(super) fn certificate(&self) -> PathBuf {
         self.dir.join("certs").join("apiserver.crt")
@@ -127,7 +132,7 @@ impl Layout {
         let clients = format!("http://127.0.0.1:{}", self.etcd);
         let peers = format!("http://127.0.0.1:{}", self.etcd_peer);
         let mut args = vec![
-            flag("data-dir", self.dir.join("etcd").display()),
+            flag("data-dir", self.etcd_data().display()),
             flag("listen-client-urls", &clients),
             flag("advertise-client-urls", &clients),
             flag("listen-peer-urls", &peers),

@@ -2,6 +2,7 @@
 
 mod access;
 pub(crate) mod audit;
+pub(crate) mod backup;
 pub(crate) mod builder;
 mod commands;
 pub(crate) mod nodes;
@@ -120,10 +121,17 @@ impl ControlPlane {
         };
         control_plane.wait_until_ready().await?;
         control_plane.access.bind_roles(&control_plane.client()).await?;
-        for &component in builder.components.iter().filter(|&&it| it > Component::Apiserver) {
-            control_plane.start(component)?;
-        }
+        control_plane.start_the_others()?;
         Ok(control_plane)
+    }
+
+    /// Starts what needs an apiserver that is ready.
+    fn start_the_others(&self) -> Result<()> {
+        let mut others = self.builder.components.iter();
+        others.try_for_each(|&component| match component {
+            Component::Etcd | Component::Apiserver => Ok(()),
+            other => self.start(other),
+        })
     }
 
     /// The administrator's kubeconfig file.

@@ -26,6 +26,8 @@ type Store struct {
 	cuts    []CutObject
 	// reached is the version that each watch has reached; absent until its first list is complete.
 	reached map[Resource]string
+	// relisting says that versions have begun anew, and that not every resource was listed since then.
+	relisting bool
 }
 
 type namespace struct {
@@ -70,20 +72,32 @@ func (s *Store) Unsynced() []Resource {
 func (s *Store) Reached(resource Resource) string { return s.reached[resource] }
 
 // Listed notes that a complete list of a resource was taken in, as of this version.
-func (s *Store) Listed(resource Resource, version string) { s.reached[resource] = version }
+func (s *Store) Listed(resource Resource, version string) {
+	s.reached[resource] = version
+	s.relisting = s.relisting && !s.Synced()
+}
 
-// BeginAnew forgets the versions of what is kept of a resource, which have begun anew (D-112): what was seen at one of them may look
-// different now. What is kept stays until the list that showed it has replaced it.
-func (s *Store) BeginAnew(resource Resource) {
+// BeginAnew notes that versions have begun anew (D-112): what was seen at one of them may look different now. What is kept of each
+// resource stays until a list has replaced it. Until then the caches are of two histories.
+func (s *Store) BeginAnew() {
+	s.relisting = true
+	clear(s.reached)
 	for _, kept := range s.namespaces {
-		switch resource {
-		case Pods:
-			for _, pod := range kept.pods.names {
-				pod.version = ""
-			}
-		case Revisions:
-			clear(kept.sealed)
-		default:
+		clear(kept.sealed)
+	}
+}
+
+// Relisting tells whether versions have begun anew, and not every resource was listed since then.
+func (s *Store) Relisting() bool { return s.relisting }
+
+// ForgetVersions forgets the versions of what is kept of a resource: what comes at one of them is no repetition.
+func (s *Store) ForgetVersions(resource Resource) {
+	if resource != Pods {
+		return
+	}
+	for _, kept := range s.namespaces {
+		for _, pod := range kept.pods.names {
+			pod.version = ""
 		}
 	}
 }

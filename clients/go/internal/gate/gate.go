@@ -93,12 +93,8 @@ func (g *Gate) Opened(reached Reached) []types.NamespacedName {
 // Waits tells whether any workload waits.
 func (g *Gate) Waits() bool { return len(g.waiting) > 0 }
 
-// BeginAnew forgets what was written to a resource: its versions have begun anew, and those say nothing any more (D-112).
-func (g *Gate) BeginAnew(resource cluster.Resource) {
-	for _, known := range g.records {
-		delete(known.written, resource)
-	}
-}
+// BeginAnew forgets what was written: versions have begun anew, and those say nothing any more (D-112).
+func (g *Gate) BeginAnew() { clear(g.records) }
 
 // Clear clears the record of a workload, whatever its uid.
 func (g *Gate) Clear(key types.NamespacedName) {

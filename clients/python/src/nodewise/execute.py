@@ -17,7 +17,7 @@ from .apply import DEFAULT_CONCURRENCY, Applied, apply
 from .buckets import Digest
 from .client import PlanService, RefusedError, ServiceError, UnreachableError
 from .convert import ConversionError
-from .gate import Behind
+from .gate import Behind, Relisting
 from .kinds import OWNER_KIND, Key, ObjectKey, Resource
 from .objects import DaemonSet, Revision
 from .options import is_enabled
@@ -60,9 +60,11 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The caches do not show our own last write yet. The workload is woken when they do."""
+    """The caches do not show our own last write yet, or are partly of before a restore of etcd. The workload is woken
+    when they are up to date.
+    """
 
-    behind: Behind
+    behind: Behind | Relisting
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +197,8 @@ class Executor:
         if workload is None:
             self.state.forget(key)
             return None
+        if self.state.store.is_relisting:
+            raise _EndedError(Waiting(Relisting(tuple(self.state.store.unsynced()))))
         behind = self.state.gate.check(key, self.state.store.reached)
         if behind is not None:
             self.state.keep_live(key, workload.uid, live)

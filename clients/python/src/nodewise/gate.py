@@ -4,7 +4,7 @@ Of our own writes only the highest resourceVersion matters, per workload and res
 after a start the first lists are quorum reads, which cannot be older than what was written before them.
 
 Versions only grow, but for a cluster whose etcd was restored from a backup. Then a version that was written may never
-be reached, and all of a resource is forgotten when a list shows that (D-112).
+be reached, and all records are forgotten when a list shows that (D-112).
 """
 
 from collections.abc import Callable
@@ -30,6 +30,18 @@ class Behind:
             f"the cache of {self.resource.value} is at resourceVersion {self.reached}, "
             f"our own write at {self.written}: waiting for the watch"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Relisting:
+    """etcd was restored from a backup: until each resource was listed again, the caches are of two histories."""
+
+    resources: tuple[Resource, ...]
+    """Those that were not."""
+
+    def __str__(self) -> str:
+        resources = ", ".join(resource.value for resource in self.resources)
+        return f"etcd was restored from a backup: waiting for new lists of {resources}"
 
 
 @dataclass(slots=True)
@@ -84,10 +96,9 @@ class Gate:
         self._waiting.difference_update(opened)
         return opened
 
-    def begin_anew(self, resource: Resource) -> None:
-        """The versions of a resource have begun anew: those that were written say nothing any more (D-112)."""
-        for record in self._records.values():
-            record.written.pop(resource, None)
+    def begin_anew(self) -> None:
+        """The versions have begun anew: those that were written say nothing any more (D-112)."""
+        self._records.clear()
 
     def clear(self, key: Key, uid: str | None = None) -> None:
         """Clears the record of a workload; with a uid only if it is of that uid (D-112)."""

@@ -12,7 +12,7 @@ from . import tracing, v1
 from .expectations import Holdings
 from .gate import Gate, is_behind
 from .handlers import Forget, ObserveCreate, ObserveDeletion, Reaction, RetireName, Rules, Urgency, Wake, WakeAll, react
-from .kinds import Key, Resource
+from .kinds import Key
 from .objects import Revision
 from .options import is_enabled
 from .store import Event, Listed, Store, Transition
@@ -45,7 +45,9 @@ class State:
     def take_in(self, event: Event, note: Note | None = None) -> list[Wake]:
         """Takes in what a watch showed, and answers which workloads are to be looked at, and when."""
         wakes: dict[Wake, None] = {}
-        everybody = self._begin_anew(event)
+        everybody: Urgency | None = None
+        self._begin_anew(event)
+        was_relisting = self.store.is_relisting
         for_everybody: list[Transition] = []
 
         def visit(transition: Transition) -> None:
@@ -63,6 +65,8 @@ class State:
                         self._observe(reaction)
 
         self.store.apply(event, visit)
+        if was_relisting and not self.store.is_relisting:
+            everybody = Urgency.NORMAL if everybody is None else everybody
         opened = [Wake(key) for key in self.gate.opened(self.store.reached)]
         every = [] if everybody is None else [Wake(key, everybody) for key in self.store.every_key()]
         if note is not None:
@@ -103,28 +107,26 @@ class State:
         of, kept = self._read_live.pop(key, (uid, []))
         return kept if of == uid else []
 
-    def _begin_anew(self, event: Event) -> Urgency | None:
-        """Forgets what the versions of a resource told, where a list shows that they have begun anew: no list that is
-        asked for now can be older than what was seen before, unless etcd was restored from a backup (D-112). What is
-        expected stays; it ends by itself.
+    def _begin_anew(self, event: Event) -> None:
+        """Forgets what versions told, where a list shows that they have begun anew: no list that is asked for now can
+        be older than what was seen before, unless etcd was restored from a backup (D-112). What is expected stays; it
+        ends by itself.
         """
         if not isinstance(event, Listed):
-            return None
+            return
         resource, reached = event.resource, self.store.reached(event.resource)
         if not is_behind(reached, event.resource_version):
-            return None
+            return
         _log.warning(
             "a list of %s is at %s, older than %s, which its watch had reached, as after a restore of etcd: "
-            "forgetting what was written",
+            "forgetting what was written, and waiting for new lists",
             resource.value,
             event.resource_version,
             reached,
         )
-        self.store.begin_anew(resource)
-        self.gate.begin_anew(resource)
-        if resource is Resource.REVISIONS:
-            self._read_live.clear()
-        return Urgency.NORMAL
+        self.store.begin_anew()
+        self.gate.begin_anew()
+        self._read_live.clear()
 
     def _observe(self, reaction: Reaction) -> None:
         match reaction:

@@ -234,37 +234,40 @@ class Store:
         self._labels = Labels()
         self._keys = SentKeys()
         self._reached: dict[Resource, str] = {}
-        self._anew: Resource | None = None
-        """The resource whose versions have begun anew, until the list that showed it is taken in."""
+        self.is_relisting = False
+        """Versions have begun anew, and not every resource was listed since then: the caches are of two histories."""
 
     def apply(self, event: Event, visit: Visit) -> None:
         """Takes in what a watch showed. `visit` is told each change as it is made."""
         match event:
             case Applied(obj):
-                self._reached[RESOURCE_OF[type(obj)]] = obj.resource_version
+                self._advance(RESOURCE_OF[type(obj)], obj.resource_version)
                 self._put(obj, visit)
             case Deleted(obj):
-                self._reached[RESOURCE_OF[type(obj)]] = obj.resource_version
+                self._advance(RESOURCE_OF[type(obj)], obj.resource_version)
                 self._remove(obj, visit)
             case Listed(resource, objects, version):
                 self._reached[resource] = version
                 self._forget_missing(resource, objects, visit)
                 for obj in objects:
                     self._put(obj, visit)
-                self._anew = None
+                self.is_relisting = self.is_relisting and bool(self.unsynced())
             case Bookmark(resource, version):
-                # Before the first list that says nothing about what is known.
-                if resource in self._reached:
-                    self._reached[resource] = version
+                self._advance(resource, version)
 
-    def begin_anew(self, resource: Resource) -> None:
-        """The versions of a resource have begun anew (D-112): what was seen at one of them may look different now. What
-        is kept stays until the list that showed it, and is applied next, has replaced it.
+    def _advance(self, resource: Resource, version: str) -> None:
+        """A watch has reached a version. Before the first list that says nothing about what is known."""
+        if resource in self._reached:
+            self._reached[resource] = version
+
+    def begin_anew(self) -> None:
+        """The versions have begun anew (D-112): what was seen at one of them may look different now. What is kept of
+        each resource stays until a list has replaced it.
         """
-        self._anew = resource
-        if resource is Resource.REVISIONS:
-            for kept in self._namespaces.values():
-                kept.sealed.clear()
+        self.is_relisting = True
+        self._reached.clear()
+        for kept in self._namespaces.values():
+            kept.sealed.clear()
 
     def unsynced(self) -> list[Resource]:
         """Resources whose first list is not complete yet."""
@@ -469,7 +472,7 @@ class Store:
         kept = self._namespaces.setdefault(namespace, _Namespace())
         before = kept.pods.get(stored.name)
         # Where versions have begun anew, one stands for two states (D-112).
-        ordered = self._anew is not Resource.PODS
+        ordered = not self.is_relisting
         if ordered and before is not None and before.version == stored.version:
             # The same object again, by a list after a gap.
             self._parts.release(stored)

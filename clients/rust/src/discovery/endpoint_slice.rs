@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
-use futures::{Stream, StreamExt as _};
+use futures::{Stream, StreamExt as _, stream};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt as _, watcher as watch};
@@ -16,7 +16,8 @@ use crate::target::{ServiceName, ServicePort};
 /// The label that says which Service a slice is part of.
 const OF_SERVICE: &str = "kubernetes.io/service-name";
 
-/// The endpoints of a Service as they change. A watch that breaks begins again where it ended, or with a new list.
+/// The endpoints of a Service as they change. A watch that breaks begins again with a new list: slices are few, and an apiserver whose
+/// etcd was restored from a backup would show nothing to a watch from a version that it has not reached yet (D-112).
 pub(super) fn addresses(cluster: Client, service: &ServiceName) -> impl Stream<Item = Found> {
     let api: Api<EndpointSlice> = match &service.namespace {
         Some(namespace) => Api::namespaced(cluster, namespace),
@@ -24,7 +25,15 @@ pub(super) fn addresses(cluster: Client, service: &ServiceName) -> impl Stream<I
     };
     let config = watcher::Config::default().labels(&format!("{OF_SERVICE}={}", service.name));
     let mut slices = Slices::default();
-    watch(api, config).default_backoff().filter_map(move |event| {
+    let events = stream::unfold(None, move |watching: Option<stream::BoxStream<'static, _>>| {
+        let mut watching = watching.unwrap_or_else(|| watch(api.clone(), config.clone()).boxed());
+        async move {
+            let event: watcher::Result<_> = watching.next().await?;
+            let unbroken = event.is_ok().then_some(watching);
+            Some((event, unbroken))
+        }
+    });
+    events.default_backoff().filter_map(move |event| {
         let found = match event {
             Ok(event) => slices.take(event).then(|| slices.addresses(&service.port)),
             Err(error) => Some(Err(with_causes(error.to_string(), &error))),

@@ -5,6 +5,7 @@ mod apiserver;
 mod cli;
 mod companion;
 mod crashes;
+mod etcd;
 mod failures;
 mod observe;
 mod replicas;

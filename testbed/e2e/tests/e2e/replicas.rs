@@ -118,10 +118,25 @@ fn slice(name: &str, replica: &Server, ready: bool) -> Value {
     })
 }
 
-struct Endpoints(Api<EndpointSlice>);
+/// That Service, as `--server` takes it.
+pub(super) const SERVICE: &str = "kubernetes:///planner.nodewise-system:grpc";
+
+/// The EndpointSlices of a Service `planner` in the executors' namespace, where the executor may watch them.
+pub(super) struct Endpoints(Api<EndpointSlice>);
 
 impl Endpoints {
-    async fn set(&self, name: &str, replica: &Server, ready: bool) -> Result<()> {
+    /// Makes the Service; nothing but the test says what its endpoints are.
+    pub(super) async fn of_new_service(rig: &Rig) -> Result<Self> {
+        let service: Service = serde_json::from_value(json!({
+            "metadata": { "name": "planner" },
+            "spec": { "clusterIP": "None", "ports": [{ "name": "grpc", "port": 7443 }] },
+        }))?;
+        let services: Api<Service> = Api::namespaced(rig.client(), "nodewise-system");
+        services.create(&PostParams::default(), &service).await?;
+        Ok(Self(Api::namespaced(rig.client(), "nodewise-system")))
+    }
+
+    pub(super) async fn set(&self, name: &str, replica: &Server, ready: bool) -> Result<()> {
         let patch = Patch::Apply(slice(name, replica, ready));
         let params = PatchParams::apply("test").force();
         self.0.patch(name, &params, &patch).await?;
@@ -143,17 +158,9 @@ async fn servers_are_found_by_the_endpoint_slices_of_a_service() -> Result<()> {
         rig.start_replica(&listen).await?,
         rig.start_replica(&listen).await?,
     );
-    let service: Service = serde_json::from_value(json!({
-        "metadata": { "name": "planner" },
-        "spec": { "clusterIP": "None", "ports": [{ "name": "grpc", "port": 7443 }] },
-    }))?;
-    // Where the executor may watch them.
-    let services: Api<Service> = Api::namespaced(rig.client(), "nodewise-system");
-    services.create(&PostParams::default(), &service).await?;
-    let endpoints = Endpoints(Api::namespaced(rig.client(), "nodewise-system"));
+    let endpoints = Endpoints::of_new_service(&rig).await?;
     endpoints.set("planner-first", &first, true).await?;
-    rig.start_executor_for("kubernetes:///planner.nodewise-system:grpc", &["--plaintext"])
-        .await?;
+    rig.start_executor_for(SERVICE, &["--plaintext"]).await?;
     rig.replicas_are("ready", 1).await?;
     endpoints.set("planner-second", &second, true).await?;
     rig.replicas_are("ready", 2).await?;

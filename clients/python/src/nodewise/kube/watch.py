@@ -64,7 +64,7 @@ class Watches:
     """Follows everything that changes, in one namespace or in all, as an async context manager."""
 
     def __init__(self, client: KubeClient, sink: Sink, *, namespace: str | None = None) -> None:
-        self._followers = [_Follower(client, resource, namespace, sink) for resource in Resource]
+        self._followers = [_Follower(client, resource, namespace, sink, self._restored) for resource in Resource]
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> "Watches":
@@ -75,6 +75,14 @@ class Watches:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await waiting.ended(self._tasks)
+
+    def _restored(self, shown: Resource) -> None:
+        """The list of one resource has shown that etcd was restored from a backup. The apiserver may have passed the
+        versions of the others by now, or just not show what is gone: they are listed again.
+        """
+        for follower in self._followers:
+            if follower.resource is not shown:
+                follower.list_again()
 
     @property
     def tasks(self) -> list[asyncio.Task[None]]:
@@ -136,18 +144,33 @@ def _identity(served: bytes) -> _Identity:
 class _Follower:
     """Follows one resource."""
 
-    def __init__(self, client: KubeClient, resource: Resource, namespace: str | None, sink: Sink) -> None:
+    def __init__(
+        self,
+        client: KubeClient,
+        resource: Resource,
+        namespace: str | None,
+        sink: Sink,
+        restored: Callable[[Resource], None],
+    ) -> None:
         self.resource = resource
         self.failure = "waiting for the first list"
         """Why it does not work; empty when it does."""
         self._client = client
         self._path = resource.collection(namespace)
         self._sink = sink
+        self._restored = restored
         self._version = ""
-        """Where the next watch begins; empty when a list is needed."""
+        """What was reached, and where the next watch begins; empty before the first list."""
+        self._must_list = True
+        self._outdated = asyncio.Event()
+        """Another follower found that etcd was restored, and no list was begun since."""
         self._is_confirmed = False
         """The apiserver is known to have reached that version."""
         self._failures = 0
+
+    def list_again(self) -> None:
+        """Lets everything be listed again, though a watch is under way."""
+        self._outdated.set()
 
     async def run(self) -> None:
         """Never ends."""
@@ -156,17 +179,17 @@ class _Follower:
                 await self._step()
             except _GoneError:
                 _log.info("the watch of %s fell too far behind; listing again", self.resource.value)
-                self._version = ""
+                self._must_list = True
                 await self._rest()
             except (_BrokenError, ActuatorError, asyncio.TimeoutError) as error:
                 if isinstance(error, _BrokenError) and error.list_again:
-                    self._version = ""
+                    self._must_list = True
                 self.failure = str(error) or "no answer in time"
                 _log.warning("following %s: %s; trying again", self.resource.value, self.failure)
                 await self._rest()
 
     async def _step(self) -> None:
-        if not self._version:
+        if self._must_list or self._outdated.is_set():
             await self._list()
         elif self._is_confirmed:
             await self._watch()
@@ -182,7 +205,12 @@ class _Follower:
         await asyncio.sleep(delay * random.uniform(1.0, 2.0))
 
     async def _list(self) -> None:
-        """Lists everything, page by page, as of one version."""
+        """Lists everything, page by page, as of one version. Tells the others of a restore of etcd that none of them
+        knows of, when the list is taken in: theirs come after it.
+        """
+        is_known = self._outdated.is_set()
+        self._must_list = True
+        self._outdated.clear()
         objects: list[Watched] = []
         params = {"limit": str(PAGE_SIZE)}
         while True:
@@ -200,9 +228,15 @@ class _Follower:
         if not version:
             raise _BrokenError("the list has no resourceVersion")
         _log.debug("listed %d %s at %s", len(objects), self.resource.value, version)
-        self._version, self._is_confirmed = version, True
+        begins_anew = is_behind(self._version, version)
+        self._version, self._is_confirmed, self._must_list = version, True, False
         self.failure = ""
         self._sink(Listed(self.resource, objects, version))
+        if begins_anew and self._outdated.is_set():
+            # Another one was quicker, and this list is of after the restore already.
+            self._outdated.clear()
+        elif begins_anew and not is_known:
+            self._restored(self.resource)
 
     async def _confirm(self) -> None:
         """Asks the apiserver at which version it is. One that is behind ours has begun anew, and everything is listed
@@ -216,7 +250,7 @@ class _Follower:
                 now,
                 self._version,
             )
-            self._version = ""
+            self._must_list = True
         self._is_confirmed = True
 
     async def _page(self, params: dict[str, str], timeout: float = PAGE_TIMEOUT) -> _Page:
@@ -231,7 +265,7 @@ class _Follower:
             raise _BrokenError(f"reading the list: {error}") from error
 
     async def _watch(self) -> None:
-        """Watches until the apiserver ends it, as it does every few minutes."""
+        """Watches until the apiserver ends it, as it does every few minutes, or a list is needed."""
         self._is_confirmed = False
         params = {
             "watch": "true",
@@ -249,7 +283,16 @@ class _Follower:
             raise
         try:
             self.failure = ""
-            await self._follow(pieces)
+            following, outdated = (
+                asyncio.create_task(self._follow(pieces)),
+                asyncio.create_task(self._outdated.wait()),
+            )
+            try:
+                await asyncio.wait((following, outdated), return_when=asyncio.FIRST_COMPLETED)
+                if following.done():
+                    following.result()
+            finally:
+                await waiting.ended([following, outdated])
         finally:
             await stream.__aexit__(None, None, None)
 

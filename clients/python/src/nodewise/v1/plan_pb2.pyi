@@ -350,7 +350,7 @@ class Warning(google.protobuf.message.Message):
     NAME_FIELD_NUMBER: builtins.int
     MESSAGE_FIELD_NUMBER: builtins.int
     kind: builtins.str
-    """The object's kind: `Node`, `Pod`, `ControllerRevision` or `DaemonSet`."""
+    """The object's kind: `ControllerRevision`, `Node` or `Pod`."""
     name: builtins.str
     """metadata.name."""
     message: builtins.str
@@ -797,8 +797,9 @@ class CreatePod(google.protobuf.message.Message):
     POD_NAME_FIELD_NUMBER: builtins.int
     NODE_NAME_FIELD_NUMBER: builtins.int
     pod_name: builtins.str
-    """metadata.name. Empty: the manifest has a generateName and the apiserver chooses. When a pod of that name exists that is not
-    the workload's, the outcome is RESULT_NAME_TAKEN: no event, no failure, and the executor reports and plans again at once.
+    """metadata.name. Empty: the manifest has a generateName and the apiserver chooses. When a pod of that name exists that is not the
+    workload's, or that is the workload's own but for another node or with another hash, the outcome is RESULT_NAME_TAKEN: no
+    event, no failure, and the executor reports and plans again at once.
     """
     node_name: builtins.str
     """The node, to be written at `Plan.node_name_pointers`."""

@@ -35,8 +35,8 @@ class _ResultEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     RESULT_ALREADY_EXISTS: _Result.ValueType  # 2
     """Create pod: a pod of that name exists and is ours for the same node and revision: as good as done."""
     RESULT_NAME_TAKEN: _Result.ValueType  # 3
-    """Create pod: the name is taken by a pod that is not the workload's. Not a failure, and no batch stops for it; the next plan,
-    which follows at once, derives another name.
+    """Create pod: the name is taken by a pod that is not the workload's, or by one of its own for another node or with another hash.
+    Not a failure, and no batch stops for it; the next plan, which follows at once, derives another name.
     """
     RESULT_NOT_FOUND: _Result.ValueType  # 4
     """Delete, adopt or release: the object is gone. Not a failure."""
@@ -57,8 +57,8 @@ RESULT_SUCCEEDED: Result.ValueType  # 1
 RESULT_ALREADY_EXISTS: Result.ValueType  # 2
 """Create pod: a pod of that name exists and is ours for the same node and revision: as good as done."""
 RESULT_NAME_TAKEN: Result.ValueType  # 3
-"""Create pod: the name is taken by a pod that is not the workload's. Not a failure, and no batch stops for it; the next plan,
-which follows at once, derives another name.
+"""Create pod: the name is taken by a pod that is not the workload's, or by one of its own for another node or with another hash.
+Not a failure, and no batch stops for it; the next plan, which follows at once, derives another name.
 """
 RESULT_NOT_FOUND: Result.ValueType  # 4
 """Delete, adopt or release: the object is gone. Not a failure."""

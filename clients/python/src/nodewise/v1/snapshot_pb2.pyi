@@ -752,7 +752,7 @@ class ReconcileState(google.protobuf.message.Message):
 
     @property
     def pod_name_collisions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___PodNameCollision]:
-        """Nodes for which derived pod names were found taken, in the snapshot or by a pod that is not the workload's."""
+        """Nodes for which derived pod names were found taken, in the snapshot or by the apiserver (RESULT_NAME_TAKEN)."""
 
     @property
     def slow_start(self) -> global___SlowStart:
@@ -921,7 +921,7 @@ class PodNameCollision(google.protobuf.message.Message):
     count: builtins.int
     """How many names were found taken."""
     refused_count: builtins.int
-    """How many of them the apiserver refused, because a pod that is not the workload's has the name (RESULT_NAME_TAKEN). From 3 on
+    """How many of them the apiserver refused, because another pod has the name (RESULT_NAME_TAKEN). From 3 on
     the apiserver chooses the name of the node's next pod.
     """
     def __init__(

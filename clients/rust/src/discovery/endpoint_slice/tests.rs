@@ -161,6 +161,39 @@ fn list(slices: &[Value]) -> (u16, Value) {
     (200, body)
 }
 
+// D-112: a watch that breaks begins again with a list, whatever version it had reached.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_breaks_lists_again() {
+    let one = slice("a", &json!([ready("10.0.0.1")]));
+    let two = slice("a", &json!([ready("10.0.0.1"), ready("10.0.0.2")]));
+    let (client, requests) = scripted(vec![
+        list(&[two]),
+        failure(503, "ServiceUnavailable", &[]),
+        list(&[one]),
+    ]);
+    let service = planner();
+    let mut told = Box::pin(addresses(client, &service));
+    assert_eq!(
+        told.next().await.expect("endless").map(|found| found.len()),
+        Ok(2)
+    );
+    told.next().await.expect("endless").expect_err("it broke");
+    assert_eq!(
+        told.next().await.expect("endless").map(|found| found.len()),
+        Ok(1)
+    );
+    let requests = requests.lock().expect("lock");
+    assert!(!requests[2].line.contains("watch"), "{}", requests[2].line);
+}
+
+fn planner() -> ServiceName {
+    ServiceName {
+        namespace: Some("tools".to_owned()),
+        name: "planner".to_owned(),
+        port: grpc(),
+    }
+}
+
 // List, watch from there, and after a gap list again; an apiserver that refuses says why, and nothing is lost.
 #[tokio::test(start_paused = true)]
 async fn the_watch_goes_on_after_a_gap() {
@@ -176,11 +209,7 @@ async fn the_watch_goes_on_after_a_gap() {
         ),
         list(&[one]),
     ]);
-    let service = ServiceName {
-        namespace: Some("tools".to_owned()),
-        name: "planner".to_owned(),
-        port: grpc(),
-    };
+    let service = planner();
     let mut told = Box::pin(addresses(client, &service));
     let refused = told.next().await.expect("endless").expect_err("forbidden");
     assert!(refused.contains("Forbidden"), "{refused}");
