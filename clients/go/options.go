@@ -1,6 +1,8 @@
 package nodewise
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -18,7 +20,10 @@ import (
 type Option func(*config)
 
 type config struct {
-	namespace    string
+	name      string
+	namespace string
+	// selection is all of what a DaemonSet must be selected by to be owned.
+	selection    []selects
 	workers      int
 	buckets      uint32
 	options      *nodewisev1.PlanOptions
@@ -38,10 +43,36 @@ type config struct {
 	tracers        trace.TracerProvider
 	maxTracedCalls int
 	annotatesPods  bool
+	// mistakes are what is wrong with the options.
+	mistakes []error
+}
+
+// configured is what these options make of the defaults.
+func configured(options []Option) (config, error) {
+	config := defaults()
+	for _, option := range options {
+		if option != nil {
+			option(&config)
+		}
+	}
+	for _, needed := range []struct {
+		option string
+		isNil  bool
+	}{
+		{"WithRateLimiter", config.limiter == nil},
+		{"WithClock", config.clock == nil},
+		{"WithTracerProvider", config.tracers == nil},
+	} {
+		if needed.isNil {
+			config.mistakes = append(config.mistakes, fmt.Errorf("%s was given nil: leave the option out for the default", needed.option))
+		}
+	}
+	return config, errors.Join(config.mistakes...)
 }
 
 func defaults() config {
 	return config{
+		name:        "nodewise",
 		namespace:   corev1.NamespaceAll,
 		workers:     2,
 		buckets:     64,
@@ -60,6 +91,12 @@ func defaults() config {
 		tracers:        otel.GetTracerProvider(),
 		maxTracedCalls: 32,
 	}
+}
+
+// WithName sets the name of the controller, in metrics and logs: nodewise if not set. Reconcilers of one program need different names,
+// and must not own the same DaemonSets: see [WithNamespace], [WithSelector] and [WithPredicate].
+func WithName(name string) Option {
+	return func(c *config) { c.name = name }
 }
 
 // WithNamespace owns the DaemonSets of one namespace only. Those of all namespaces are owned if it is not set.

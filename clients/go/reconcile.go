@@ -68,7 +68,7 @@ var ErrNotYet = errors.New("not yet")
 // errBehind says that the caches do not show our own last write yet.
 var errBehind = errors.New("a cache is behind")
 
-// Reconcile looks at one DaemonSet: it takes a snapshot, asks for a plan, applies it and reports. Whatever else is to wake the
+// Reconcile looks at one DaemonSet, if it is one that is owned: it takes a snapshot, asks for a plan, applies it and reports. Whatever else is to wake the
 // workload wakes it through the queue that was given to [Reconciler.Start]. It is not called twice at a time for the same workload.
 //
 // An error is to be followed by another try with the workload's own back-off, which begins anew without one; but for [ErrNotYet],
@@ -164,6 +164,10 @@ func (r *Reconciler) reconcile(ctx, asking context.Context, key types.Namespaced
 			return ending{gone: workload == nil && err == nil}, err
 		}
 		planned, err := r.nextPlan(asking, workload, live)
+		if errors.Is(err, errNotSelected) {
+			r.leaveAlone(workload)
+			return ending{}, nil
+		}
 		if err != nil {
 			return ending{}, err
 		}
@@ -219,18 +223,26 @@ func (r *Reconciler) admit(key types.NamespacedName, live *[]*cluster.Revision) 
 }
 
 // nextPlan is the plan that was asked for ahead, or else a new one; neither when asking is over: queues give out after the stop what
-// was in them by then, and nothing new is begun.
+// was in them by then, and nothing new is begun. It is [errNotSelected] for a workload that is not selected, or not any more when the
+// plan is there.
 func (r *Reconciler) nextPlan(
 	ctx context.Context, workload *cluster.DaemonSet, live []*cluster.Revision,
 ) (*planned, error) {
+	if err := r.requireSelected(workload); err != nil {
+		return nil, err
+	}
 	if ctx.Err() != nil {
 		return nil, &planclient.UnreachableError{Reason: context.Cause(ctx).Error()}
 	}
 	next := r.next.take(workload)
-	if next != nil && len(live) == 0 {
-		return next, nil
+	if next == nil || len(live) > 0 {
+		asked, err := r.plan(ctx, workload, live)
+		if err != nil {
+			return nil, err
+		}
+		next = asked
 	}
-	return r.plan(ctx, workload, live)
+	return next, r.requireSelected(r.newest(workload))
 }
 
 func (r *Reconciler) plan(
@@ -241,15 +253,18 @@ func (r *Reconciler) plan(
 	var origins []planned
 	// Of the last request.
 	var leftOut int
+	// unbuilt is why no request could be built, if so.
+	var unbuilt error
 	build := func(known func(planclient.Digest) bool) (*nodewisev1.PlanRequest, error) {
 		_, span := traces.Start(ctx, "snapshot")
 		defer span.End()
+		// A retry takes what is known by now, unless the workload was replaced: then it finishes with what it had.
+		current = r.newest(current)
+		if unbuilt = r.requireSelected(current); unbuilt != nil {
+			return nil, unbuilt
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		// A retry takes what is known by now, unless the workload was replaced: then it finishes with what it had.
-		if newer := s.store.DaemonSet(workload.Key); newer != nil && newer.UID == workload.UID {
-			current = newer
-		}
 		held := s.holdings.Get(workload.Key, workload.UID)
 		origins = append(origins, planned{workload: current, sent: held})
 		var snapshot *nodewisev1.Snapshot

@@ -2,9 +2,11 @@ package nodewise
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -58,9 +60,15 @@ type Reconciler struct {
 // Limits of the configuration on calls per second do not count: a plan says how many pods are created at once, and the apiserver
 // has fairness of its own.
 func New(kube *rest.Config, planner Planner, options ...Option) (*Reconciler, error) {
-	config := defaults()
-	for _, option := range options {
-		option(&config)
+	switch {
+	case kube == nil:
+		return nil, errors.New("there is no configuration of the cluster: give a *rest.Config to nodewise.New, such as mgr.GetConfig()")
+	case isNil(planner):
+		return nil, errNoPlanner
+	}
+	config, err := configured(options)
+	if err != nil {
+		return nil, err
 	}
 	unlimited := rest.CopyConfig(kube)
 	unlimited.QPS, unlimited.RateLimiter = -1, nil
@@ -81,6 +89,17 @@ func New(kube *rest.Config, planner Planner, options ...Option) (*Reconciler, er
 		watches: watches{errors: map[cluster.Resource]error{}},
 	}, nil
 }
+
+var errNoPlanner = errors.New("there is no Planner: give the client that planclient.New makes, and look at its error first")
+
+// isNil tells whether there is no Planner, also where it is a pointer to nothing: so is the client where the error was not looked at.
+func isNil(planner Planner) bool {
+	value := reflect.ValueOf(planner)
+	return planner == nil || value.Kind() == reflect.Pointer && value.IsNil()
+}
+
+// Name is the name of the controller, see [WithName].
+func (r *Reconciler) Name() string { return r.config.name }
 
 // Synced tells whether every cache has been filled: only then may [Reconciler.Reconcile] be called.
 func (r *Reconciler) Synced() bool {
