@@ -209,6 +209,9 @@ func (r *Reconciler) admit(key types.NamespacedName, live *[]*cluster.Revision) 
 	s := r.state
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.store.Synced() {
+		return nil, &failure{reason: r.unsynced()}
+	}
 	workload := s.store.DaemonSet(key)
 	if workload == nil {
 		s.forget(key)
@@ -220,6 +223,15 @@ func (r *Reconciler) admit(key types.NamespacedName, live *[]*cluster.Revision) 
 	}
 	*live = append(*live, s.takeLive(key, workload.UID)...)
 	return workload, nil
+}
+
+// unsynced is why nothing can be reconciled yet. The lock is held.
+func (r *Reconciler) unsynced() error {
+	if !r.started.Load() {
+		return errors.New("the Reconciler was not started, and knows nothing of the cluster: call Start and then WaitForSync before " +
+			"Reconcile, or leave that to Run or to ctrl.SetupWithManager")
+	}
+	return fmt.Errorf("the caches of %v are not filled: call WaitForSync before Reconcile", r.state.store.Unsynced())
 }
 
 // nextPlan is the plan that was asked for ahead, or else a new one; neither when asking is over: queues give out after the stop what
@@ -276,6 +288,9 @@ func (r *Reconciler) plan(
 		}, nil
 	}
 	answer, err := r.planner.Plan(ctx, string(workload.UID), build)
+	if unbuilt == nil {
+		s.noteAnswer(ctx, workload.Key, err)
+	}
 	if leftOut > 0 {
 		klog.FromContext(ctx).Info("The revisions of the workload are too large together; those that rank last are not sent",
 			"namespace", workload.Key.Namespace, "leftOut", leftOut, "maxBytes", maxRevisionBytes)

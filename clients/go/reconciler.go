@@ -31,7 +31,9 @@ import (
 // component is who events about DaemonSets come from: the name that people and tools look for.
 const component = "daemonset-controller"
 
-// Planner plans. [*planclient.Client] is one.
+// Planner plans. [*planclient.Client] is one. A Planner that wraps another one gives on its errors, wrapped at most: an
+// [*planclient.UnreachableError] is no failure of the workload, and what building the request ended with goes back as it is. It may be a
+// [HealthChecker] besides.
 type Planner interface {
 	// Plan asks what must happen next for the workload of this uid.
 	Plan(ctx context.Context, uid string, build planclient.BuildRequest) (*planclient.Answer, error)
@@ -39,7 +41,16 @@ type Planner interface {
 	Report(ctx context.Context, report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error)
 }
 
-// Reconciler owns the DaemonSets of a cluster, or of a namespace. It is used once: whoever gains leadership again makes a new one,
+// HealthChecker is what a [Planner] may be besides, for [Reconciler.Ready], as [*planclient.Client] is. A Planner that wraps another one
+// gives on what that says, or leaves the method out: then the outcome of the last call counts.
+type HealthChecker interface {
+	// Health is why the service cannot be reached, and nil if it can.
+	Health() error
+}
+
+var _ HealthChecker = (*planclient.Client)(nil)
+
+// Reconciler owns the DaemonSets of a cluster, of a namespace, or those that are selected. It is used once: whoever gains leadership again makes a new one,
 // since what it remembers is not true any more.
 type Reconciler struct {
 	config  config

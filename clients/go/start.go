@@ -24,6 +24,9 @@ import (
 // Start begins to watch, and from now on puts workloads that are to be looked at into the queue. It returns at once; see
 // [Reconciler.WaitForSync]. The watches end with the context. It is called once.
 func (r *Reconciler) Start(ctx context.Context, queue Queue) error {
+	if queue == nil {
+		return errors.New("there is no queue: give Start the one whose keys go to Reconcile, or call Run, which has its own")
+	}
 	if r.started.Swap(true) {
 		return errors.New("a Reconciler is started once: make a new one, what this one remembers is not true any more")
 	}
