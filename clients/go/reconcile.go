@@ -116,11 +116,15 @@ func (r *Reconciler) look(ctx, asking context.Context, key types.NamespacedName)
 
 func outcomeOf(err error) outcome {
 	var away *planclient.UnreachableError
+	var failure *failure
 	switch {
 	case err == nil:
 		return settled
 	case errors.Is(err, errBehind):
 		return behind
+	case errors.As(err, &failure):
+		// Whatever it is made from: after a report that did not arrive, much was done.
+		return failed
 	case errors.As(err, &away):
 		return unreachable
 	default:
@@ -244,7 +248,9 @@ func (r *Reconciler) nextPlan(
 		return nil, err
 	}
 	if ctx.Err() != nil {
-		return nil, &planclient.UnreachableError{Reason: context.Cause(ctx).Error()}
+		return nil, &planclient.UnreachableError{
+			Reason: context.Cause(ctx).Error(), Err: errors.Join(ctx.Err(), context.Cause(ctx)),
+		}
 	}
 	next := r.next.take(workload)
 	if next == nil || len(live) > 0 {
