@@ -176,7 +176,13 @@ func WithRateLimiter(limiter workqueue.TypedRateLimiter[types.NamespacedName]) O
 }
 
 // WithPodInformer takes pods from an informer that the program has already, which may have any transform that keeps what
-// [nodewise.dev/clients/go/convert.SlimPod] does. Of such an informer's first list more is asked than most give: it must be a
+// [nodewise.dev/clients/go/convert.SlimPod] does.
+//
+// It must show all pods of the cluster, or of the namespace of [WithNamespace]: without a label or field selector. For a node whose pod it
+// hides another one would be created. Reconciles fail and say so where that is found out, which is before pods are created and, of new ones,
+// some two minutes after they were; it is no more than a safeguard, since only some pods are looked at.
+//
+// Of such an informer's first list more is asked than most give: it must be a
 // most-recent read, see [nodewise.dev/clients/go/served.MostRecent]; if it is not, a controller that is started again may for a
 // moment see less than it had written before. An informer also tells its handlers of a pod a little later than a watch of the
 // Reconciler's own would: of an orphan that was made just before its DaemonSet it may hear too late, so that a pod more is
@@ -190,7 +196,8 @@ func WithPodInformer(informer cache.SharedIndexInformer) Option {
 	return func(c *config) { c.pods = informer }
 }
 
-// WithNodeInformer takes nodes from an informer that the program has already; see [WithPodInformer].
+// WithNodeInformer takes nodes from an informer that the program has already; see [WithPodInformer]. It must show all nodes: a node that it
+// hides is one that does not exist, and gets no pod. That is not found out.
 func WithNodeInformer(informer cache.SharedIndexInformer) Option {
 	return func(c *config) { c.nodes = informer }
 }

@@ -103,6 +103,9 @@ func (r *Reconciler) look(ctx, asking context.Context, key types.NamespacedName)
 	if r.waitsForWatches(key) {
 		// Should what is expected never show, no event would tell.
 		r.waker.wakeAfter(key, expectationsExpired)
+		if r.config.pods != nil {
+			r.waker.wakeAfter(key, hiddenDelay)
+		}
 	}
 	if err == nil {
 		return logger, nil
@@ -176,6 +179,9 @@ func (r *Reconciler) reconcile(ctx, asking context.Context, key types.Namespaced
 			return ending{}, err
 		}
 		if err := r.check(ctx, planned, live); err != nil {
+			return ending{}, err
+		}
+		if err := r.requireShown(ctx, planned); err != nil {
 			return ending{}, err
 		}
 		r.hold(planned)

@@ -61,6 +61,8 @@ type Reconciler struct {
 	waker   *waker
 	state   *state
 	writer  write.Writer
+	// typed reads pods and nodes.
+	typed   kubernetes.Interface
 	next    nextPlans
 	started atomic.Bool
 	watches watches

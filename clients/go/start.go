@@ -77,8 +77,7 @@ func (r *Reconciler) sources(ctx context.Context) ([]func(context.Context), erro
 	if err != nil {
 		return nil, err
 	}
-	typed, err := r.typedClient()
-	if err != nil {
+	if r.typed, err = r.typedClient(); err != nil {
 		return nil, err
 	}
 	namespace, logger := r.config.namespace, klog.FromContext(ctx)
@@ -101,12 +100,12 @@ func (r *Reconciler) sources(ctx context.Context) ([]func(context.Context), erro
 		reflector(revisions, raw.ListWatch(apps.WithResource(string(cluster.Revisions)), namespace), &served.Object{}),
 	}
 	if r.config.pods == nil {
-		sources = append(sources, reflector(pods, podListWatch(typed, namespace), &corev1.Pod{}))
+		sources = append(sources, reflector(pods, podListWatch(r.typed, namespace), &corev1.Pod{}))
 	} else {
 		sources = append(sources, r.informed(pods, r.config.pods, unread))
 	}
 	if r.config.nodes == nil {
-		sources = append(sources, reflector(nodes, nodeListWatch(typed), &corev1.Node{}))
+		sources = append(sources, reflector(nodes, nodeListWatch(r.typed), &corev1.Node{}))
 	} else {
 		sources = append(sources, r.informed(nodes, r.config.nodes, unread))
 	}
