@@ -11,8 +11,20 @@
 //	err = reconciler.Run(ctx)
 //
 // [Reconciler.Run] has watches, a work queue and workers of its own. A controller that has these already feeds the Reconciler
-// with [Reconciler.Start], which puts workloads into its queue, and calls [Reconciler.Reconcile] for what it takes out; package
-// ctrl does that for controller-runtime. [Reconciler.Ready] says why nothing can be done, if so.
+// with [Reconciler.Start], which puts workloads into its queue, waits for [Reconciler.WaitForSync], and calls [Reconciler.Reconcile] for
+// what it takes out; package ctrl does that for controller-runtime. [Reconciler.Ready] says why nothing can be done, if so.
+//
+// # What is owned
+//
+// All DaemonSets of the cluster, unless [WithNamespace], [WithSelector] or [WithPredicate] say otherwise. These are asked about the very
+// object that the service plans for. A filter in front of [Reconciler.Reconcile] only saves work: what it sees may be older or newer,
+// so it does not limit what is owned.
+//
+// # Logs and errors
+//
+// It logs to the logger of the context. A plan with actions is one line, with how many there are of each kind; at verbosity 1 each action has
+// a line with its reason and result. What Reconcile returns wraps what it was made from: an error of the apiserver or of gRPC, or the end of
+// the context.
 //
 // # Traces
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"nodewise.dev/clients/go/convert"
 	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/gate"
 	"nodewise.dev/clients/go/internal/write"
 	"nodewise.dev/clients/go/served"
 )
@@ -41,6 +43,7 @@ func (c *clusterInMemory) next() string {
 	return strconv.Itoa(c.version)
 }
 
+// pods are all of them, in the order in which they were written.
 func (c *clusterInMemory) pods() []*corev1.Pod {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,6 +55,10 @@ func (c *clusterInMemory) pods() []*corev1.Pod {
 			live = append(live, pod)
 		}
 	}
+	slices.SortFunc(live, func(a, b *corev1.Pod) int {
+		order, _ := gate.Compare(a.ResourceVersion, b.ResourceVersion)
+		return order
+	})
 	return live
 }
 

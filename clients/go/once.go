@@ -2,6 +2,7 @@ package nodewise
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -19,13 +20,20 @@ import (
 	"nodewise.dev/clients/go/served"
 )
 
-// PlanOnce asks what would happen next for one DaemonSet, as the cluster is now, and changes nothing.
+// PlanOnce asks what would happen next for one DaemonSet, as the cluster is now, and changes nothing. Of the options those count that say
+// how to plan, [WithPlanOptions], and at which time, [WithClock]: it is asked about this DaemonSet whether it is selected or not.
 func PlanOnce(
 	ctx context.Context, cluster *rest.Config, planner Planner, namespace, name string, options ...Option,
 ) (*nodewisev1.Plan, error) {
-	config := defaults()
-	for _, option := range options {
-		option(&config)
+	switch {
+	case cluster == nil:
+		return nil, errors.New("there is no configuration of the cluster: give a *rest.Config to nodewise.PlanOnce")
+	case isNil(planner):
+		return nil, errNoPlanner
+	}
+	config, err := configured(options)
+	if err != nil {
+		return nil, err
 	}
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	snapshot, uid, err := snapshotOnce(ctx, cluster, key)

@@ -1,6 +1,8 @@
 package nodewise
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -18,7 +20,10 @@ import (
 type Option func(*config)
 
 type config struct {
-	namespace    string
+	name      string
+	namespace string
+	// selection is all of what a DaemonSet must be selected by to be owned.
+	selection    []selects
 	workers      int
 	buckets      uint32
 	options      *nodewisev1.PlanOptions
@@ -38,10 +43,36 @@ type config struct {
 	tracers        trace.TracerProvider
 	maxTracedCalls int
 	annotatesPods  bool
+	// mistakes are what is wrong with the options.
+	mistakes []error
+}
+
+// configured is what these options make of the defaults.
+func configured(options []Option) (config, error) {
+	config := defaults()
+	for _, option := range options {
+		if option != nil {
+			option(&config)
+		}
+	}
+	for _, needed := range []struct {
+		option string
+		isNil  bool
+	}{
+		{"WithRateLimiter", config.limiter == nil},
+		{"WithClock", config.clock == nil},
+		{"WithTracerProvider", config.tracers == nil},
+	} {
+		if needed.isNil {
+			config.mistakes = append(config.mistakes, fmt.Errorf("%s was given nil: leave the option out for the default", needed.option))
+		}
+	}
+	return config, errors.Join(config.mistakes...)
 }
 
 func defaults() config {
 	return config{
+		name:        "nodewise",
 		namespace:   corev1.NamespaceAll,
 		workers:     2,
 		buckets:     64,
@@ -60,6 +91,12 @@ func defaults() config {
 		tracers:        otel.GetTracerProvider(),
 		maxTracedCalls: 32,
 	}
+}
+
+// WithName sets the name of the controller, in metrics and logs: nodewise if not set. Reconcilers of one program need different names,
+// and must not own the same DaemonSets: see [WithNamespace], [WithSelector] and [WithPredicate].
+func WithName(name string) Option {
+	return func(c *config) { c.name = name }
 }
 
 // WithNamespace owns the DaemonSets of one namespace only. Those of all namespaces are owned if it is not set.
@@ -139,7 +176,13 @@ func WithRateLimiter(limiter workqueue.TypedRateLimiter[types.NamespacedName]) O
 }
 
 // WithPodInformer takes pods from an informer that the program has already, which may have any transform that keeps what
-// [nodewise.dev/clients/go/convert.SlimPod] does. Of such an informer's first list more is asked than most give: it must be a
+// [nodewise.dev/clients/go/convert.SlimPod] does.
+//
+// It must show all pods of the cluster, or of the namespace of [WithNamespace]: without a label or field selector. For a node whose pod it
+// hides another one would be created. Reconciles fail and say so where that is found out, which is before pods are created and, of new ones,
+// some two minutes after they were; it is no more than a safeguard, since only some pods are looked at.
+//
+// Of such an informer's first list more is asked than most give: it must be a
 // most-recent read, see [nodewise.dev/clients/go/served.MostRecent]; if it is not, a controller that is started again may for a
 // moment see less than it had written before. An informer also tells its handlers of a pod a little later than a watch of the
 // Reconciler's own would: of an orphan that was made just before its DaemonSet it may hear too late, so that a pod more is
@@ -156,7 +199,8 @@ func WithPodInformer(informer cache.SharedIndexInformer) Option {
 	return func(c *config) { c.pods = informer }
 }
 
-// WithNodeInformer takes nodes from an informer that the program has already; see [WithPodInformer].
+// WithNodeInformer takes nodes from an informer that the program has already; see [WithPodInformer]. It must show all nodes: a node that it
+// hides is one that does not exist, and gets no pod. That is not found out.
 func WithNodeInformer(informer cache.SharedIndexInformer) Option {
 	return func(c *config) { c.nodes = informer }
 }

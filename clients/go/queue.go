@@ -157,12 +157,12 @@ type workQueue struct {
 }
 
 // newWorkQueue makes a queue for so many workers, and one more for what is not to wait.
-func newWorkQueue(workers int) *workQueue {
+func newWorkQueue(name string, workers int) *workQueue {
 	lanes := newLanes(workers, clock.RealClock{})
 	return &workQueue{
 		TypedDelayingInterface: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.NamespacedName]{
-			Name:  "nodewise",
-			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[types.NamespacedName]{Name: "nodewise", Queue: lanes}),
+			Name:  name,
+			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[types.NamespacedName]{Name: name, Queue: lanes}),
 		}),
 		lanes: lanes,
 	}

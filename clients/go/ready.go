@@ -11,21 +11,23 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/internal/gate"
+	"nodewise.dev/clients/go/planclient"
 )
 
 // Ready says why nothing can be done, if so: the service cannot be reached, or a watch does not work. It is a check for readiness, in
 // the shape of package healthz of controller-runtime and of apiservers; whether the program lives does not depend on it. Before the
 // start, as while another replica leads, only the service counts.
+//
+// Whether the service can be reached is told by the Planner, if it is a [HealthChecker]. Of another one the last call for a plan counts:
+// before the first, and when the DaemonSet that it was for is not owned any more, the service is taken for one that can be reached.
 func (r *Reconciler) Ready(*http.Request) error {
-	var unready []error
-	if planner, says := r.planner.(interface{ Health() error }); says {
-		unready = append(unready, planner.Health())
-	}
+	unready := []error{r.health()}
 	if r.started.Load() {
 		unready = append(unready, r.watches.failing())
 		r.state.mu.Lock()
@@ -36,6 +38,36 @@ func (r *Reconciler) Ready(*http.Request) error {
 		}
 	}
 	return errors.Join(unready...)
+}
+
+// health is why the service cannot be reached, if so.
+func (r *Reconciler) health() error {
+	if planner, tells := r.planner.(HealthChecker); tells {
+		return planner.Health()
+	}
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	return r.state.unanswered.err
+}
+
+// unanswered is why the last call for a plan was not answered, and for which workload it was; no error if it was answered.
+type unanswered struct {
+	key types.NamespacedName
+	err error
+}
+
+// noteAnswer notes what became of a call for a plan. A refusal is an answer. What ended by our own doing tells nothing.
+func (s *state) noteAnswer(ctx context.Context, key types.NamespacedName, err error) {
+	var refused *planclient.RefusedError
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err == nil || errors.As(err, &refused):
+		s.unanswered = unanswered{}
+	case ctx.Err() == nil:
+		s.unanswered = unanswered{key, err}
+	default:
+	}
 }
 
 // watches tells of the watches that do not work.

@@ -68,7 +68,7 @@ var ErrNotYet = errors.New("not yet")
 // errBehind says that the caches do not show our own last write yet.
 var errBehind = errors.New("a cache is behind")
 
-// Reconcile looks at one DaemonSet: it takes a snapshot, asks for a plan, applies it and reports. Whatever else is to wake the
+// Reconcile looks at one DaemonSet, if it is one that is owned: it takes a snapshot, asks for a plan, applies it and reports. Whatever else is to wake the
 // workload wakes it through the queue that was given to [Reconciler.Start]. It is not called twice at a time for the same workload.
 //
 // An error is to be followed by another try with the workload's own back-off, which begins anew without one; but for [ErrNotYet],
@@ -103,6 +103,9 @@ func (r *Reconciler) look(ctx, asking context.Context, key types.NamespacedName)
 	if r.waitsForWatches(key) {
 		// Should what is expected never show, no event would tell.
 		r.waker.wakeAfter(key, expectationsExpired)
+		if r.config.pods != nil {
+			r.waker.wakeAfter(key, hiddenDelay)
+		}
 	}
 	if err == nil {
 		return logger, nil
@@ -116,11 +119,15 @@ func (r *Reconciler) look(ctx, asking context.Context, key types.NamespacedName)
 
 func outcomeOf(err error) outcome {
 	var away *planclient.UnreachableError
+	var failure *failure
 	switch {
 	case err == nil:
 		return settled
 	case errors.Is(err, errBehind):
 		return behind
+	case errors.As(err, &failure):
+		// Whatever it is made from: after a report that did not arrive, much was done.
+		return failed
 	case errors.As(err, &away):
 		return unreachable
 	default:
@@ -164,10 +171,17 @@ func (r *Reconciler) reconcile(ctx, asking context.Context, key types.Namespaced
 			return ending{gone: workload == nil && err == nil}, err
 		}
 		planned, err := r.nextPlan(asking, workload, live)
+		if errors.Is(err, errNotSelected) {
+			r.leaveAlone(workload)
+			return ending{}, nil
+		}
 		if err != nil {
 			return ending{}, err
 		}
 		if err := r.check(ctx, planned, live); err != nil {
+			return ending{}, err
+		}
+		if err := r.requireShown(ctx, planned); err != nil {
 			return ending{}, err
 		}
 		r.hold(planned)
@@ -205,6 +219,9 @@ func (r *Reconciler) admit(key types.NamespacedName, live *[]*cluster.Revision) 
 	s := r.state
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.store.Synced() {
+		return nil, &failure{reason: r.unsynced()}
+	}
 	workload := s.store.DaemonSet(key)
 	if workload == nil {
 		s.forget(key)
@@ -221,19 +238,38 @@ func (r *Reconciler) admit(key types.NamespacedName, live *[]*cluster.Revision) 
 	return workload, nil
 }
 
+// unsynced is why nothing can be reconciled yet. The lock is held.
+func (r *Reconciler) unsynced() error {
+	if !r.started.Load() {
+		return errors.New("the Reconciler was not started, and knows nothing of the cluster: call Start and then WaitForSync before " +
+			"Reconcile, or leave that to Run or to ctrl.SetupWithManager")
+	}
+	return fmt.Errorf("the caches of %v are not filled: call WaitForSync before Reconcile", r.state.store.Unsynced())
+}
+
 // nextPlan is the plan that was asked for ahead, or else a new one; neither when asking is over: queues give out after the stop what
-// was in them by then, and nothing new is begun.
+// was in them by then, and nothing new is begun. It is [errNotSelected] for a workload that is not selected, or not any more when the
+// plan is there.
 func (r *Reconciler) nextPlan(
 	ctx context.Context, workload *cluster.DaemonSet, live []*cluster.Revision,
 ) (*planned, error) {
+	if err := r.requireSelected(workload); err != nil {
+		return nil, err
+	}
 	if ctx.Err() != nil {
-		return nil, &planclient.UnreachableError{Reason: context.Cause(ctx).Error()}
+		return nil, &planclient.UnreachableError{
+			Reason: context.Cause(ctx).Error(), Err: errors.Join(ctx.Err(), context.Cause(ctx)),
+		}
 	}
 	next := r.next.take(workload)
-	if next != nil && len(live) == 0 {
-		return next, nil
+	if next == nil || len(live) > 0 {
+		asked, err := r.plan(ctx, workload, live)
+		if err != nil {
+			return nil, err
+		}
+		next = asked
 	}
-	return r.plan(ctx, workload, live)
+	return next, r.requireSelected(r.newest(workload))
 }
 
 func (r *Reconciler) plan(
@@ -244,15 +280,18 @@ func (r *Reconciler) plan(
 	var origins []planned
 	// Of the last request.
 	var leftOut int
+	// unbuilt is why no request could be built, if so.
+	var unbuilt error
 	build := func(known func(planclient.Digest) bool) (*nodewisev1.PlanRequest, error) {
 		_, span := traces.Start(ctx, "snapshot")
 		defer span.End()
+		// A retry takes what is known by now, unless the workload was replaced: then it finishes with what it had.
+		current = r.newest(current)
+		if unbuilt = r.requireSelected(current); unbuilt != nil {
+			return nil, unbuilt
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		// A retry takes what is known by now, unless the workload was replaced: then it finishes with what it had.
-		if newer := s.store.DaemonSet(workload.Key); newer != nil && newer.UID == workload.UID {
-			current = newer
-		}
 		held := s.holdings.Get(workload.Key, workload.UID)
 		origins = append(origins, planned{workload: current, sent: held})
 		var snapshot *nodewisev1.Snapshot
@@ -264,6 +303,9 @@ func (r *Reconciler) plan(
 		}, nil
 	}
 	answer, err := r.planner.Plan(ctx, string(workload.UID), build)
+	if unbuilt == nil {
+		s.noteAnswer(ctx, workload.Key, err)
+	}
 	if leftOut > 0 {
 		klog.FromContext(ctx).Info("The revisions of the workload are too large together; those that rank last are not sent",
 			"namespace", workload.Key.Namespace, "leftOut", leftOut, "maxBytes", maxRevisionBytes)

@@ -378,7 +378,7 @@ func TestTheBackOffOutlastsWhatCouldNotBeDone(t *testing.T) {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](time.Hour, time.Hour)
 	r := newRig(t, planner, WithRateLimiter(limiter))
 	r.apply("agent:1")
-	queue := newWorkQueue(1)
+	queue := newWorkQueue("test", 1)
 	defer queue.ShutDown()
 	for i, step := range []struct {
 		err    error

@@ -2,9 +2,11 @@ package nodewise
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -30,7 +32,9 @@ import (
 // component is who events about DaemonSets come from: the name that people and tools look for.
 const component = "daemonset-controller"
 
-// Planner plans. [*planclient.Client] is one.
+// Planner plans. [*planclient.Client] is one. A Planner that wraps another one gives on its errors, wrapped at most: an
+// [*planclient.UnreachableError] is no failure of the workload, and what building the request ended with goes back as it is. It may be a
+// [HealthChecker] besides.
 type Planner interface {
 	// Plan asks what must happen next for the workload of this uid.
 	Plan(ctx context.Context, uid string, build planclient.BuildRequest) (*planclient.Answer, error)
@@ -38,7 +42,16 @@ type Planner interface {
 	Report(ctx context.Context, report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error)
 }
 
-// Reconciler owns the DaemonSets of a cluster, or of a namespace. It is used once: whoever gains leadership again makes a new one,
+// HealthChecker is what a [Planner] may be besides, for [Reconciler.Ready], as [*planclient.Client] is. A Planner that wraps another one
+// gives on what that says, or leaves the method out: then the outcome of the last call counts.
+type HealthChecker interface {
+	// Health is why the service cannot be reached, and nil if it can.
+	Health() error
+}
+
+var _ HealthChecker = (*planclient.Client)(nil)
+
+// Reconciler owns the DaemonSets of a cluster, of a namespace, or those that are selected. It is used once: whoever gains leadership again makes a new one,
 // since what it remembers is not true any more.
 type Reconciler struct {
 	config  config
@@ -49,6 +62,8 @@ type Reconciler struct {
 	waker   *waker
 	state   *state
 	writer  write.Writer
+	// typed reads pods and nodes.
+	typed   kubernetes.Interface
 	next    nextPlans
 	started atomic.Bool
 	watches watches
@@ -59,9 +74,15 @@ type Reconciler struct {
 // Limits of the configuration on calls per second do not count: a plan says how many pods are created at once, and the apiserver
 // has fairness of its own.
 func New(kube *rest.Config, planner Planner, options ...Option) (*Reconciler, error) {
-	config := defaults()
-	for _, option := range options {
-		option(&config)
+	switch {
+	case kube == nil:
+		return nil, errors.New("there is no configuration of the cluster: give a *rest.Config to nodewise.New, such as mgr.GetConfig()")
+	case isNil(planner):
+		return nil, errNoPlanner
+	}
+	config, err := configured(options)
+	if err != nil {
+		return nil, err
 	}
 	unlimited := rest.CopyConfig(kube)
 	unlimited.QPS, unlimited.RateLimiter = -1, nil
@@ -86,6 +107,17 @@ func New(kube *rest.Config, planner Planner, options ...Option) (*Reconciler, er
 	made.state.restored = made.watches.restored
 	return made, nil
 }
+
+var errNoPlanner = errors.New("there is no Planner: give the client that planclient.New makes, and look at its error first")
+
+// isNil tells whether there is no Planner, also where it is a pointer to nothing: so is the client where the error was not looked at.
+func isNil(planner Planner) bool {
+	value := reflect.ValueOf(planner)
+	return planner == nil || value.Kind() == reflect.Pointer && value.IsNil()
+}
+
+// Name is the name of the controller, see [WithName].
+func (r *Reconciler) Name() string { return r.config.name }
 
 // Synced tells whether every cache has been filled: only then may [Reconciler.Reconcile] be called.
 func (r *Reconciler) Synced() bool {

@@ -97,9 +97,8 @@ func (r *Reconciler) undelivered(
 	r.state.keepReport(planned.workload.Key, report)
 	r.state.mu.Unlock()
 	if reason == nil {
-		// Ask again soon: what the report would settle must not be waited for. What the planner said is not wrapped: the
-		// workload comes back by its back-off, not as if nothing had been done.
-		reason = errors.New("the report rides on the next plan: " + err.Error())
+		// Ask again soon: what the report would settle must not be waited for.
+		reason = fmt.Errorf("the report rides on the next plan: %w", err)
 	}
 	return endWith(after, reason)
 }
@@ -134,17 +133,13 @@ func duration(wire *durationpb.Duration) *time.Duration {
 // reasonToRetry is why a plan has to be retried, if so.
 func reasonToRetry(plan *nodewisev1.Plan, applied *apply.Applied) error {
 	if applied.Failed {
-		count, first := 0, ""
+		count := 0
 		for _, outcome := range applied.Outcomes {
-			if !apply.IsFailure(outcome.GetResult()) {
-				continue
+			if apply.IsFailure(outcome.GetResult()) {
+				count++
 			}
-			if count == 0 {
-				first = outcome.GetMessage()
-			}
-			count++
 		}
-		return fmt.Errorf("%d of %d actions failed, first: %s", count, len(applied.Outcomes), first)
+		return fmt.Errorf("%d of %d actions failed, first: %w", count, len(applied.Outcomes), applied.FirstFailure)
 	}
 	if plan.GetError() != "" {
 		return errors.New(plan.GetError())

@@ -19,7 +19,7 @@ var ErrNotDrained = errors.New("reconciles were still under way and were cut off
 // report, which is then left undelivered. It is called once.
 func (r *Reconciler) Run(ctx context.Context) error {
 	logger := klog.FromContext(ctx)
-	queue := newWorkQueue(r.config.workers)
+	queue := newWorkQueue(r.config.name, r.config.workers)
 	defer queue.ShutDown()
 	// The watches go on while the workers finish, so that nobody who waits for a cache waits in vain.
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))

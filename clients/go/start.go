@@ -24,6 +24,9 @@ import (
 // Start begins to watch, and from now on puts workloads that are to be looked at into the queue. It returns at once; see
 // [Reconciler.WaitForSync]. The watches end with the context. It is called once.
 func (r *Reconciler) Start(ctx context.Context, queue Queue) error {
+	if queue == nil {
+		return errors.New("there is no queue: give Start the one whose keys go to Reconcile, or call Run, which has its own")
+	}
 	if r.started.Swap(true) {
 		return errors.New("a Reconciler is started once: make a new one, what this one remembers is not true any more")
 	}
@@ -74,8 +77,7 @@ func (r *Reconciler) sources(ctx context.Context) ([]func(context.Context), erro
 	if err != nil {
 		return nil, err
 	}
-	typed, err := r.typedClient()
-	if err != nil {
+	if r.typed, err = r.typedClient(); err != nil {
 		return nil, err
 	}
 	namespace, logger := r.config.namespace, klog.FromContext(ctx)
@@ -98,12 +100,12 @@ func (r *Reconciler) sources(ctx context.Context) ([]func(context.Context), erro
 		reflector(revisions, raw.ListWatch(apps.WithResource(string(cluster.Revisions)), namespace), &served.Object{}),
 	}
 	if r.config.pods == nil {
-		sources = append(sources, reflector(pods, podListWatch(typed, namespace), &corev1.Pod{}))
+		sources = append(sources, reflector(pods, podListWatch(r.typed, namespace), &corev1.Pod{}))
 	} else {
 		sources = append(sources, r.informed(pods, r.config.pods, unread))
 	}
 	if r.config.nodes == nil {
-		sources = append(sources, reflector(nodes, nodeListWatch(typed), &corev1.Node{}))
+		sources = append(sources, reflector(nodes, nodeListWatch(r.typed), &corev1.Node{}))
 	} else {
 		sources = append(sources, r.informed(nodes, r.config.nodes, unread))
 	}

@@ -30,6 +30,8 @@ type state struct {
 	undelivered map[types.NamespacedName][]*nodewisev1.ReportRequest
 	// readLive are revisions that interrupted reconciles read live.
 	readLive map[types.NamespacedName]liveRevisions
+	// unanswered is about the last call for a plan.
+	unanswered unanswered
 	// traced are the last reconciles that were recorded.
 	traced map[types.NamespacedName]tracedReconcile
 	rules  wake.Rules
@@ -195,6 +197,9 @@ func (s *state) dropHeld(key types.NamespacedName) {
 	delete(s.undelivered, key)
 	delete(s.readLive, key)
 	delete(s.traced, key)
+	if s.unanswered.key == key {
+		s.unanswered = unanswered{}
+	}
 }
 
 // undeliveredOf are reports about the workload of this uid that are still to be delivered, oldest first.

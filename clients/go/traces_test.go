@@ -352,7 +352,7 @@ func TestLogLinesNameTheSpan(t *testing.T) {
 	r := newRig(t, planner, WithTracerProvider(spans))
 	r.writer = write.NewObserver(r.cluster)
 	r.apply("agent:1")
-	queue := newWorkQueue(1)
+	queue := newWorkQueue("test", 1)
 	defer queue.ShutDown()
 	r.workOn(ctx, ctx, queue, key)
 	planner.plan = func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {

@@ -78,7 +78,7 @@ func named(name string) types.NamespacedName { return types.NamespacedName{Name:
 
 // Those that are not to wait come first, and never leave the others standing.
 func TestUrgentWorkloadsComeFirst(t *testing.T) {
-	queue := newWorkQueue(10)
+	queue := newWorkQueue("test", 10)
 	defer queue.ShutDown()
 	take := func(want string) {
 		t.Helper()
@@ -117,7 +117,7 @@ func TestUrgentWorkloadsComeFirst(t *testing.T) {
 // However many workers are busy, one is there for what is urgent, also when that has waited in turn before. It takes nothing else.
 func TestAWorkerIsKeptForWhatIsUrgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue, taken := newWorkQueue(2), make(chan string, 10)
+		queue, taken := newWorkQueue("test", 2), make(chan string, 10)
 		work := func() {
 			if got, ended := queue.Get(); !ended {
 				taken <- got.Name

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,9 +22,6 @@ import (
 	nodewise "nodewise.dev/clients/go"
 )
 
-// name is that of the controller, in metrics and logs, where options do not say another.
-const name = "nodewise"
-
 // first is the priority of workloads that are not to wait behind others.
 const first = 100
 
@@ -36,12 +34,27 @@ const workers = 3
 //
 // Three workloads are reconciled at the same time, unless the options or the manager say otherwise: controller-runtime's own default
 // is one, which lets all wait for the slowest.
+//
+// A manager may run several Reconcilers that own different DaemonSets. Each has a name of its own then: [nodewise.WithName].
+//
+// What is set up besides, such as predicates, only saves work: a Reconciler owns all DaemonSets of the cluster where
+// [nodewise.WithNamespace], [nodewise.WithSelector] and [nodewise.WithPredicate] do not say otherwise.
 func SetupWithManager(mgr manager.Manager, reconciler *nodewise.Reconciler, options controller.Options) error {
+	switch {
+	case mgr == nil:
+		return errors.New("there is no manager: give the one that ctrl.NewManager of controller-runtime makes, and look at its error first")
+	case reconciler == nil:
+		return errors.New("there is no Reconciler: give the one that nodewise.New makes, and look at its error first")
+	}
+	name := reconciler.Name()
 	options.MaxConcurrentReconciles = cmp.Or(
 		options.MaxConcurrentReconciles, mgr.GetControllerOptions().MaxConcurrentReconciles, workers)
 	patient := newPatient(options.RateLimiter)
 	options.RateLimiter, options.Reconciler = patient, patient.reconciler(reconciler.Reconcile)
 	made, err := controller.New(name, mgr, options)
+	if err != nil && strings.Contains(err.Error(), "already exists") {
+		return fmt.Errorf("there is a controller %s already: give this Reconciler another name with nodewise.WithName: %w", name, err)
+	}
 	if err != nil {
 		return fmt.Errorf("making the controller %s: %w", name, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,15 +61,11 @@ func (nobody) Report(context.Context, *nodewisev1.ReportRequest) (*nodewisev1.Re
 	return nil, errors.New("told before there was anything to tell")
 }
 
-// A workload that does not exist is no failure, and a source that is never filled ends with its context.
+// A source that is never filled ends with its context.
 func TestShapes(t *testing.T) {
 	made, err := nodewise.New(&rest.Config{Host: "http://127.0.0.1:1"}, nobody{})
 	if err != nil {
 		t.Fatal(err)
-	}
-	reconciler := newPatient(nil).reconciler(made.Reconcile)
-	if result, err := reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: named("x")}); err != nil || !result.IsZero() {
-		t.Errorf("got %v, %v", result, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -152,6 +149,37 @@ func TestSeveralWorkloadsAreReconciledAtATime(t *testing.T) {
 		}
 		if got := reflect.ValueOf(mgr.took).Elem().FieldByName("MaxConcurrentReconciles").Int(); got != test.want {
 			t.Errorf("%d at a time, want %d", got, test.want)
+		}
+	}
+}
+
+// A manager runs several Reconcilers, each with its name. What is missing, or there already, is said with what to do.
+func TestMistakesAreSaidInFull(t *testing.T) {
+	mgr := &managing{}
+	// controller-runtime remembers names as long as the program runs, and this may run more than once.
+	unique := strconv.FormatInt(time.Now().UnixNano(), 10)
+	first, second := nodewise.WithName("first-"+unique), nodewise.WithName("second-"+unique)
+	made := func(options ...nodewise.Option) *nodewise.Reconciler {
+		made, err := nodewise.New(&rest.Config{Host: "http://127.0.0.1:1"}, nobody{}, options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	for _, step := range []struct {
+		mgr        manager.Manager
+		reconciler *nodewise.Reconciler
+		want       string
+	}{
+		{nil, made(), "there is no manager"},
+		{mgr, nil, "there is no Reconciler"},
+		{mgr, made(first), ""},
+		{mgr, made(second), ""},
+		{mgr, made(first), "give this Reconciler another name with nodewise.WithName"},
+	} {
+		err := SetupWithManager(step.mgr, step.reconciler, controller.Options{})
+		if (err == nil) != (step.want == "") || err != nil && !strings.Contains(err.Error(), step.want) {
+			t.Errorf("got %v, want %q", err, step.want)
 		}
 	}
 }

@@ -37,6 +37,7 @@ type Client struct {
 	replicas  *replicas
 	discovery *discovery
 	cancel    context.CancelFunc
+	close     func() error
 	tasks     sync.WaitGroup
 	mu        sync.Mutex
 	followed  map[*replica]context.CancelFunc
@@ -70,6 +71,7 @@ func New(ctx context.Context, servers []string, options ...Option) (*Client, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	client := &Client{config: config, cancel: cancel, followed: map[*replica]context.CancelFunc{}}
+	client.close = sync.OnceValue(client.closeOnce)
 	client.replicas = newReplicas(&client.config, klog.FromContext(ctx))
 	client.discovery = &discovery{targets: targets, replicas: client.replicas, gone: client.drop}
 	if err := client.discovery.start(); err != nil {
@@ -81,8 +83,12 @@ func New(ctx context.Context, servers []string, options ...Option) (*Client, err
 	return client, nil
 }
 
-// Close ends the connections, and with them the calls under way.
+// Close ends the connections, and with them the calls under way. To close it again does nothing.
 func (c *Client) Close() error {
+	return c.close()
+}
+
+func (c *Client) closeOnce() error {
 	c.cancel()
 	c.tasks.Wait()
 	members, _ := c.replicas.now()

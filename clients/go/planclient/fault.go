@@ -1,9 +1,9 @@
 package planclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -19,20 +19,36 @@ const opinionsNeeded = 2
 
 // UnreachableError says that no replica answered in time: the same request may succeed later. Nothing may be written to the
 // cluster.
-type UnreachableError struct{ Reason string }
+type UnreachableError struct {
+	// Reason is a sentence for people.
+	Reason string
+	// Err is the error of the last call, which has a gRPC status, or of the context; nil where no call was made.
+	Err error
+}
 
 // Error says who did not answer, and how.
 func (e *UnreachableError) Error() string {
 	return "no replica of the planning service answered: " + e.Reason
 }
 
+// Unwrap is what it was made from, so that errors.Is and status.Code see it.
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
 // RefusedError says that a replica refused the request itself. Nothing may be written to the cluster.
-type RefusedError struct{ Reason string }
+type RefusedError struct {
+	// Reason is a sentence for people.
+	Reason string
+	// Err is the error of the call, which has a gRPC status.
+	Err error
+}
 
 // Error says who refused it, and why.
 func (e *RefusedError) Error() string {
 	return "the planning service refused the request: " + e.Reason
 }
+
+// Unwrap is what it was made from, so that errors.Is and status.Code see it.
+func (e *RefusedError) Unwrap() error { return e.Err }
 
 // fault is where the fault of a failed call lies.
 type fault int
@@ -53,14 +69,15 @@ const (
 // failure is why a replica did not do as it was asked.
 type failure struct {
 	reason string
-	fault  fault
+	// err is the error of the call.
+	err   error
+	fault fault
 	// retryAfter is when it asked to come back; 0 when it did not.
 	retryAfter time.Duration
 }
 
 func newFailure(replica *replica, err error) failure {
-	said := status.Convert(err)
-	reason := fmt.Sprintf("%s: %s: %s", replica.address, said.Code(), said.Message())
+	said, reason := status.Convert(err), describe(replica, err)
 	if violations := violations(said); violations != "" {
 		reason += " (" + violations + ")"
 	}
@@ -70,7 +87,7 @@ func newFailure(replica *replica, err error) failure {
 			retryAfter = max(info.GetRetryDelay().AsDuration(), time.Nanosecond)
 		}
 	}
-	return failure{reason: reason, fault: faultOf(said.Code(), retryAfter > 0), retryAfter: retryAfter}
+	return failure{reason: reason, err: err, fault: faultOf(said.Code(), retryAfter > 0), retryAfter: retryAfter}
 }
 
 // violations are the fields that a refusal names.
@@ -162,9 +179,9 @@ func (o *opinions) verdict(replicas int) error {
 	case o.last == nil:
 		return nil
 	case o.last.fault == faultRequest || o.tooLarge >= min(opinionsNeeded, max(replicas, 1)):
-		return &RefusedError{Reason: o.last.reason}
+		return &RefusedError{Reason: o.last.reason, Err: o.last.err}
 	case len(o.suspects) >= opinionsNeeded:
-		return &UnreachableError{Reason: o.last.reason}
+		return &UnreachableError{Reason: o.last.reason, Err: o.last.err}
 	default:
 		return nil
 	}
@@ -179,15 +196,21 @@ func (o *opinions) retryAfter() time.Duration {
 
 // unreachable is the error when nobody answered, or nobody was asked.
 func (o *opinions) unreachable(ctx context.Context) error {
+	var last error
+	if o.last != nil {
+		last = o.last.err
+	}
 	switch {
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &UnreachableError{Reason: context.Cause(ctx).Error()}
+		return &UnreachableError{Reason: context.Cause(ctx).Error(), Err: errors.Join(ctx.Err(), context.Cause(ctx), last)}
 	case o.last != nil:
-		return &UnreachableError{Reason: o.last.reason}
+		return &UnreachableError{Reason: o.last.reason, Err: last}
 	default:
-		if err := o.replicas.health(); err != nil {
-			return &UnreachableError{Reason: err.Error()}
+		reason := "there was no time to ask"
+		if away := o.replicas.away(); away != nil {
+			// That nobody answered is said already.
+			reason = cmp.Or(away.reason, away.Error())
 		}
-		return &UnreachableError{Reason: "there was no time to ask"}
+		return &UnreachableError{Reason: reason, Err: ctx.Err()}
 	}
 }

@@ -33,7 +33,7 @@ func (r *replicas) lookAfter(ctx context.Context, replica *replica) {
 			return
 		}
 		if err != nil {
-			r.unwell(replica, replica.address+": "+err.Error())
+			r.unwell(replica, describe(replica, err))
 		}
 		if time.Since(began) > maxProbePause {
 			pause = probePause

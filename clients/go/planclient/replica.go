@@ -67,7 +67,7 @@ type replica struct {
 func newReplica(at endpoint, config *config) (*replica, error) {
 	var options []grpc.DialOption
 	if config.credentials.Info().ServerName == "" { //nolint:staticcheck // gRPC refuses another authority than credentials name
-		options = append(options, grpc.WithAuthority(at.authority))
+		options = append(options, grpc.WithAuthority(at.of.address()))
 	}
 	options = append(options,
 		grpc.WithStatsHandler(newTraced(at.address, config.tracers)),

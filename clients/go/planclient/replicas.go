@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -25,8 +24,8 @@ type replicas struct {
 	doubts chan struct{}
 	// search is why the replicas of a target could not be found lately.
 	search map[target]string
-	// away: it was said that nobody answers.
-	away bool
+	// saidAway: it was said that nobody answers.
+	saidAway bool
 }
 
 func newReplicas(config *config, logger logr.Logger) *replicas {
@@ -173,6 +172,31 @@ func (r *replicas) searched(of target, err error) {
 
 // health is why the service cannot be reached, if so, or that it was not tried yet.
 func (r *replicas) health() error {
+	if away := r.away(); away != nil {
+		return away
+	}
+	return nil
+}
+
+// awayError is why the service cannot be reached.
+type awayError struct {
+	what string
+	// reason may be empty.
+	reason string
+}
+
+func (e *awayError) Error() string {
+	if e.reason == "" {
+		return e.what
+	}
+	return e.what + ": " + e.reason
+}
+
+// errNotAsked is what is said before the first answer.
+var errNotAsked = &awayError{what: "the planning service was not asked yet"}
+
+// away is nil if a replica answers.
+func (r *replicas) away() *awayError {
 	r.mu.Lock()
 	members := r.members
 	var searches []string
@@ -182,7 +206,7 @@ func (r *replicas) health() error {
 	r.mu.Unlock()
 	if len(members) == 0 {
 		slices.Sort(searches)
-		return fmt.Errorf("no replica of the planning service is known %s", strings.Join(searches, "; "))
+		return &awayError{what: "no replica of the planning service is known", reason: strings.Join(searches, "; ")}
 	}
 	reason := ""
 	for _, member := range members {
@@ -199,10 +223,8 @@ func (r *replicas) health() error {
 	if reason == "" {
 		return errNotAsked
 	}
-	return fmt.Errorf("no replica of the planning service answers: %s", reason)
+	return &awayError{what: "no replica of the planning service answers", reason: reason}
 }
-
-var errNotAsked = errors.New("the planning service was not asked yet")
 
 // note says what has changed.
 func (r *replicas) note() {
@@ -210,11 +232,11 @@ func (r *replicas) note() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case err == nil && r.away:
-		r.away = false
+	case err == nil && r.saidAway:
+		r.saidAway = false
 		r.logger.Info("The planning service answers again")
-	case err != nil && !errors.Is(err, errNotAsked) && !r.away:
-		r.away = true
+	case err != nil && !errors.Is(err, errNotAsked) && !r.saidAway:
+		r.saidAway = true
 		r.logger.Error(err, "The planning service is away; nothing is written until it answers")
 	}
 }

@@ -16,6 +16,8 @@ type target struct {
 	port string
 	// scheme is http, https or dns. With dns every A and AAAA record of the host is a replica.
 	scheme string
+	// hasDefaultPort: none was written, so the port is that of HTTP.
+	hasDefaultPort bool
 }
 
 // isName tells whether it has to be looked up.
@@ -69,11 +71,19 @@ func (t target) secured() string {
 	return fmt.Sprintf("write https://%s and give credentials with WithTransportCredentials", t.address())
 }
 
+// unsecured is what to write for plain text.
+func (t target) unsecured() string {
+	if t.isName() {
+		return "leave WithTransportCredentials out"
+	}
+	return fmt.Sprintf("write http://%s and leave WithTransportCredentials out", t.address())
+}
+
 // endpoints are the target at these addresses.
 func (t target) endpoints(addresses ...string) []endpoint {
 	endpoints := make([]endpoint, 0, len(addresses))
 	for _, address := range addresses {
-		endpoints = append(endpoints, endpoint{address: address, authority: t.address()})
+		endpoints = append(endpoints, endpoint{address: address, of: t})
 	}
 	return endpoints
 }
@@ -82,8 +92,8 @@ func (t target) endpoints(addresses ...string) []endpoint {
 type endpoint struct {
 	// address is what it is known by, and what is dialled.
 	address string
-	// authority is who it is expected to be: the target as it was written.
-	authority string
+	// of is the target that led to it: who it is expected to be.
+	of target
 }
 
 // parseTarget reads http://HOST:PORT, https://HOST:PORT and dns:///HOST:PORT.
@@ -97,7 +107,8 @@ func parseTarget(text string) (target, error) {
 	case "dns":
 		read, err = parseName(rest)
 	default:
-		err = errors.New("must be http://HOST:PORT, https://HOST:PORT or dns:///HOST:PORT")
+		err = errors.New("must be http://HOST:PORT, https://HOST:PORT or dns:///HOST:PORT; a nodewise-server listens on port 7443 where " +
+			"nothing else was set")
 	}
 	if err != nil {
 		return target{}, fmt.Errorf("%q is not the address of a planning service: %w", text, err)
@@ -113,11 +124,11 @@ func parseURL(text string) (target, error) {
 	if at.Hostname() == "" || at.User != nil || at.RawQuery != "" || at.Fragment != "" || strings.Trim(at.Path, "/") != "" {
 		return target{}, fmt.Errorf("must be %s://HOST:PORT and nothing more", at.Scheme)
 	}
-	port := at.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[at.Scheme]
+	read := target{host: at.Hostname(), port: at.Port(), scheme: at.Scheme}
+	if read.port == "" {
+		read.hasDefaultPort, read.port = true, map[string]string{"http": "80", "https": "443"}[at.Scheme]
 	}
-	return target{host: at.Hostname(), port: port, scheme: at.Scheme}, nil
+	return read, nil
 }
 
 func parseName(rest string) (target, error) {
@@ -129,7 +140,11 @@ func parseName(rest string) (target, error) {
 		}
 	}
 	host, port, err := net.SplitHostPort(name)
-	if err != nil {
+	var wrong *net.AddrError
+	switch {
+	case errors.As(err, &wrong) && wrong.Err == "missing port in address":
+		return target{}, fmt.Errorf("the port is missing: write dns:///%s:7443, or another port where the planning service listens there", name)
+	case err != nil:
 		return target{}, fmt.Errorf("must be dns:///HOST:PORT; both are needed: %w", err)
 	}
 	number, err := strconv.ParseUint(port, 10, 16)

@@ -2,6 +2,7 @@ package served
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -22,6 +23,9 @@ type Client struct {
 
 // NewClient reads from the apiserver of a configuration, with its HTTP client.
 func NewClient(config *rest.Config, client *http.Client) (*Client, error) {
+	if config == nil || client == nil {
+		return nil, errors.New("served.NewClient needs a *rest.Config and the HTTP client that rest.HTTPClientFor makes of it")
+	}
 	config = rest.CopyConfig(config)
 	config.NegotiatedSerializer = newSerializer()
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON

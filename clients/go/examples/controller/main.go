@@ -1,6 +1,9 @@
 // Command controller owns the DaemonSets of a cluster: a complete controller on top of package nodewise.
 //
-// It takes its settings from the environment:
+//	controller [--selector LABELS] [-v 1]
+//
+// With --selector it owns only the DaemonSets whose labels match, in the syntax of kubectl's -l, such as team=storage,tier!=test. With -v 1
+// it logs each action and why it was planned. It takes its other settings from the environment:
 //
 //	KUBECONFIG             the cluster; without it the one that it runs in
 //	NODEWISE_SERVER        where the planning service is, separated by commas: http://HOST:PORT or dns:///HOST:PORT
@@ -16,22 +19,17 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 
 	nodewise "nodewise.dev/clients/go"
@@ -39,8 +37,11 @@ import (
 )
 
 func main() {
+	owned := flag.String("selector", "", "own only DaemonSets whose labels match, as in kubectl -l")
+	klog.InitFlags(nil)
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err := run(ctx)
+	err := run(ctx, *owned)
 	stop()
 	klog.Flush()
 	if err != nil {
@@ -49,7 +50,14 @@ func main() {
 	}
 }
 
-func run(ctx context.Context) error {
+func run(ctx context.Context, owned string) error {
+	selector, err := labels.Parse(owned)
+	if err != nil {
+		return fmt.Errorf("--selector: %w", err)
+	}
+	if flag.NArg() > 0 {
+		return fmt.Errorf("%q is not a flag; a selector is one argument, such as --selector team=storage,tier!=test", flag.Arg(0))
+	}
 	flush, err := trace(ctx)
 	if err != nil {
 		return err
@@ -77,7 +85,7 @@ func run(ctx context.Context) error {
 
 	own := func(ctx context.Context) error {
 		// A new one for each leadership: what an earlier one remembers is not true any more.
-		reconciler, err := nodewise.New(cluster, planner)
+		reconciler, err := nodewise.New(cluster, planner, nodewise.WithSelector(selector))
 		if err != nil {
 			return err
 		}
@@ -87,59 +95,4 @@ func run(ctx context.Context) error {
 		return own(ctx)
 	}
 	return lead(ctx, cluster, own)
-}
-
-// lead works while it holds the Lease, and ends when it loses it: whoever starts it anew starts with an empty memory.
-func lead(ctx context.Context, cluster *rest.Config, work func(context.Context) error) error {
-	clients, err := kubernetes.NewForConfig(cluster)
-	if err != nil {
-		return fmt.Errorf("making a client of the cluster: %w", err)
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		return fmt.Errorf("finding a name to lead by: %w", err)
-	}
-	// The Lease is kept while the work is brought to its end.
-	holding, release := context.WithCancel(context.WithoutCancel(ctx))
-	defer release()
-	ended := make(chan error, 1)
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: cmp.Or(os.Getenv("POD_NAMESPACE"), "kube-system"), Name: "nodewise-executor"},
-			Client:     clients.CoordinationV1(),
-			LockConfig: resourcelock.ResourceLockConfig{Identity: fmt.Sprintf("%s_%d", host, os.Getpid())},
-		},
-		LeaseDuration:   15 * time.Second,
-		RenewDeadline:   10 * time.Second,
-		RetryPeriod:     2 * time.Second,
-		ReleaseOnCancel: true,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(leading context.Context) {
-				working, stop := context.WithCancel(leading)
-				defer context.AfterFunc(ctx, stop)()
-				ended <- work(working)
-				release()
-			},
-			OnStoppedLeading: func() {},
-		},
-	})
-	if err != nil {
-		return fmt.Errorf("leader election: %w", err)
-	}
-	// Who does not lead has nothing to bring to an end.
-	defer context.AfterFunc(ctx, func() {
-		if !elector.IsLeader() {
-			release()
-		}
-	})()
-	elector.Run(holding)
-	select {
-	case err := <-ended:
-		return err
-	default:
-	}
-	if ctx.Err() != nil && !elector.IsLeader() {
-		return nil
-	}
-	return errors.New("the lease was lost")
 }

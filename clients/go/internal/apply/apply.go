@@ -43,6 +43,8 @@ type Applied struct {
 	Batches int
 	// Failed: some action outside the events phase failed.
 	Failed bool
+	// FirstFailure is why the first action that failed did, in the plan's order.
+	FirstFailure error
 	// Aborted: a failed phase, or something that is not as it was planned, ended the plan.
 	Aborted bool
 }
@@ -53,6 +55,9 @@ func (a *Applied) IsOutdated() bool { return len(a.Vanished) > 0 || len(a.Sealed
 func (a *Applied) take(phase nodewisev1.PhaseKind, done *done) (failed bool) {
 	failed = IsFailure(done.outcome.GetResult())
 	a.Failed = a.Failed || failed && phase != nodewisev1.PhaseKind_PHASE_KIND_EVENTS
+	if failed && a.FirstFailure == nil {
+		a.FirstFailure = done.err
+	}
 	a.Outcomes = append(a.Outcomes, done.outcome)
 	if done.write != nil {
 		a.Writes = append(a.Writes, *done.write)
@@ -96,6 +101,7 @@ func Apply(
 	run := newRun(writer, plan, object, settings)
 	applied := &Applied{}
 	anyFailure := false
+	logPlan(ctx, plan, writer.Writes())
 	for _, phase := range plan.GetPhases() {
 		stopped := applied.Aborted || phase.GetRequiresSuccess() && anyFailure
 		phaseFailed := false
@@ -107,6 +113,7 @@ func Apply(
 				applied.Batches++
 				dones = run.tracedBatch(ctx, phase.GetKind(), batch)
 			}
+			logActions(ctx, plan.GetPlanId(), batch, dones)
 			for _, done := range dones {
 				failed := applied.take(phase.GetKind(), done)
 				phaseFailed = phaseFailed || failed

@@ -8,7 +8,9 @@ import (
 
 // done is what became of one action.
 type done struct {
-	outcome   *nodewisev1.Outcome
+	outcome *nodewisev1.Outcome
+	// err is why it did not succeed, if so.
+	err       error
 	write     *OwnWrite
 	colliding []byte
 	created   string
@@ -38,6 +40,7 @@ func succeeded(action *nodewisev1.Action) *done {
 
 func refused(action *nodewisev1.Action, result nodewisev1.Result, err *write.Error) *done {
 	done := ended(action, result)
+	done.err = err
 	done.outcome.Message, done.outcome.HttpStatus = err.Message, uint32(err.Status)
 	return done
 }

@@ -46,8 +46,7 @@ func (r *run) tracedBatch(ctx context.Context, phase nodewisev1.PhaseKind, batch
 func actionsOf(phase nodewisev1.PhaseKind, batch *nodewisev1.Batch) []attribute.KeyValue {
 	counts := map[string]int{}
 	for _, action := range batch.GetActions() {
-		message := action.ProtoReflect()
-		if kind := message.WhichOneof(message.Descriptor().Oneofs().ByName("kind")); kind != nil {
+		if kind := kindOf(action); kind != nil {
 			counts[string(kind.Name())]++
 		}
 	}

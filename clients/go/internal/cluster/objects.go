@@ -41,6 +41,8 @@ type DaemonSet struct {
 	Key             types.NamespacedName
 	UID             types.UID
 	ResourceVersion string
+	// Labels are its own.
+	Labels kubelabels.Set
 	// Selector wakes the DaemonSet for orphans. It matches nothing where spec.selector is absent, empty or invalid (D-104).
 	Selector kubelabels.Selector
 	// Reads is what the decisions about it read of nodes and pods, and what it may claim.
@@ -60,6 +62,7 @@ func NewDaemonSet(object *served.Object) (*DaemonSet, error) {
 		Key:             types.NamespacedName{Namespace: object.Namespace, Name: object.Name},
 		UID:             object.UID,
 		ResourceVersion: object.ResourceVersion,
+		Labels:          object.Labels,
 		Selector:        kubelabels.Nothing(),
 		Reads:           convert.ReadsOf(object.JSON),
 		Traceparent:     object.Annotations[convert.TraceparentAnnotation],

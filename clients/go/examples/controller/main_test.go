@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"nodewise.dev/clients/go/internal/testkit"
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// planning is a service that has nothing to do for anybody, and counts which workloads it is asked about.
+type planning struct {
+	nodewisev1.UnimplementedReconcileServiceServer
+	mu    sync.Mutex
+	asked map[string]int
+}
+
+func (p *planning) Plan(_ context.Context, request *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error) {
+	name := "other"
+	if strings.Contains(string(request.GetSnapshot().GetWorkload().GetDaemonSet().GetObject()), `"uid":"uid-ours"`) {
+		name = "ours"
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked[name]++
+	return &nodewisev1.PlanResponse{Plan: &nodewisev1.Plan{
+		Verdict:  nodewisev1.Verdict_VERDICT_NOOP,
+		Workload: &nodewisev1.WorkloadReference{Kind: "DaemonSet", Namespace: "ns", Name: name, Uid: "uid-" + name},
+	}}, nil
+}
+
+func (p *planning) times(name string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asked[name]
+}
+
+// The controller owns what its selector matches, and nothing else, whatever wakes it.
+func TestTheSelectorSaysWhatIsOwned(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, service, healthy := grpc.NewServer(), &planning{asked: map[string]int{}}, health.NewServer()
+	nodewisev1.RegisterReconcileServiceServer(server, service)
+	healthy.SetServingStatus(nodewisev1.ReconcileService_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
+	grpc_health_v1.RegisterHealthServer(server, healthy)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	cluster := testkit.NewCluster(t)
+	for name, team := range map[string]string{"ours": "storage", "other": "network"} {
+		cluster.Put(t, "daemonsets", fmt.Sprintf(`{"metadata":{"namespace":"ns","name":%q,"uid":"uid-%s","labels":{"team":%q}}}`, name, name, team))
+	}
+	config := filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],
+		"clusters":[{"name":"c","cluster":{"server":%q}}],"users":[{"name":"u","user":{}}]}`, cluster.Config().Host)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", config)
+	t.Setenv("NODEWISE_SERVER", "http://"+listener.Addr().String())
+	t.Setenv("NODEWISE_LEADER_ELECT", "false")
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx, "team in (storage, backup)") }()
+	for node := range 3 {
+		cluster.Put(t, "nodes", fmt.Sprintf(`{"metadata":{"name":"n%d","uid":"n%d"}}`, node, node))
+		testkit.Eventually(t, "a plan for ours", func() bool { return service.times("ours") > node })
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if got := service.times("other"); got > 0 {
+		t.Errorf("%d plans were asked for that of another team", got)
+	}
+}
+
+func TestASelectorThatCannotBeReadIsRefused(t *testing.T) {
+	if err := run(t.Context(), "team in storage"); err == nil || !strings.Contains(err.Error(), "--selector") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,95 @@
+package nodewise
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/gate"
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+const (
+	// hiddenSample is how many pods are read live to find one that an informer hides.
+	hiddenSample = 50
+	// hiddenDelay is when a workload is looked at again whose new pods an informer has not shown. By then a bookmark, of which there is
+	// one a minute, tells that the informer has reached the version at which they were created.
+	hiddenDelay = 75 * time.Second
+)
+
+// requireShown fails where the informer of [WithPodInformer] does not show a pod of the workload that exists: it is filtered. The plan would
+// create a pod for that node once more. It is looked for before pods are created, and while pods that were created are not seen.
+func (r *Reconciler) requireShown(ctx context.Context, planned *planned) error {
+	if r.config.pods == nil || !awaitsPods(planned.plan) {
+		return nil
+	}
+	hidden, err := r.findHidden(ctx, planned.workload)
+	if err != nil {
+		// Then it is not known, as without this look.
+		klog.FromContext(ctx).V(1).Info("Could not look for pods that the informer does not show", "reason", err.Error())
+		return nil
+	}
+	if hidden == nil {
+		return nil
+	}
+	return &failure{reason: fmt.Errorf("the informer of WithPodInformer does not show the pod %s/%s, which exists: it must show all pods; "+
+		"give one without a label or field selector, or leave the option out", hidden.Namespace, hidden.Name)}
+}
+
+// awaitsPods tells whether a plan creates pods, or expects some that were created before.
+func awaitsPods(plan *nodewisev1.Plan) bool {
+	if len(plan.GetState().GetExpectations().GetCreates()) > 0 {
+		return true
+	}
+	for _, phase := range plan.GetPhases() {
+		for _, batch := range phase.GetBatches() {
+			for _, action := range batch.GetActions() {
+				if action.GetCreatePod() != nil {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// findHidden is a pod of a workload that exists and that the informer of pods does not show; nil if there is none among those read.
+func (r *Reconciler) findHidden(ctx context.Context, workload *cluster.DaemonSet) (*corev1.Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.config.callTimeout)
+	defer cancel()
+	if _, selects := workload.Selector.Requirements(); !selects {
+		return nil, nil
+	}
+	live, store := r.typed.CoreV1().Pods(workload.Key.Namespace), r.config.pods.GetStore()
+	listed, err := live.List(ctx, metav1.ListOptions{LabelSelector: workload.Selector.String(), Limit: hiddenSample})
+	if err != nil {
+		return nil, err
+	}
+	for i := range listed.Items {
+		pod := &listed.Items[i]
+		controller := metav1.GetControllerOfNoCopy(pod)
+		if controller == nil || controller.UID != workload.UID {
+			continue
+		}
+		// First the version, then what the store has: that is at least as new.
+		order, ok := gate.Compare(pod.ResourceVersion, store.LastStoreSyncResourceVersion())
+		if !ok || order > 0 {
+			continue
+		}
+		if _, shown, err := store.GetByKey(cache.NewObjectName(pod.Namespace, pod.Name).String()); shown || err != nil {
+			continue
+		}
+		// It may have gone since the list. If it is the same still, it was there all the time.
+		now, err := live.Get(ctx, pod.Name, metav1.GetOptions{})
+		if err == nil && now.UID == pod.UID && now.ResourceVersion == pod.ResourceVersion {
+			return pod, nil
+		}
+	}
+	return nil, nil
+}

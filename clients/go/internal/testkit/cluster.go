@@ -1,0 +1,226 @@
+package testkit
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
+)
+
+// Cluster is an apiserver in memory, spoken to over HTTP as programs do: it lists, watches, creates, and replaces statuses.
+type Cluster struct {
+	// Refuses, if it is set before the first call, tells which requests are not allowed.
+	Refuses func(*http.Request) bool
+	config  *rest.Config
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	version int
+	objects map[string]map[string]any
+	events  []clusterEvent
+	writes  []string
+	ended   bool
+}
+
+type clusterEvent struct {
+	version        int
+	resource, kind string
+	object         map[string]any
+}
+
+var listKinds = map[string]string{
+	"daemonsets": "DaemonSetList", "controllerrevisions": "ControllerRevisionList", "pods": "PodList", "nodes": "NodeList",
+}
+
+// NewCluster starts an empty one; it ends with the test.
+func NewCluster(t testing.TB) *Cluster {
+	t.Helper()
+	cluster := &Cluster{version: 100, objects: map[string]map[string]any{}}
+	cluster.changed = sync.NewCond(&cluster.mu)
+	server := httptest.NewServer(cluster)
+	t.Cleanup(func() {
+		cluster.mu.Lock()
+		cluster.ended = true
+		cluster.changed.Broadcast()
+		cluster.mu.Unlock()
+		server.CloseClientConnections()
+		server.Close()
+	})
+	cluster.config = &rest.Config{Host: server.URL}
+	return cluster
+}
+
+// Config is that of a client of it.
+func (c *Cluster) Config() *rest.Config { return c.config }
+
+// Put creates or replaces an object, given as JSON.
+func (c *Cluster) Put(t testing.TB, resource, text string) {
+	t.Helper()
+	var object map[string]any
+	if err := json.Unmarshal([]byte(text), &object); err != nil {
+		t.Fatal(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keep(resource, object)
+}
+
+// Written are what was written over HTTP so far, such as "POST pods", in order; events are not among them.
+func (c *Cluster) Written() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.writes)
+}
+
+func (c *Cluster) keep(resource string, object map[string]any) {
+	c.version++
+	meta, _ := object["metadata"].(map[string]any)
+	meta["resourceVersion"] = strconv.Itoa(c.version)
+	key := fmt.Sprint(resource, "/", meta["namespace"], "/", meta["name"])
+	kind := "ADDED"
+	if c.objects[key] != nil {
+		kind = "MODIFIED"
+	}
+	c.objects[key] = object
+	// Whoever watches gets it as it is now.
+	c.events = append(c.events, clusterEvent{c.version, resource, kind, deepCopy(object)})
+	c.changed.Broadcast()
+}
+
+func deepCopy(object map[string]any) map[string]any {
+	text, _ := json.Marshal(object)
+	var copied map[string]any
+	_ = json.Unmarshal(text, &copied)
+	return copied
+}
+
+// ServeHTTP implements [http.Handler].
+func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	parts := strings.Split(strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/apis/apps/v1/"), "/api/v1/"), "/")
+	namespace := ""
+	if parts[0] == "namespaces" {
+		namespace, parts = parts[1], parts[2:]
+	}
+	query := r.URL.Query()
+	switch {
+	case c.Refuses != nil && c.Refuses(r):
+		refuse(w, http.StatusForbidden, "Forbidden", "not yours")
+	case r.Method != http.MethodGet:
+		c.write(w, r, namespace, parts)
+	case len(parts) > 1:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		object := c.objects[fmt.Sprint(parts[0], "/", namespace, "/", parts[1])]
+		if object == nil {
+			refuse(w, http.StatusNotFound, "NotFound", "no such object")
+			return
+		}
+		_ = json.NewEncoder(w).Encode(object)
+	case query.Get("sendInitialEvents") != "":
+		refuse(w, http.StatusUnprocessableEntity, "Invalid", "not known")
+	case query.Get("watch") != "":
+		c.watch(w, r, parts[0])
+	default:
+		c.list(w, r, parts[0])
+	}
+}
+
+func refuse(w http.ResponseWriter, code int, reason, message string) {
+	w.WriteHeader(code)
+	_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":%q,"reason":%q,"code":%d}`, message, reason, code)
+}
+
+// isAskedFor tells whether the selector of a request matches.
+func isAskedFor(r *http.Request, object map[string]any) bool {
+	selector, err := labels.Parse(r.URL.Query().Get("labelSelector"))
+	set := labels.Set{}
+	meta, _ := object["metadata"].(map[string]any)
+	own, _ := meta["labels"].(map[string]any)
+	for name, value := range own {
+		set[name] = fmt.Sprint(value)
+	}
+	return err == nil && selector.Matches(set)
+}
+
+func (c *Cluster) list(w http.ResponseWriter, r *http.Request, resource string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	items := []any{}
+	for _, key := range slices.Sorted(maps.Keys(c.objects)) {
+		if strings.HasPrefix(key, resource+"/") && isAskedFor(r, c.objects[key]) {
+			items = append(items, c.objects[key])
+		}
+	}
+	version := "v1"
+	if strings.HasPrefix(r.URL.Path, "/apis/") {
+		version = "apps/v1"
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"kind": listKinds[resource], "apiVersion": version, "items": items,
+		"metadata": map[string]any{"resourceVersion": strconv.Itoa(c.version)},
+	})
+}
+
+func (c *Cluster) watch(w http.ResponseWriter, r *http.Request, resource string) {
+	from, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
+	gone := r.Context().Done()
+	go func() {
+		<-gone
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.changed.Broadcast()
+	}()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for at := 0; !c.ended && r.Context().Err() == nil; {
+		for ; at < len(c.events); at++ {
+			event := c.events[at]
+			if event.resource != resource || event.version <= from {
+				continue
+			}
+			kind, object := event.kind, event.object
+			if !isAskedFor(r, object) {
+				// As with bookmarks, which come from time to time.
+				kind, object = "BOOKMARK", map[string]any{"metadata": map[string]any{"resourceVersion": strconv.Itoa(event.version)}}
+			}
+			object = deepCopy(object)
+			object["kind"], object["apiVersion"] = strings.TrimSuffix(listKinds[resource], "List"), "v1"
+			_ = json.NewEncoder(w).Encode(map[string]any{"type": kind, "object": object})
+		}
+		w.(http.Flusher).Flush()
+		c.changed.Wait()
+	}
+}
+
+func (c *Cluster) write(w http.ResponseWriter, r *http.Request, namespace string, parts []string) {
+	var object map[string]any
+	_ = json.NewDecoder(r.Body).Decode(&object)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if parts[0] == "events" {
+		_, _ = fmt.Fprint(w, `{"kind":"Event","apiVersion":"v1","metadata":{"name":"e"}}`)
+		return
+	}
+	meta, isObject := object["metadata"].(map[string]any)
+	if !isObject || r.Method != http.MethodPost && r.Method != http.MethodPut {
+		refuse(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "this apiserver creates objects and replaces statuses")
+		return
+	}
+	c.writes = append(c.writes, r.Method+" "+strings.Join(parts, "/"))
+	meta["namespace"] = namespace
+	if meta["uid"] == nil {
+		meta["uid"] = fmt.Sprint("uid-", c.version)
+	}
+	c.keep(parts[0], object)
+	_ = json.NewEncoder(w).Encode(object)
+}

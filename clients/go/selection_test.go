@@ -1,0 +1,131 @@
+package nodewise_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	nodewise "nodewise.dev/clients/go"
+	"nodewise.dev/clients/go/internal/testkit"
+	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/planclient"
+)
+
+// selecting are the ways to own only what is labelled as ours.
+func selecting() map[string]nodewise.Option {
+	return map[string]nodewise.Option{
+		"WithSelector": nodewise.WithSelector(labels.SelectorFromSet(labels.Set{"owner": "us"})),
+		"WithPredicate": nodewise.WithPredicate(func(daemonSet *appsv1.DaemonSet) bool {
+			return daemonSet.Labels["owner"] == "us" && daemonSet.Spec.Template.Spec.Containers[0].Image == "agent:1"
+		}),
+	}
+}
+
+func reconcile(t *testing.T, r *nodewise.Reconciler) {
+	t.Helper()
+	if err := r.Reconcile(t.Context(), agent); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A DaemonSet that is not selected is left alone, taken up when it is, and forgotten when it is not any more.
+func TestOnlyWhatIsSelectedIsOwned(t *testing.T) {
+	for name, option := range selecting() {
+		t.Run(name, func(t *testing.T) {
+			cluster, planner := testkit.NewCluster(t), &service{}
+			cluster.Put(t, "daemonsets", daemonSet(""))
+			r, queue := started(t, cluster, planner, option)
+			// Whatever is put into the queue, by a filter that thinks otherwise.
+			reconcile(t, r)
+			if len(planner.requests()) > 0 || len(cluster.Written()) > 0 {
+				t.Fatalf("wrote %v after %d plans", cluster.Written(), len(planner.requests()))
+			}
+			queue.take(agent)
+			cluster.Put(t, "daemonsets", daemonSet(ours))
+			testkit.Eventually(t, "it is woken", func() bool { return queue.take(agent) })
+			reconcile(t, r)
+			if got := cluster.Written(); !slices.Equal(got, []string{"POST pods", "POST pods"}) {
+				t.Fatalf("wrote %v", got)
+			}
+			// What is expected and will not come is remembered, unless it is not selected in between.
+			for _, labels := range []string{"", ours} {
+				queue.take(agent)
+				cluster.Put(t, "daemonsets", daemonSet(labels))
+				testkit.Eventually(t, "it is woken", func() bool { return queue.take(agent) })
+				testkit.Eventually(t, "its turn", func() bool { return r.Reconcile(t.Context(), agent) == nil })
+			}
+			asked := planner.requests()
+			if state := asked[len(asked)-1].GetSnapshot().GetState(); len(asked) != 2 || state.GetExpectations() != nil {
+				t.Errorf("asked %d times, at last with %v", len(asked), state)
+			}
+		})
+	}
+}
+
+// The object that counts is the one that the request is built from: whoever takes the label away while a plan is asked for keeps his
+// DaemonSet.
+func TestALabelThatIsTakenAwayWhileItIsPlannedCounts(t *testing.T) {
+	for name, option := range selecting() {
+		for when, builtBefore := range map[string]bool{"before the request is built": false, "before the plan comes": true} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				cluster := testkit.NewCluster(t)
+				cluster.Put(t, "daemonsets", daemonSet(ours))
+				isNone := func(planclient.Digest) bool { return false }
+				planner := &service{plan: func(_ context.Context, build planclient.BuildRequest) (*planclient.Answer, error) {
+					if builtBefore {
+						if _, err := build(isNone); err != nil {
+							return nil, err
+						}
+					}
+					cluster.Put(t, "daemonsets", daemonSet(""))
+					var request *nodewisev1.PlanRequest
+					var err error
+					testkit.Eventually(t, "nothing is built from it any more", func() bool {
+						request, err = build(isNone)
+						return request == nil && err != nil
+					})
+					if builtBefore {
+						return &planclient.Answer{Plan: creatingTwo()}, nil
+					}
+					return nil, err
+				}}
+				r, _ := started(t, cluster, planner, option)
+				reconcile(t, r)
+				if got := cluster.Written(); len(got) > 0 {
+					t.Errorf("wrote %v", got)
+				}
+			})
+		}
+	}
+}
+
+// All of several must select it, and what a predicate cannot be asked about is not owned.
+func TestSelectionErrsOnTheSideOfLeavingAlone(t *testing.T) {
+	cluster, planner := testkit.NewCluster(t), &service{}
+	cluster.Put(t, "daemonsets", daemonSet(ours))
+	r, _ := started(t, cluster, planner, selecting()["WithSelector"], nodewise.WithPredicate(func(*appsv1.DaemonSet) bool { return false }))
+	reconcile(t, r)
+	if len(planner.requests()) > 0 {
+		t.Error("one of them was enough")
+	}
+	cluster = testkit.NewCluster(t)
+	cluster.Put(t, "daemonsets", strings.Replace(daemonSet(ours), `"spec":{"sel`, `"spec":{"minReadySeconds":"many","sel`, 1))
+	r, _ = started(t, cluster, planner, selecting()["WithPredicate"])
+	if err := r.Reconcile(t.Context(), agent); err == nil || !strings.Contains(err.Error(), "reading the DaemonSet for the function of WithPredicate") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestASelectionOfNothingIsRefused(t *testing.T) {
+	for want, option := range map[string]nodewise.Option{
+		"WithSelector was given nil": nodewise.WithSelector(nil), "WithPredicate was given nil": nodewise.WithPredicate(nil),
+	} {
+		if _, err := nodewise.New(testkit.NewCluster(t).Config(), &service{}, option); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
