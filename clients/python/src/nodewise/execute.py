@@ -22,6 +22,7 @@ from .kinds import OWNER_KIND, Key, ObjectKey, Resource
 from .objects import DaemonSet, Revision
 from .options import is_enabled
 from .plan_check import Asked
+from .selection import EVERYTHING, Selection
 from .state import State
 from .tracing import DEFAULT_TRACES, BatchTraces
 
@@ -105,6 +106,7 @@ class Executor:
         service: PlanService,
         options: v1.PlanOptions,
         *,
+        selection: Selection = EVERYTHING,
         apply_concurrency: int = DEFAULT_CONCURRENCY,
         traces: BatchTraces = DEFAULT_TRACES,
         now: Callable[[], Timestamp] = times.now,
@@ -113,6 +115,7 @@ class Executor:
         self._actuator = actuator
         self._service = service
         self._options = options
+        self._selection = selection
         self._apply_concurrency = apply_concurrency
         self._traces = traces
         self._now = now
@@ -154,6 +157,7 @@ class Executor:
             planned = await self._plan(workload, live) if ahead is None or live else ahead
             self._go_on()
             await self._check(planned, live)
+            self._stay_selected(key)
             self._hold(planned)
             if planned.plan.verdict == v1.VERDICT_STALE:
                 return Failed("the plan is stale: the caches are older than our own writes")
@@ -188,11 +192,11 @@ class Executor:
         return Failed(f"a revision's name was still taken, or another object gone, after {MAX_PLANS} plans")
 
     def _admit(self, key: Key, live: list[Revision]) -> DaemonSet | None:
-        """The workload, if it exists and the caches show our last writes to it (D-71, steps 1 and 2). While they do
-        not, what was read live is kept, and is there again when the workload is admitted.
+        """The workload, if it exists, is selected, and the caches show our last writes to it (D-71, steps 1 and 2).
+        While they do not, what was read live is kept, and is there again when the workload is admitted.
         """
         workload = self.state.store.daemon_set(key)
-        if workload is None:
+        if workload is None or not self._selection.includes(workload):
             self.state.forget(key)
             return None
         behind = self.state.gate.check(key, self.state.store.reached)
@@ -201,6 +205,14 @@ class Executor:
             raise _EndedError(Waiting(behind))
         live += self.state.take_live(key, workload.uid)
         return workload
+
+    def _stay_selected(self, key: Key) -> None:
+        """Ends the reconcile of a workload that is not selected any more. The event that showed that has woken it, and
+        the next reconcile forgets it.
+        """
+        workload = self.state.store.daemon_set(key)
+        if workload is not None and not self._selection.includes(workload):
+            raise _EndedError(Settled())
 
     async def _plan(self, workload: DaemonSet, live: Sequence[Revision]) -> _Planned:
         key, uid, state = workload.key, workload.uid, self.state
@@ -212,6 +224,7 @@ class Executor:
             newer = state.store.daemon_set(key)
             if newer is not None and newer.uid == uid:
                 current = newer
+            self._stay_selected(key)
             sent = state.holdings.get(key, uid)
             with tracing.span("snapshot"):
                 taken, left_out = snapshot.take(state.store, current, sent, live, now=self._now(), known=known)

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -18,6 +18,7 @@ from .kinds import Key
 from .kube import EventRecorder, KubeActuator, KubeClient, Watches
 from .queue import Queue, RateLimits
 from .reconciles import Reconciles
+from .selection import Selection
 from .state import State
 from .store import Event
 from .tracing import BatchTraces, Span
@@ -36,8 +37,19 @@ class Config:
 
     options: v1.PlanOptions = field(default_factory=v1.PlanOptions)
     """How to plan."""
-    namespace: str | None = None
-    """The namespace whose DaemonSets are owned; None for all."""
+    selector: str | None = None
+    """Which DaemonSets are owned: those whose labels match this label selector, in the syntax of `kubectl get
+    --selector`, such as `app=agent,tier in (a,b)`. None and the empty one select all of them.
+
+    The selector is looked at anew for each plan, with the very object that the request for the plan is built from. A
+    DaemonSet that it does not match is left alone: nothing is planned or written for it, and what was remembered of it
+    is forgotten. It is owned as soon as its labels match. A filter in front of `Reconciler.reconcile`, such as one of
+    kopf, does none of this.
+    """
+    namespaces: Collection[str] | None = None
+    """The namespaces whose DaemonSets are owned; None for all. DaemonSets elsewhere are left alone, too. Of a single
+    namespace alone, pods, revisions and DaemonSets are watched; otherwise those of all namespaces are.
+    """
     observe: bool = False
     """Write nothing, and say in the log what would be written: for running beside another controller."""
     workers: int = 2
@@ -70,6 +82,14 @@ class Config:
     """Created pods carry the annotation `nodewise.dev/traceparent`, the trace context of the batch that created them,
     if that is recorded.
     """
+
+    def __post_init__(self) -> None:
+        # What is wrong with it is said where it is written. A collection may change later on, or be read only once.
+        object.__setattr__(self, "namespaces", self.selection().namespaces)
+
+    def selection(self) -> Selection:
+        """Which DaemonSets are owned. Raises `ValueError` for a selector that cannot be read."""
+        return Selection.of(self.selector, self.namespaces)
 
 
 class EndedError(RuntimeError):
@@ -162,6 +182,7 @@ class Reconciler:
         return self
 
     async def _start(self) -> None:
+        selection = self._config.selection()
         recorder = await self._stack.enter_async_context(EventRecorder(self._kube))
         actuator: Actuator = KubeActuator(self._kube, recorder)
         if self._config.observe:
@@ -173,12 +194,13 @@ class Reconciler:
             actuator,
             self._service,
             self._config.options,
+            selection=selection,
             apply_concurrency=self._config.apply_concurrency,
             traces=BatchTraces(self._config.max_traced_calls, self._config.traceparent_annotation),
             now=times.now,
         )
         self._watches = await self._stack.enter_async_context(
-            Watches(self._kube, self._take_in, namespace=self._config.namespace)
+            Watches(self._kube, self._take_in, namespace=selection.only_namespace)
         )
         urgent_only = [False] * max(self._config.workers, 1) + [True]
         self._workers = [asyncio.create_task(self._work(self._executor, urgent)) for urgent in urgent_only]
