@@ -14,11 +14,16 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from kubernetes.client import Configuration
 
 from nodewise import (
+    Actuator,
+    BrokenError,
     ClientConfig,
     Config,
+    EndedError,
     KubeClient,
+    PlanClient,
     Reconciler,
     Settled,
     Unreachable,
@@ -27,10 +32,8 @@ from nodewise import (
     sync,
     v1,
 )
-from nodewise.actuator import Actuator
 from nodewise.client import target
 from nodewise.kinds import Resource
-from nodewise.reconciler import BrokenError, EndedError
 
 from .fakes import FakeService, batch, create, phase, plan
 from .objects import daemon_set
@@ -75,6 +78,43 @@ async def test_what_is_there_is_looked_at_and_again_on_demand(apiserver: tuple[A
         assert reconciler.health() == []
     created = [path for method, path, _, _ in server.requests if method == "POST"]
     assert "/api/v1/namespaces/ns/pods" in created
+
+
+# It waited for ever, since nobody was there to do it.
+async def test_nothing_is_asked_of_what_has_not_started(apiserver: tuple[Apiserver, KubeClient]) -> None:
+    server, kube = apiserver
+    serve(server)
+    reconciler = Reconciler(kube, FakeService())
+    with pytest.raises(RuntimeError, match=r"has not started: call reconcile inside of async with Reconciler\(...\)"):
+        await reconciler.reconcile("ns", "foo")
+    client = PlanClient("http://127.0.0.1:1")
+    for asked in (client.plan_request(v1.PlanRequest()), client.report(v1.ReportRequest()), client.capabilities()):
+        with pytest.raises(RuntimeError, match=r"context manager, async with PlanClient\(...\) as client"):
+            await asked
+    assert "async with PlanClient" in (client.health() or "")
+    with pytest.raises(RuntimeError, match=r"context manager: async with KubeClient\(...\) as kube"):
+        await Reconciler(KubeClient(Configuration()), FakeService()).run(asyncio.Event())
+
+
+async def test_nothing_is_entered_twice(
+    apiserver: tuple[Apiserver, KubeClient], caplog: pytest.LogCaptureFixture
+) -> None:
+    server, kube = apiserver
+    serve(server, daemon_set())
+    reconciler = Reconciler(kube, FakeService([NOOP, NOOP]))
+    async with reconciler:
+        for again in (reconciler.__aenter__(), reconciler.run(asyncio.Event())):
+            with pytest.raises(RuntimeError, match=r"used once.*make a new Reconciler"):
+                await again
+        assert await reconciler.reconcile("ns", "foo") == Settled(), "it works on"
+    with pytest.raises(RuntimeError, match=r"used once.*make a new Reconciler"):
+        await reconciler.run(asyncio.Event())
+    with pytest.raises(RuntimeError, match="Kubernetes client is in use already"):
+        await kube.__aenter__()
+    async with PlanClient("http://127.0.0.1:1") as client:
+        with pytest.raises(RuntimeError, match="plan client is in use already"):
+            await client.__aenter__()
+    assert "CRITICAL" not in caplog.text
 
 
 async def test_a_failure_backs_off(apiserver: tuple[Apiserver, KubeClient]) -> None:

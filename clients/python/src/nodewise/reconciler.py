@@ -12,6 +12,7 @@ from . import times, tracing, v1, waiting
 from .actuator import Actuator, ObserveActuator
 from .apply import DEFAULT_CONCURRENCY
 from .client import PlanService
+from .errors import BrokenError, EndedError
 from .execute import Ending, Executor, Failed, Settled, StoppedError, Unreachable, Waiting
 from .handlers import Urgency
 from .kinds import Key
@@ -92,19 +93,11 @@ class Config:
         return Selection.of(self.selector, self.namespaces)
 
 
-class EndedError(RuntimeError):
-    """The reconciler does nothing any more."""
-
-
-class BrokenError(EndedError):
-    """A watch or a worker has ended by a defect: a cache that is followed no more must not be planned from."""
-
-
 class Reconciler:
     """Owns DaemonSets: watches a cluster, asks a planning service what is to be done, does it and reports.
 
     As an async context manager it works until the block is left; `run` does that for a whole program. It is used
-    once: its memory starts empty.
+    once, since its memory starts empty; to enter or run it again raises `RuntimeError`.
     """
 
     def __init__(
@@ -132,6 +125,7 @@ class Reconciler:
         self._executor: Executor | None = None
         self._stack = AsyncExitStack()
         self._guard: asyncio.Task[None] | None = None
+        self._has_started = False
         self._ended: EndedError | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -153,10 +147,15 @@ class Reconciler:
         retries, is cared for.
 
         Safe to call from any handler, of kopf for example, and while the workload is in work already: it is then looked
-        at once more. Raises `EndedError` when the reconciler ends meanwhile, or has.
+        at once more. Raises `EndedError` when the reconciler ends meanwhile, or has, and `RuntimeError` when it has not
+        started.
         """
         if self._ended is not None:
             raise self._ended
+        if self._guard is None:
+            raise RuntimeError(
+                "the reconciler has not started: call reconcile inside of async with Reconciler(...) as reconciler"
+            )
         key = Key(namespace, name)
         asked: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self._askers.setdefault(key, []).append(asked)
@@ -177,6 +176,12 @@ class Reconciler:
         return failing if service is None else [f"service: {service}", *failing]
 
     async def __aenter__(self) -> "Reconciler":
+        if self._has_started:
+            raise RuntimeError(
+                "a reconciler is used once, and this one has been started already: make a new Reconciler"
+            )
+        self._kube.require_open()
+        self._has_started = True
         with tracing.detached():
             await self._start()
         return self

@@ -32,6 +32,7 @@ CORRECTIONS = 3
 """How often a replica may lack buckets of one request before it is sent all of them."""
 FIRST_ADDRESS = 3.0
 """How long a call waits for the first address, in seconds."""
+_NOT_OPEN = "the plan client is not in use: use it as a context manager, async with PlanClient(...) as client"
 
 BuildRequest: TypeAlias = Callable[[Callable[[Digest], bool]], v1.PlanRequest]
 """Builds a request; it is told which buckets the replica that is about to be asked is believed to have."""
@@ -82,8 +83,12 @@ class PlanClient:
         self._tasks: list[asyncio.Task[None]] = []
         self._health: dict[Replica, asyncio.Task[None]] = {}
         self._closing: set[asyncio.Task[None]] = set()
+        self._is_open = False
 
     async def __aenter__(self) -> "PlanClient":
+        if self._is_open:
+            raise RuntimeError("the plan client is in use already")
+        self._is_open = True
         self._replace()
         self._tasks = [
             asyncio.create_task(self._follow(name)) for name in self._targets if isinstance(name, target.Dns)
@@ -97,13 +102,19 @@ class PlanClient:
         await asyncio.gather(*self._closing, *(replica.close() for replica in self._replicas.members))
         self._health.clear()
         self._replicas = Replicas(self._connect)
+        self._is_open = False
 
     def health(self) -> str | None:
         """Why the service cannot be reached, if so, or that it was not tried yet."""
-        return self._replicas.health()
+        return self._replicas.health() if self._is_open else _NOT_OPEN
+
+    def _require_open(self) -> None:
+        if not self._is_open:
+            raise RuntimeError(_NOT_OPEN)
 
     async def plan(self, uid: str, build: BuildRequest) -> v1.Plan:
         """See `PlanService.plan`."""
+        self._require_open()
         tries, opinions = Tries(self._config, time.monotonic), Opinions(self._replicas)
         while True:
             order = await self._replicas.order(uid, min(tries.left, FIRST_ADDRESS))
@@ -151,6 +162,7 @@ class PlanClient:
         method: "Callable[[ReconcileServiceAsyncStub], Callable[..., Awaitable[_Answer]]]",
         request: object,
     ) -> _Answer:
+        self._require_open()
         tries, opinions = Tries(self._config, time.monotonic, min_attempts=1), Opinions(self._replicas)
         order = await self._replicas.order(uid, min(tries.left, FIRST_ADDRESS))
         while (turn := tries.turn(order)) is not None:
