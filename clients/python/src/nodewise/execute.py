@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from . import plan_check, snapshot, times, tracing, v1, waiting
+from . import plan_check, plan_log, snapshot, times, tracing, v1, waiting
 from .actuator import Actuator, ActuatorError, WorkloadEvent
 from .apply import DEFAULT_CONCURRENCY, Applied, apply
 from .buckets import Digest
@@ -323,6 +323,7 @@ class Executor:
         plan, workload, sent = planned
         if not plan.phases:
             return Applied()
+        plan_log.tell_plan(_log, plan, writes=self._actuator.writes)
         applied = await apply(self._actuator, plan, workload.object, self._apply_concurrency, self._traces)
         for write in applied.writes:
             if not (self._goes_ahead and write.is_expected_by_name):
