@@ -138,7 +138,7 @@ async def test_outcomes_are_reported_and_settle_what_is_held() -> None:
         )
     ]
     ending = await rig.reconcile()
-    assert ending == Failed("1 of 3 actions failed, first: refused", 7)
+    assert ending == Failed("1 of 3 actions failed, first: refused", 7, http_status=403)
     (report,) = rig.service.reported
     assert report.plan_id == "plan"
     assert report.state == expecting("foo-a", "foo-b", "foo-c")

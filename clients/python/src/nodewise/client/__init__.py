@@ -16,7 +16,7 @@ import grpc.aio
 
 from .. import tracing, v1, waiting
 from ..buckets import Digest
-from . import discovery, health, target
+from . import discovery, health, target, words
 from .errors import RefusedError, ServiceError, UnreachableError
 from .fault import Failed, Opinions, note_failure
 from .replica import Replica
@@ -131,7 +131,7 @@ class PlanClient:
             if pause is None:
                 break
             await asyncio.sleep(pause)
-        raise self._unreachable(opinions)
+        raise opinions.unreachable()
 
     async def plan_request(self, request: v1.PlanRequest) -> v1.Plan:
         """Asks with a request that is whole: all its buckets are inline. Those that have a digest, and that the replica
@@ -175,7 +175,7 @@ class PlanClient:
             note_failure(self._replicas, uid, turn.replica, answer)
             opinions.failed(turn.replica, answer)
             opinions.check(len(order))
-        raise self._unreachable(opinions)
+        raise opinions.unreachable()
 
     async def _ask(self, uid: str, replica: Replica, timeout: float, build: BuildRequest) -> v1.Plan | Failed:
         """Asks one replica; again when it turns out to lack buckets."""
@@ -209,17 +209,15 @@ class PlanClient:
             replica.known.forget(_at(nodes, missing.node_bucket_indices) + _at(pods, missing.pod_bucket_indices))
             corrections += 1
 
-    def _unreachable(self, opinions: Opinions) -> UnreachableError:
-        return UnreachableError(opinions.last.reason if opinions.last else self.health() or "nobody was asked")
-
     def _connect(self, address: str) -> Replica:
-        names = [t for t, found in self._found.items() if isinstance(t, target.Dns) and address in found]
+        targets = [t for t, found in self._found.items() if address in found]
         replica = Replica(
             address,
             self._config.max_message_bytes,
             self._interceptors,
             self._config.credentials,
-            authority=names[0].authority if names else None,
+            # Names go first: it is they that a certificate is for.
+            next((t for t in targets if isinstance(t, target.Dns)), targets[0]),
         )
         self._health[replica] = asyncio.create_task(health.look_after(self._replicas, replica))
         return replica
@@ -279,7 +277,7 @@ async def _call(
         return answer
     except grpc.aio.AioRpcError as error:
         rpc.failed(error.code().name, error.details() or "")
-        reason = f"{replica}: {error.code().name}: {error.details()}"
+        reason = words.of_failure(replica, error)
         told = [value for key, value in error.trailing_metadata() or () if key == "grpc-status-details-bin"]
         return Failed(error.code(), reason, told[0] if told and isinstance(told[0], bytes) else b"")
 
