@@ -203,7 +203,10 @@ class Executor:
         While they do not, what was read live is kept, and is there again when the workload is admitted.
         """
         workload = self.state.store.daemon_set(key)
-        if workload is None or not self._selection.includes(workload):
+        if workload is not None and not self._selection.includes(workload):
+            _log.debug("%s: not selected, so it is left alone", key)
+            workload = None
+        if workload is None:
             self.state.forget(key)
             return None
         behind = self.state.gate.check(key, self.state.store.reached)
