@@ -1,6 +1,6 @@
-"""A complete controller that owns every DaemonSet of a cluster.
+"""A complete controller that owns every DaemonSet of a cluster, or those that a label selector matches.
 
-    KUBECONFIG=... NODEWISE_SERVER=http://127.0.0.1:7443 python examples/controller.py
+    KUBECONFIG=... NODEWISE_SERVER=http://127.0.0.1:7443 python examples/controller.py [--selector app=agent]
 
 `NODEWISE_SERVER` names one or several replicas, by `http://HOST:PORT` or `dns:///HOST:PORT`, with commas in between; by
 `https://HOST:PORT` where `NODEWISE_TLS_CA` is a file with the authorities that their certificates must come from, or
@@ -10,6 +10,7 @@ SIGTERM ends it in an orderly way. Where `OTEL_EXPORTER_OTLP_ENDPOINT` names an 
 over OTLP/gRPC, which needs `opentelemetry-exporter-otlp-proto-grpc`.
 """
 
+import argparse
 import asyncio
 import logging
 import os
@@ -20,13 +21,13 @@ from pathlib import Path
 
 import grpc
 
-from nodewise import ClientConfig, KubeClient, PlanClient, Reconciler
+from nodewise import ClientConfig, Config, KubeClient, PlanClient, Reconciler
 
 LAST_SPANS = 3.0
 """How long the last spans may hold up the end, in seconds."""
 
 
-async def main() -> None:
+async def main(owned: Config) -> None:
     """Works until SIGTERM or SIGINT."""
     servers = os.environ.get("NODEWISE_SERVER", "http://127.0.0.1:7443").split(",")
     stop = asyncio.Event()
@@ -34,7 +35,7 @@ async def main() -> None:
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
     config = ClientConfig(credentials=credentials(), plaintext=os.environ.get("NODEWISE_PLAINTEXT") == "true")
     async with KubeClient.from_environment() as kube, PlanClient(*servers, config=config) as service:
-        await Reconciler(kube, service).run(stop)
+        await Reconciler(kube, service, owned).run(stop)
 
 
 def credentials() -> grpc.ChannelCredentials | None:
@@ -97,12 +98,23 @@ class Formatter(logging.Formatter):
         return " ".join([line, *ids])
 
 
+def arguments() -> Config:
+    """What the command line says."""
+    parser = argparse.ArgumentParser(description="Owns the DaemonSets of a cluster.")
+    parser.add_argument("--selector", help="own only those whose labels match, in the syntax of kubectl --selector")
+    try:
+        return Config(selector=parser.parse_args().selector)
+    except ValueError as error:
+        parser.error(str(error))
+
+
 if __name__ == "__main__":
+    owned = arguments()
     log = logging.StreamHandler()
     log.setFormatter(Formatter("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=os.environ.get("LOG_LEVEL", "INFO"), handlers=[log])
     send_last_spans = export_traces()
     try:
-        asyncio.run(main())
+        asyncio.run(main(owned))
     finally:
         send_last_spans()

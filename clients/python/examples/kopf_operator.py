@@ -1,7 +1,8 @@
 """Nodewise inside an operator that is written with kopf: `kopf run examples/kopf_operator.py --all-namespaces`.
 
 The reconciler follows the cluster with watches of its own, so that pods and nodes wake it, too. Handlers ask it to look
-at once.
+at once. Filters of kopf, such as `labels=` and `--namespace`, only limit for which DaemonSets the handler is called:
+the reconciler owns every DaemonSet, unless `Config(selector=..., namespaces=...)` says which ones.
 """
 
 import asyncio

@@ -15,9 +15,17 @@ def owners(uid: str | None, kind: str = "DaemonSet", name: str = "foo") -> list[
     return [] if uid is None else [{"kind": kind, "name": name, "uid": uid, "controller": True}]
 
 
-def daemon_set(uid: str = "u1", version: str = "1", name: str = "foo", **spec: Any) -> DaemonSet:
+def daemon_set(
+    uid: str = "u1",
+    version: str = "1",
+    name: str = "foo",
+    *,
+    namespace: str = "ns",
+    labels: dict[str, str] | None = None,
+    **spec: Any,
+) -> DaemonSet:
     spec = {"selector": {"matchLabels": {"app": name}}, **spec}
-    metadata = {"namespace": "ns", "name": name, "uid": uid, "resourceVersion": version}
+    metadata = {"namespace": namespace, "name": name, "uid": uid, "resourceVersion": version, "labels": labels}
     return DaemonSet.read({"metadata": metadata, "spec": spec})
 
 

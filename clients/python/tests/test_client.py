@@ -11,7 +11,7 @@ import pytest
 import trustme
 
 from nodewise import ClientConfig, PlanClient, RefusedError, UnreachableError, node_buckets, pod_buckets, sync, v1
-from nodewise.client import discovery, target
+from nodewise.client import discovery, target, words
 from nodewise.client import replica as replica_module
 from nodewise.client.fault import Failed, Fault
 from nodewise.client.replica import GENERATION, Replica, Standing
@@ -192,8 +192,9 @@ async def test_a_wrong_request_is_not_asked_again(servers: list[Server]) -> None
     for server in servers:
         server.behave = fails(CODE.INVALID_ARGUMENT, "snapshot.now: is missing")
     async with PlanClient(*urls(servers), config=QUICK) as client:
-        with pytest.raises(RefusedError, match=r"snapshot\.now"):
+        with pytest.raises(RefusedError, match=r"snapshot\.now") as refused:
             await client.plan_request(request("a"))
+        assert refused.value.code is CODE.INVALID_ARGUMENT
     assert sum(len(server.plans) for server in servers) == 1
 
 
@@ -220,6 +221,16 @@ async def test_a_request_that_fails_everywhere_evicts_nobody(servers: list[Serve
         with pytest.raises(UnreachableError):
             await client.plan_request(request("a", uid="v"))
         assert Standing.EVICTED in {replica.standing for replica in client._replicas.members}
+
+
+async def test_a_call_can_be_cancelled(servers: list[Server]) -> None:
+    servers[0].behave = hangs
+    async with PlanClient(servers[0].url, config=QUICK) as client:
+        calling = asyncio.create_task(client.plan_request(request("a")))
+        await eventually(lambda: bool(servers[0].plans), "a plan is asked for")
+        calling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
 
 
 async def test_a_saturated_replica_keeps_its_workloads(servers: list[Server]) -> None:
@@ -253,6 +264,90 @@ async def test_nobody_there() -> None:
         assert health.startswith("no replica of the planning service answers")
     with pytest.raises(ValueError, match="at least one"):
         PlanClient()
+
+
+async def said(url: str, config: ClientConfig = QUICK) -> tuple[UnreachableError, str, str]:
+    """What a client says that cannot get a plan: the error, it as text, and its health."""
+    async with PlanClient(url, config=config) as client:
+        with pytest.raises(UnreachableError) as error:
+            await client.plan_request(request("a"))
+        return error.value, str(error.value), client.health() or ""
+
+
+# Nobody who reads one of these has to guess what to change.
+async def test_what_to_change_is_said_where_a_port_speaks_tls() -> None:
+    replica = await Server().start(certified()[1])
+    error, text, health = await said(replica.url)
+    advice = (
+        "; what listens there does not speak gRPC in plain text: check the port, and if it speaks TLS, write "
+        f"https://{replica.address} and give credentials with ClientConfig(credentials=grpc.ssl_channel_credentials())"
+    )
+    assert text.startswith(f"no replica of the planning service answered: {replica.address}: UNAVAILABLE: ")
+    assert text.endswith(advice)
+    assert health.endswith(advice)
+    assert error.code is CODE.UNAVAILABLE
+    _, text, _ = await said(f"dns:///{replica.address}")
+    assert text.endswith(
+        "if it speaks TLS, give credentials with ClientConfig(credentials=grpc.ssl_channel_credentials())"
+    )
+    await replica.stop()
+
+
+async def test_what_to_change_is_said_where_a_port_speaks_plain_text(servers: list[Server]) -> None:
+    config, address = dataclasses.replace(QUICK, credentials=grpc.ssl_channel_credentials()), servers[0].address
+    _, text, _ = await said(f"https://{address}", config)
+    assert text.endswith(
+        "; what listens there does not speak TLS: check the port, and if it speaks plain text, "
+        f"write http://{address} and leave ClientConfig.credentials out"
+    )
+
+
+async def test_what_to_change_is_said_where_another_server_listens() -> None:
+    server = grpc.aio.server()
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    error, text, health = await said(f"http://127.0.0.1:{port}")
+    sentence = (
+        f"127.0.0.1:{port}: UNIMPLEMENTED: Method not found!; what listens there is no nodewise-server, or one of "
+        "another version: check the address, and the version of the server"
+    )
+    assert text == f"no replica of the planning service answered: {sentence}"
+    assert health == f"no replica of the planning service answers: {sentence}"
+    assert error.code is CODE.UNIMPLEMENTED
+    await server.stop(None)
+
+
+async def test_what_to_change_is_said_where_no_port_was_written() -> None:
+    written = target.parse("http://127.0.0.1")
+    replica = Replica("127.0.0.1:80", 1 << 20, target=written)
+    details = "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:80: Connection refused"
+    empty = grpc.aio.Metadata()
+    text = words.of_failure(replica, grpc.aio.AioRpcError(CODE.UNAVAILABLE, empty, empty, details))
+    assert text.startswith("127.0.0.1:80: UNAVAILABLE: Connection refused; ")
+    assert text.endswith(
+        "; no port was written, so this was 80: write that of the planning service, which is 7443 where nothing else "
+        "was set"
+    )
+    await replica.close()
+
+
+async def test_nothing_is_said_twice() -> None:
+    _, text, health = await said("http://127.0.0.1:1")
+    for told, beginning in ((text, "answered"), (health, "answers")):
+        assert told.startswith(f"no replica of the planning service {beginning}: 127.0.0.1:1: UNAVAILABLE: ")
+        assert told.endswith("Connection refused")
+        assert told.count("127.0.0.1:1") == told.count("UNAVAILABLE") == told.count("connect") == 1
+
+    async def lookup(_: str, __: int) -> list[str]:
+        raise OSError("no such host")
+
+    config = dataclasses.replace(BY_NAME, timeout=0.2)
+    unknown = "no replica of the planning service is known: dns:///planner:1: no such host"
+    async with PlanClient("dns:///planner:1", config=config, lookup=lookup) as client:
+        with pytest.raises(UnreachableError) as error:
+            await client.plan_request(request("a"))
+        assert str(error.value) == client.health() == unknown
+        assert error.value.code is None
 
 
 async def test_names_are_looked_up_again_when_a_replica_fails(servers: list[Server]) -> None:
@@ -571,11 +666,17 @@ def test_plain_text_and_tls_at_the_same_time_are_refused() -> None:
         ClientConfig(credentials=credentials, plaintext=True)
 
 
-async def test_tls() -> None:
+def certified() -> tuple[trustme.CA, grpc.ServerCredentials]:
+    """What a replica shows, and the authority that it comes from."""
     authority = trustme.CA()
     issued = authority.issue_cert("planner.example", "127.0.0.1")
-    certified = issued.private_key_pem.bytes(), b"".join(part.bytes() for part in issued.cert_chain_pems)
-    server = await Server().start(grpc.ssl_server_credentials([certified]))
+    pair = issued.private_key_pem.bytes(), b"".join(part.bytes() for part in issued.cert_chain_pems)
+    return authority, grpc.ssl_server_credentials([pair])
+
+
+async def test_tls() -> None:
+    authority, credentials = certified()
+    server = await Server().start(credentials)
     trusting = dataclasses.replace(QUICK, credentials=grpc.ssl_channel_credentials(authority.cert_pem.bytes()))
 
     async def lookup(_: str, __: int) -> list[str]:
@@ -597,6 +698,22 @@ async def test_tls() -> None:
                 await client.plan_request(request("a"))
     assert len(server.plans) == asked
     await server.stop()
+
+
+@pytest.mark.parametrize(
+    ("text", "write"),
+    [
+        ("dns:///planner.example", "dns:///planner.example:7443"),
+        ("dns:planner.example", "dns:///planner.example:7443"),
+        ("dns:///[::1]", "dns:///[::1]:7443"),
+    ],
+)
+def test_a_name_without_a_port_is_refused_with_what_to_write(text: str, write: str) -> None:
+    with pytest.raises(target.TargetError) as refused:
+        PlanClient(text)
+    assert str(refused.value) == (
+        f"{text!r} has no port: write {write}, or another port where the planning service listens there"
+    )
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,27 @@ def test_the_examples_of_the_readme(cluster: client.AppsV1Api, service: str) -> 
     assert planned == "VERDICT_NOOP\n"
 
 
+# With a filter in front of the library, pods of the other one were created.
+def test_no_other_daemon_set_than_those_that_are_selected_is_owned(cluster: client.AppsV1Api, service: str) -> None:
+    create()
+    cluster.patch_namespaced_daemon_set("agent", "default", {"metadata": {"labels": {"tier": "a"}}})
+    labels, containers = {"app": "other"}, [{"name": "c", "image": "registry.k8s.io/pause:3.10"}]
+    template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    cluster.create_namespaced_daemon_set(
+        "default", {"metadata": {"name": "other", "labels": {"tier": "b"}}, "spec": spec}
+    )
+    command = [sys.executable, example("examples/controller.py"), "--selector", "tier in (a)"]
+    with running(*command, env={"NODEWISE_SERVER": service}) as controller:
+        eventually(lambda: runs(cluster), "each node has a pod")
+        assert controller.end() == 0
+    assert {pod.metadata.owner_references[0].name for pod in pods()} == {"agent"}
+    other = cluster.read_namespaced_daemon_set("other", "default")
+    assert other.status.observed_generation is None
+    revisions = cluster.list_namespaced_controller_revision("default").items
+    assert {revision.metadata.owner_references[0].name for revision in revisions} == {"agent"}
+
+
 def test_inside_kopf(cluster: client.AppsV1Api, service: str) -> None:
     kopf = [sys.executable, "-m", "kopf", "run", "--all-namespaces", example("examples/kopf_operator.py")]
     with running(*kopf, env={"NODEWISE_SERVER": service}) as operator:
@@ -172,7 +193,7 @@ async def test_reconciles_on_demand(cluster: client.AppsV1Api, service: str) -> 
     async with (
         KubeClient.from_environment() as kube,
         PlanClient(service) as planner,
-        Reconciler(kube, planner, Config(namespace="default")) as reconciler,
+        Reconciler(kube, planner, Config(namespaces=["default"])) as reconciler,
     ):
         await asyncio.to_thread(create)
         endings = await asyncio.gather(*(reconciler.reconcile("default", "agent") for _ in range(5)))
@@ -250,9 +271,10 @@ def creates(plan: v1.Plan) -> list[v1.Action]:
 
 
 async def test_the_program_of_the_readme(cluster: client.AppsV1Api) -> None:
-    (program,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    program, selection = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     names: dict[str, Any] = {}
     exec(program, names)
+    exec(selection, names)
     stop = asyncio.Event()
     running = asyncio.create_task(names["main"](stop))
     done, _ = await asyncio.wait({running}, timeout=1)

@@ -152,7 +152,8 @@ async def test_where_there_are_no_traces_it_works_all_the_same(
 import os, runpy, sys
 if "WITHOUT" in os.environ:
     sys.modules[os.environ["WITHOUT"]] = None
-runpy.run_path(sys.argv[1], run_name="__main__")
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
 """
     command = [sys.executable, "-c", start, CONTROLLER]
     with running(*command, env=environment(replica, kubeconfig, **env)) as program:

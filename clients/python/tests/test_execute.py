@@ -65,6 +65,34 @@ async def test_nothing_to_do() -> None:
     assert json.loads(request.snapshot.workload.daemon_set.object)["metadata"]["uid"] == "u1"
 
 
+# Whoever runs it sees what it does, and why, by standard logging alone.
+@pytest.mark.parametrize("writes", [True, False])
+async def test_the_log_says_what_is_done_and_why(writes: bool, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    why = v1.Action(id=90, message="n1 has no pod", create_pod=v1.CreatePod(pod_name="foo-a", node_name="n1"))
+    more = [delete("foo-b"), action(emit_event=v1.EmitEvent(type="Normal", reason="R", message="m"))]
+    rig = Rig(plan(phase(CREATES, batch(why, create("foo-c")), batch(*more))), NOOP, writes=writes)
+    rig.state.take_in(Applied(pod("foo-b")))
+    rig.actuator.script("create", "foo-c", refused(403, message="a quota"))
+    await rig.reconcile()
+    told = [(record.name, record.levelname, record.message) for record in caplog.records if "nodewise" in record.name]
+    counts = "create_pod 2, delete_pod 1, emit_event 1"
+    doing = "applying" if writes else "observing"
+    assert ("nodewise.execute", "INFO", f"ns/foo: {doing} plan plan: {counts}") in told
+    done, failed = ("SUCCEEDED", "FAILED, a quota") if writes else ("not written", "not written, a quota")
+    lines = [message for name, level, message in told if (name, level) == ("nodewise.apply", "DEBUG")]
+    skipped = "SKIPPED" if writes else "not written"
+    assert lines == [
+        f"ns/foo: create_pod foo-a on node n1, since n1 has no pod: {done}",
+        f"ns/foo: create_pod foo-c on node n1: {failed}",
+        f"ns/foo: delete_pod foo-b on node n1: {skipped}",
+        f"ns/foo: emit_event R: {skipped}",
+    ]
+    caplog.clear()
+    await rig.reconcile()
+    assert not [record for record in caplog.records if record.levelname == "INFO"], "there was nothing to do"
+
+
 async def test_a_workload_that_is_gone_is_forgotten() -> None:
     rig = Rig()
     rig.state.gate.record(KEY, "u1", Resource.PODS, "99")
@@ -110,7 +138,7 @@ async def test_outcomes_are_reported_and_settle_what_is_held() -> None:
         )
     ]
     ending = await rig.reconcile()
-    assert ending == Failed("1 of 3 actions failed, first: refused", 7)
+    assert ending == Failed("1 of 3 actions failed, first: refused", 7, http_status=403)
     (report,) = rig.service.reported
     assert report.plan_id == "plan"
     assert report.state == expecting("foo-a", "foo-b", "foo-c")

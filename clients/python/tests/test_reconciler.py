@@ -12,14 +12,23 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
 
+import grpc
 import pytest
 from aiohttp import web
+from kubernetes.client import Configuration
 
 from nodewise import (
+    Actuator,
+    ActuatorError,
+    BrokenError,
     ClientConfig,
     Config,
+    EndedError,
+    Failed,
     KubeClient,
+    PlanClient,
     Reconciler,
+    RefusedError,
     Settled,
     Unreachable,
     UnreachableError,
@@ -27,16 +36,15 @@ from nodewise import (
     sync,
     v1,
 )
-from nodewise.actuator import Actuator
 from nodewise.client import target
 from nodewise.kinds import Resource
-from nodewise.reconciler import BrokenError, EndedError
+from nodewise.queue import RateLimits
 
 from .fakes import FakeService, batch, create, phase, plan
 from .objects import daemon_set
 from .programs import CLIENT
 from .servers import Server, answers, hangs
-from .test_kube import PATHS, Apiserver, Handler, answer, apiserver, eventually, lines, page
+from .test_kube import PATHS, Apiserver, Handler, answer, apiserver, eventually, lines, page, refuse
 
 __all__ = ["apiserver"]
 PODS = "POST /api/v1/namespaces/ns/pods"
@@ -77,12 +85,95 @@ async def test_what_is_there_is_looked_at_and_again_on_demand(apiserver: tuple[A
     assert "/api/v1/namespaces/ns/pods" in created
 
 
+# It waited for ever, since nobody was there to do it.
+async def test_nothing_is_asked_of_what_has_not_started(apiserver: tuple[Apiserver, KubeClient]) -> None:
+    server, kube = apiserver
+    serve(server)
+    reconciler = Reconciler(kube, FakeService())
+    with pytest.raises(RuntimeError, match=r"has not started: call reconcile inside of async with Reconciler\(...\)"):
+        await reconciler.reconcile("ns", "foo")
+    client = PlanClient("http://127.0.0.1:1")
+    for asked in (client.plan_request(v1.PlanRequest()), client.report(v1.ReportRequest()), client.capabilities()):
+        with pytest.raises(RuntimeError, match=r"context manager, async with PlanClient\(...\) as client"):
+            await asked
+    assert "async with PlanClient" in (client.health() or "")
+    with pytest.raises(RuntimeError, match=r"context manager: async with KubeClient\(...\) as kube"):
+        await Reconciler(KubeClient(Configuration()), FakeService()).run(asyncio.Event())
+
+
+async def test_nothing_is_entered_twice(
+    apiserver: tuple[Apiserver, KubeClient], caplog: pytest.LogCaptureFixture
+) -> None:
+    server, kube = apiserver
+    serve(server, daemon_set())
+    reconciler = Reconciler(kube, FakeService([NOOP, NOOP]))
+    async with reconciler:
+        for again in (reconciler.__aenter__(), reconciler.run(asyncio.Event())):
+            with pytest.raises(RuntimeError, match=r"used once.*make a new Reconciler"):
+                await again
+        assert await reconciler.reconcile("ns", "foo") == Settled(), "it works on"
+    with pytest.raises(RuntimeError, match=r"used once.*make a new Reconciler"):
+        await reconciler.run(asyncio.Event())
+    with pytest.raises(RuntimeError, match="Kubernetes client is in use already"):
+        await kube.__aenter__()
+    async with PlanClient("http://127.0.0.1:1") as client:
+        with pytest.raises(RuntimeError, match="plan client is in use already"):
+            await client.__aenter__()
+    assert "CRITICAL" not in caplog.text
+
+
 async def test_a_failure_backs_off(apiserver: tuple[Apiserver, KubeClient]) -> None:
     server, kube = apiserver
     serve(server, daemon_set())
     service = FakeService([plan(error="odd") for _ in range(4)] + [NOOP])
     async with Reconciler(kube, service):
         await eventually(lambda: not service.plans, "it is tried until it is well")
+
+
+# Whoever lacks a right is told apart from whoever waits for a service.
+async def test_why_it_failed_can_be_told_by_programs(
+    apiserver: tuple[Apiserver, KubeClient], kubeconfig: pathlib.Path
+) -> None:
+    server, kube = apiserver
+    serve(server, daemon_set())
+    server.script[PODS] = [refuse(403, "Forbidden", "pods is forbidden")]
+    creates = plan(phase(v1.PHASE_KIND_CREATES, batch(create("foo-a"))))
+    service = FakeService([NOOP, creates, UnreachableError("away", grpc.StatusCode.UNAVAILABLE)])
+    service.plans.append(RefusedError("wrong", grpc.StatusCode.INVALID_ARGUMENT))
+    service.reports = [v1.ReportResponse(requeue=v1.REQUEUE_BACKOFF)]
+    limits = RateLimits(base_delay=3600, max_delay=3600)
+    async with Reconciler(kube, service, Config(limits=limits, unreachable_delay=3600, rest=0)) as reconciler:
+        await eventually(lambda: len(service.requests) == 1, "the first look")
+        endings = [await reconciler.reconcile("ns", "foo") for _ in range(3)]
+    assert endings == [
+        Failed("1 of 1 actions failed, first: pods is forbidden", http_status=403),
+        Unreachable("away", grpc.StatusCode.UNAVAILABLE),
+        Failed("wrong", code=grpc.StatusCode.INVALID_ARGUMENT),
+    ]
+    with pytest.raises(ActuatorError) as error:
+        await kube.call("POST", PODS.split()[1])
+    assert error.value.http_status == 403
+
+
+async def test_what_waits_can_be_cancelled(apiserver: tuple[Apiserver, KubeClient]) -> None:
+    server, kube = apiserver
+    serve(server, daemon_set())
+    replica = await Server().start()
+    replica.behave = hangs
+    async with PlanClient(replica.url) as service:
+        running = asyncio.create_task(Reconciler(kube, service).run(asyncio.Event()))
+        await eventually(lambda: bool(replica.plans), "a plan is asked for")
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        serve(server, daemon_set())
+        async with Reconciler(kube, service) as reconciler:
+            asking = asyncio.create_task(reconciler.reconcile("ns", "foo"))
+            await eventually(lambda: len(replica.plans) > 1, "a plan is asked for")
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+    await replica.stop()
 
 
 async def test_a_defect_in_one_reconcile_stops_no_other(

@@ -5,14 +5,17 @@
 * `PlanClient`: asks replicas of the service, on asyncio; `nodewise.sync.PlanClient` without.
 * `nodewise.Reconciler` (needs `nodewise[kube]`): snapshot, plan, apply, report; `nodewise.sync.Reconciler` without
   asyncio.
+* `PlanService` and `Actuator`: what a reconciler asks, and what it writes with, for programs with their own.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from . import convert, v1
+from . import convert, sync, v1
+from .actuator import Actuator, ActuatorError
 from .buckets import node_buckets, pod_buckets
-from .client import ClientConfig, PlanClient, RefusedError, ServiceError, UnreachableError
+from .client import ClientConfig, PlanClient, PlanService, RefusedError, ServiceError, UnreachableError
 from .convert import ConversionError
+from .errors import BrokenError, EndedError
 from .execute import Ending, Failed, Settled, Unreachable, Waiting
 from .snapshot import snapshot_of
 
@@ -21,13 +24,18 @@ if TYPE_CHECKING:
     from .reconciler import Config, Reconciler
 
 __all__ = [
+    "Actuator",
+    "ActuatorError",
+    "BrokenError",
     "ClientConfig",
     "Config",
     "ConversionError",
+    "EndedError",
     "Ending",
     "Failed",
     "KubeClient",
     "PlanClient",
+    "PlanService",
     "Reconciler",
     "RefusedError",
     "ServiceError",
@@ -39,6 +47,7 @@ __all__ = [
     "node_buckets",
     "pod_buckets",
     "snapshot_of",
+    "sync",
     "v1",
 ]
 

@@ -6,12 +6,13 @@ Nothing is decided here about the workload. Whatever goes wrong before a plan is
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
+import grpc
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from . import plan_check, snapshot, times, tracing, v1, waiting
+from . import plan_check, plan_log, snapshot, times, tracing, v1, waiting
 from .actuator import Actuator, ActuatorError, WorkloadEvent
 from .apply import DEFAULT_CONCURRENCY, Applied, apply
 from .buckets import Digest
@@ -22,6 +23,7 @@ from .kinds import OWNER_KIND, Key, ObjectKey, Resource
 from .objects import DaemonSet, Revision
 from .options import is_enabled
 from .plan_check import Asked
+from .selection import EVERYTHING, Selection
 from .state import State
 from .tracing import DEFAULT_TRACES, BatchTraces
 
@@ -56,6 +58,10 @@ class Failed:
     """What failed."""
     after: float | None = None
     """Come back after this time besides, in seconds."""
+    http_status: int = 0
+    """The HTTP status with which the apiserver refused the first action that failed, such as 403; 0 if it did not."""
+    code: grpc.StatusCode | None = None
+    """The gRPC status with which the service refused the request or the report, if that is what failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,8 @@ class Unreachable:
     """The service is not there: nothing was written. That is no failure of the workload."""
 
     reason: str
+    code: grpc.StatusCode | None = None
+    """The gRPC status of the last replica that was asked, if one was."""
 
 
 Ending: TypeAlias = Settled | Failed | Waiting | Unreachable
@@ -107,6 +115,7 @@ class Executor:
         service: PlanService,
         options: v1.PlanOptions,
         *,
+        selection: Selection = EVERYTHING,
         apply_concurrency: int = DEFAULT_CONCURRENCY,
         traces: BatchTraces = DEFAULT_TRACES,
         now: Callable[[], Timestamp] = times.now,
@@ -115,6 +124,7 @@ class Executor:
         self._actuator = actuator
         self._service = service
         self._options = options
+        self._selection = selection
         self._apply_concurrency = apply_concurrency
         self._traces = traces
         self._now = now
@@ -156,6 +166,7 @@ class Executor:
             planned = await self._plan(workload, live) if ahead is None or live else ahead
             self._go_on()
             await self._check(planned, live)
+            self._stay_selected(key)
             self._hold(planned)
             if planned.plan.verdict == v1.VERDICT_STALE:
                 return Failed("the plan is stale: the caches are older than our own writes")
@@ -190,10 +201,13 @@ class Executor:
         return Failed(f"a revision's name was still taken, or another object gone, after {MAX_PLANS} plans")
 
     def _admit(self, key: Key, live: list[Revision]) -> DaemonSet | None:
-        """The workload, if it exists and the caches show our last writes to it (D-71, steps 1 and 2). While they do
-        not, what was read live is kept, and is there again when the workload is admitted.
+        """The workload, if it exists, is selected, and the caches show our last writes to it (D-71, steps 1 and 2).
+        While they do not, what was read live is kept, and is there again when the workload is admitted.
         """
         workload = self.state.store.daemon_set(key)
+        if workload is not None and not self._selection.includes(workload):
+            _log.debug("%s: not selected, so it is left alone", key)
+            workload = None
         if workload is None:
             self.state.forget(key)
             return None
@@ -206,6 +220,14 @@ class Executor:
         live += self.state.take_live(key, workload.uid)
         return workload
 
+    def _stay_selected(self, key: Key) -> None:
+        """Ends the reconcile of a workload that is not selected any more. The event that showed that has woken it, and
+        the next reconcile forgets it.
+        """
+        workload = self.state.store.daemon_set(key)
+        if workload is not None and not self._selection.includes(workload):
+            raise _EndedError(Settled())
+
     async def _plan(self, workload: DaemonSet, live: Sequence[Revision]) -> _Planned:
         key, uid, state = workload.key, workload.uid, self.state
         current, sent, left_out = workload, v1.ReconcileState(), 0
@@ -216,6 +238,7 @@ class Executor:
             newer = state.store.daemon_set(key)
             if newer is not None and newer.uid == uid:
                 current = newer
+            self._stay_selected(key)
             sent = state.holdings.get(key, uid)
             with tracing.span("snapshot"):
                 taken, left_out = snapshot.take(state.store, current, sent, live, now=self._now(), known=known)
@@ -231,10 +254,10 @@ class Executor:
         except RefusedError as error:
             # Perhaps for the sake of an old report, and those are dispensable.
             state.reports_delivered(key)
-            raise _EndedError(Failed(str(error))) from error
+            raise _EndedError(Failed(str(error), code=error.code)) from error
         except ServiceError as error:
             self._go_on()
-            raise _EndedError(Unreachable(str(error))) from error
+            raise _EndedError(Unreachable(str(error), error.code)) from error
         finally:
             if left_out:
                 _log.warning(
@@ -295,7 +318,8 @@ class Executor:
             self._actuator.emit(WorkloadEvent(reference, "Warning", "PlanRefused", str(violation)))
             raise _EndedError(Failed(str(violation))) from violation
         except plan_check.UnclearError as error:
-            raise _EndedError(Failed(str(error))) from error
+            status = error.__cause__.http_status if isinstance(error.__cause__, ActuatorError) else 0
+            raise _EndedError(Failed(str(error), http_status=status)) from error
 
     def _hold(self, planned: _Planned) -> None:
         """Holds what the plan says, before its first write."""
@@ -314,6 +338,7 @@ class Executor:
         plan, workload, sent = planned
         if not plan.phases:
             return Applied()
+        plan_log.tell_plan(_log, plan, writes=self._actuator.writes)
         applied = await apply(self._actuator, plan, workload.object, self._apply_concurrency, self._traces)
         for write in applied.writes:
             if not (self._goes_ahead and write.is_expected_by_name):
@@ -350,10 +375,10 @@ class Executor:
         A report that is refused ends the reconcile: what it would settle stays as it is until it expires.
         """
         plan, (key, uid) = planned.plan, (planned.workload.key, planned.workload.uid)
-        reason = _failure(plan, applied)
+        failed = _failure(plan, applied)
         after = times.seconds(plan.requeue_after) if plan.HasField("requeue_after") else None
         if not applied.outcomes or not self._actuator.writes:
-            return _ending(_later(after), reason)
+            return _ending(_later(after), failed)
         report = v1.ReportRequest(
             workload=plan.workload,
             plan_id=plan.plan_id,
@@ -367,16 +392,17 @@ class Executor:
             response = await self._ask(self._service.report(report), grace=REPORT_GRACE)
         except RefusedError as error:
             # It would be refused again with the next plan, and the plan with it.
-            raise _EndedError(_ending(_later(after), reason or str(error))) from error
+            raise _EndedError(_ending(_later(after), failed or Failed(str(error), code=error.code))) from error
         except ServiceError as error:
             # Ask again soon: what the report would settle must not be waited for.
             self.state.keep_report(key, report)
-            return _ending(_later(after), reason or f"the report rides on the next plan: {error}")
+            riding = Failed(f"the report rides on the next plan: {error}", code=error.code)
+            return _ending(_later(after), failed or riding)
         if response.HasField("state"):
             self.state.holdings.settle(key, uid, response.state)
         after = times.seconds(response.requeue_after) if response.HasField("requeue_after") else None
         if response.requeue == v1.REQUEUE_BACKOFF:
-            return Failed(reason or response.message, after)
+            return _ending(after, failed or Failed(response.message))
         return Settled(after)
 
     async def _ask(self, asking: Coroutine[Any, Any, _T], *, grace: float) -> _T:
@@ -393,7 +419,7 @@ class Executor:
             del self._calls[call]
             call.cancel()
         if call.cancelled():
-            raise UnreachableError("the call was cancelled")
+            raise UnreachableError("the call of the planning service was cancelled")
         return call.result()
 
 
@@ -408,8 +434,8 @@ def is_telling(outcome: v1.Outcome) -> bool:
     return outcome.result != v1.RESULT_SUCCEEDED or outcome.WhichOneof("subject") is not None
 
 
-def _ending(after: float | None, failure: str | None) -> Ending:
-    return Settled(after) if failure is None else Failed(failure, after)
+def _ending(after: float | None, failed: Failed | None) -> Ending:
+    return Settled(after) if failed is None else replace(failed, after=after)
 
 
 def _later(after: float | None) -> float | None:
@@ -434,12 +460,13 @@ def _only_creates(plan: v1.Plan) -> bool:
     return [phase.kind for phase in plan.phases] == [v1.PHASE_KIND_CREATES]
 
 
-def _failure(plan: v1.Plan, applied: Applied) -> str | None:
+def _failure(plan: v1.Plan, applied: Applied) -> Failed | None:
     """Why a plan has to be retried, if so."""
     if applied.failed:
-        failures = applied.failures
-        return f"{len(failures)} of {len(applied.outcomes)} actions failed, first: {failures[0].message}"
-    return plan.error or None
+        count, first = len(applied.failures), applied.failures[0]
+        reason = f"{count} of {len(applied.outcomes)} actions failed, first: {first.message}"
+        return Failed(reason, http_status=first.http_status)
+    return Failed(plan.error) if plan.error else None
 
 
 def _tell_taken_names(key: Key, applied: Applied) -> None:

@@ -47,6 +47,8 @@ class DaemonSet:
     """Of the span that it came from, if it says so."""
     reads: Reads = NOTHING
     """What the decisions about it read of nodes and pods."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Its own, by which it may be selected."""
 
     @classmethod
     def read(cls, served: convert.KubernetesObject) -> "DaemonSet":
@@ -76,6 +78,7 @@ class DaemonSet:
             generation=generation if isinstance(generation, int) else 0,
             traceparent=_traceparent(metadata),
             reads=Reads.of(spec.get("template"), selector.keys()),
+            labels=_labels(metadata),
         )
 
 
@@ -108,7 +111,7 @@ class Revision:
             name=meta.name,
             uid=meta.uid,
             resource_version=meta.resource_version,
-            labels={label.key: label.value for label in full.labels},
+            labels=_labels(metadata),
             controller=None if controller is None else owner_of(controller),
             deleting=full.time("deletionTimestamp") is not None,
             object=text,
@@ -185,6 +188,10 @@ def _traceparent(metadata: Mapping[str, Any]) -> str:
     annotations = metadata.get("annotations")
     found = annotations.get(TRACEPARENT_ANNOTATION) if isinstance(annotations, Mapping) else None
     return found if isinstance(found, str) else ""
+
+
+def _labels(metadata: Mapping[str, Any]) -> dict[str, str]:
+    return {label.key: label.value for label in convert._Meta({"metadata": metadata}).labels}
 
 
 def _metadata(members: Mapping[str, bytes]) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -12,12 +12,14 @@ from . import times, tracing, v1, waiting
 from .actuator import Actuator, ObserveActuator
 from .apply import DEFAULT_CONCURRENCY
 from .client import PlanService
+from .errors import BrokenError, EndedError
 from .execute import Ending, Executor, Failed, Settled, StoppedError, Unreachable, Waiting
 from .handlers import Urgency
 from .kinds import Key
 from .kube import EventRecorder, KubeActuator, KubeClient, Watches
 from .queue import Queue, RateLimits
 from .reconciles import Reconciles
+from .selection import Selection
 from .state import State
 from .store import Event
 from .tracing import BatchTraces, Span
@@ -36,8 +38,19 @@ class Config:
 
     options: v1.PlanOptions = field(default_factory=v1.PlanOptions)
     """How to plan."""
-    namespace: str | None = None
-    """The namespace whose DaemonSets are owned; None for all."""
+    selector: str | None = None
+    """Which DaemonSets are owned: those whose labels match this label selector, in the syntax of `kubectl get
+    --selector`, such as `app=agent,tier in (a,b)`. None and the empty one select all of them.
+
+    The selector is looked at anew for each plan, with the very object that the request for the plan is built from. A
+    DaemonSet that it does not match is left alone: nothing is planned or written for it, and what was remembered of it
+    is forgotten. It is owned as soon as its labels match. A filter in front of `Reconciler.reconcile`, such as one of
+    kopf, does none of this.
+    """
+    namespaces: Collection[str] | None = None
+    """The namespaces whose DaemonSets are owned; None for all. DaemonSets elsewhere are left alone, too. Of a single
+    namespace alone, pods, revisions and DaemonSets are watched; otherwise those of all namespaces are.
+    """
     observe: bool = False
     """Write nothing, and say in the log what would be written: for running beside another controller."""
     workers: int = 2
@@ -71,20 +84,20 @@ class Config:
     if that is recorded.
     """
 
+    def __post_init__(self) -> None:
+        # What is wrong with it is said where it is written. A collection may change later on, or be read only once.
+        object.__setattr__(self, "namespaces", self.selection().namespaces)
 
-class EndedError(RuntimeError):
-    """The reconciler does nothing any more."""
-
-
-class BrokenError(EndedError):
-    """A watch or a worker has ended by a defect: a cache that is followed no more must not be planned from."""
+    def selection(self) -> Selection:
+        """Which DaemonSets are owned. Raises `ValueError` for a selector that cannot be read."""
+        return Selection.of(self.selector, self.namespaces)
 
 
 class Reconciler:
     """Owns DaemonSets: watches a cluster, asks a planning service what is to be done, does it and reports.
 
     As an async context manager it works until the block is left; `run` does that for a whole program. It is used
-    once: its memory starts empty.
+    once, since its memory starts empty; to enter or run it again raises `RuntimeError`.
     """
 
     def __init__(
@@ -112,6 +125,7 @@ class Reconciler:
         self._executor: Executor | None = None
         self._stack = AsyncExitStack()
         self._guard: asyncio.Task[None] | None = None
+        self._has_started = False
         self._ended: EndedError | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -133,10 +147,15 @@ class Reconciler:
         retries, is cared for.
 
         Safe to call from any handler, of kopf for example, and while the workload is in work already: it is then looked
-        at once more. Raises `EndedError` when the reconciler ends meanwhile, or has.
+        at once more. Raises `EndedError` when the reconciler ends meanwhile, or has, and `RuntimeError` when it has not
+        started.
         """
         if self._ended is not None:
             raise self._ended
+        if self._guard is None:
+            raise RuntimeError(
+                "the reconciler has not started: call reconcile inside of async with Reconciler(...) as reconciler"
+            )
         key = Key(namespace, name)
         asked: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self._askers.setdefault(key, []).append(asked)
@@ -157,11 +176,18 @@ class Reconciler:
         return failing if service is None else [f"service: {service}", *failing]
 
     async def __aenter__(self) -> "Reconciler":
+        if self._has_started:
+            raise RuntimeError(
+                "a reconciler is used once, and this one has been started already: make a new Reconciler"
+            )
+        self._kube.require_open()
+        self._has_started = True
         with tracing.detached():
             await self._start()
         return self
 
     async def _start(self) -> None:
+        selection = self._config.selection()
         recorder = await self._stack.enter_async_context(EventRecorder(self._kube))
         actuator: Actuator = KubeActuator(self._kube, recorder)
         if self._config.observe:
@@ -173,12 +199,13 @@ class Reconciler:
             actuator,
             self._service,
             self._config.options,
+            selection=selection,
             apply_concurrency=self._config.apply_concurrency,
             traces=BatchTraces(self._config.max_traced_calls, self._config.traceparent_annotation),
             now=times.now,
         )
         self._watches = await self._stack.enter_async_context(
-            Watches(self._kube, self._take_in, namespace=self._config.namespace)
+            Watches(self._kube, self._take_in, namespace=selection.only_namespace)
         )
         urgent_only = [False] * max(self._config.workers, 1) + [True]
         self._workers = [asyncio.create_task(self._work(self._executor, urgent)) for urgent in urgent_only]

@@ -1,4 +1,5 @@
-"""Label selectors, as far as an executor needs them: to find the DaemonSets that an orphan may belong to.
+"""Label selectors, as far as an executor needs them: to find the DaemonSets that an orphan may belong to, and those
+that are owned.
 
 The service decides what is claimed. This decides which workloads an orphan wakes, of which orphans the service is
 told, and whether a plan may adopt one.
@@ -13,12 +14,15 @@ _WITHOUT_VALUES = {"Exists", "DoesNotExist"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Requirement:
+class Requirement:
+    """What one label has to be like."""
+
     key: str
     operator: str
     values: frozenset[str]
 
     def holds(self, labels: Mapping[str, str]) -> bool:
+        """Whether it is, among these labels."""
         value = labels.get(self.key)
         match self.operator:
             case "In":
@@ -27,15 +31,24 @@ class _Requirement:
                 return value not in self.values
             case "Exists":
                 return value is not None
+            case "Gt" | "Lt":
+                return self._compares(value)
             case _:
                 return value is None
+
+    def _compares(self, value: str | None) -> bool:
+        """Of a selector as text only: the label is a number that is greater or less than the one value."""
+        if value is None or not (value.isascii() and value.isdecimal()):
+            return False
+        than = int(next(iter(self.values)))
+        return int(value) > than if self.operator == "Gt" else int(value) < than
 
 
 @dataclass(frozen=True, slots=True)
 class Selector:
     """A metav1 LabelSelector."""
 
-    requirements: tuple[_Requirement, ...] | None = None
+    requirements: tuple[Requirement, ...] | None = None
     """Absent where the selector is absent or invalid: it selects nothing then."""
 
     @classmethod
@@ -63,15 +76,15 @@ class Selector:
         return (required.key for required in self.requirements or ())
 
 
-def _requirements(selector: Any) -> list[_Requirement]:
+def _requirements(selector: Any) -> list[Requirement]:
     found = []
     for key, value in (selector.get("matchLabels") or {}).items():
-        found.append(_Requirement(_string(key), "In", frozenset([_string(value)])))
+        found.append(Requirement(_string(key), "In", frozenset([_string(value)])))
     for expression in selector.get("matchExpressions") or []:
         operator, values = expression["operator"], expression.get("values") or []
         if operator not in (_WITH_VALUES if values else _WITHOUT_VALUES):
             raise ValueError(operator)
-        found.append(_Requirement(_string(expression["key"]), operator, frozenset(map(_string, values))))
+        found.append(Requirement(_string(expression["key"]), operator, frozenset(map(_string, values))))
     return found
 
 

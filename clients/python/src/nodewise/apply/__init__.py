@@ -8,13 +8,15 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from .. import tracing, v1
+from .. import plan_log, tracing, v1
 from ..actuator import Actuator, ActuatorError
 from ..kinds import ObjectKey
 from ..tracing import DEFAULT_TRACES, BatchTraces
 from .action import Context, Done, OwnWrite, is_adoption
 
 __all__ = ["DEFAULT_CONCURRENCY", "Applied", "OwnWrite", "apply"]
+
+_log = tracing.logger(__name__)
 
 DEFAULT_CONCURRENCY = 250
 """Most calls of one batch that are under way at the same time: as many as a burst has."""
@@ -114,8 +116,9 @@ async def _run(context: Context, plan: v1.Plan, concurrency: int, traces: BatchT
             if not stopped:
                 dones = await _traced_batch(context, phase.kind, batch, limit, traces)
                 applied.batches += bool(batch.actions)
-            for done in dones:
+            for action, done in zip(batch.actions, dones, strict=True):
                 phase_failed |= applied._take(phase, done)
+                plan_log.tell_action(_log, plan.workload, action, done.outcome, writes=context.actuator.writes)
             # What follows an adoption rests on the object being there.
             stopped = stopped or phase_failed or applied.is_outdated
         # Events are best effort: whatever becomes of them, the plan goes on.

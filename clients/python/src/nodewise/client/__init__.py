@@ -16,7 +16,7 @@ import grpc.aio
 
 from .. import tracing, v1, waiting
 from ..buckets import Digest
-from . import discovery, health, target
+from . import discovery, health, target, words
 from .errors import RefusedError, ServiceError, UnreachableError
 from .fault import Failed, Opinions, note_failure
 from .replica import Replica
@@ -32,6 +32,7 @@ CORRECTIONS = 3
 """How often a replica may lack buckets of one request before it is sent all of them."""
 FIRST_ADDRESS = 3.0
 """How long a call waits for the first address, in seconds."""
+_NOT_OPEN = "the plan client is not in use: use it as a context manager, async with PlanClient(...) as client"
 
 BuildRequest: TypeAlias = Callable[[Callable[[Digest], bool]], v1.PlanRequest]
 """Builds a request; it is told which buckets the replica that is about to be asked is believed to have."""
@@ -82,8 +83,12 @@ class PlanClient:
         self._tasks: list[asyncio.Task[None]] = []
         self._health: dict[Replica, asyncio.Task[None]] = {}
         self._closing: set[asyncio.Task[None]] = set()
+        self._is_open = False
 
     async def __aenter__(self) -> "PlanClient":
+        if self._is_open:
+            raise RuntimeError("the plan client is in use already")
+        self._is_open = True
         self._replace()
         self._tasks = [
             asyncio.create_task(self._follow(name)) for name in self._targets if isinstance(name, target.Dns)
@@ -97,13 +102,19 @@ class PlanClient:
         await asyncio.gather(*self._closing, *(replica.close() for replica in self._replicas.members))
         self._health.clear()
         self._replicas = Replicas(self._connect)
+        self._is_open = False
 
     def health(self) -> str | None:
         """Why the service cannot be reached, if so, or that it was not tried yet."""
-        return self._replicas.health()
+        return self._replicas.health() if self._is_open else _NOT_OPEN
+
+    def _require_open(self) -> None:
+        if not self._is_open:
+            raise RuntimeError(_NOT_OPEN)
 
     async def plan(self, uid: str, build: BuildRequest) -> v1.Plan:
         """See `PlanService.plan`."""
+        self._require_open()
         tries, opinions = Tries(self._config, time.monotonic), Opinions(self._replicas)
         while True:
             order = await self._replicas.order(uid, min(tries.left, FIRST_ADDRESS))
@@ -120,7 +131,7 @@ class PlanClient:
             if pause is None:
                 break
             await asyncio.sleep(pause)
-        raise self._unreachable(opinions)
+        raise opinions.unreachable()
 
     async def plan_request(self, request: v1.PlanRequest) -> v1.Plan:
         """Asks with a request that is whole: all its buckets are inline. Those that have a digest, and that the replica
@@ -151,6 +162,7 @@ class PlanClient:
         method: "Callable[[ReconcileServiceAsyncStub], Callable[..., Awaitable[_Answer]]]",
         request: object,
     ) -> _Answer:
+        self._require_open()
         tries, opinions = Tries(self._config, time.monotonic, min_attempts=1), Opinions(self._replicas)
         order = await self._replicas.order(uid, min(tries.left, FIRST_ADDRESS))
         while (turn := tries.turn(order)) is not None:
@@ -163,7 +175,7 @@ class PlanClient:
             note_failure(self._replicas, uid, turn.replica, answer)
             opinions.failed(turn.replica, answer)
             opinions.check(len(order))
-        raise self._unreachable(opinions)
+        raise opinions.unreachable()
 
     async def _ask(self, uid: str, replica: Replica, timeout: float, build: BuildRequest) -> v1.Plan | Failed:
         """Asks one replica; again when it turns out to lack buckets."""
@@ -197,17 +209,15 @@ class PlanClient:
             replica.known.forget(_at(nodes, missing.node_bucket_indices) + _at(pods, missing.pod_bucket_indices))
             corrections += 1
 
-    def _unreachable(self, opinions: Opinions) -> UnreachableError:
-        return UnreachableError(opinions.last.reason if opinions.last else self.health() or "nobody was asked")
-
     def _connect(self, address: str) -> Replica:
-        names = [t for t, found in self._found.items() if isinstance(t, target.Dns) and address in found]
+        targets = [t for t, found in self._found.items() if address in found]
         replica = Replica(
             address,
             self._config.max_message_bytes,
             self._interceptors,
             self._config.credentials,
-            authority=names[0].authority if names else None,
+            # Names go first: it is they that a certificate is for.
+            next((t for t in targets if isinstance(t, target.Dns)), targets[0]),
         )
         self._health[replica] = asyncio.create_task(health.look_after(self._replicas, replica))
         return replica
@@ -267,7 +277,7 @@ async def _call(
         return answer
     except grpc.aio.AioRpcError as error:
         rpc.failed(error.code().name, error.details() or "")
-        reason = f"{replica}: {error.code().name}: {error.details()}"
+        reason = words.of_failure(replica, error)
         told = [value for key, value in error.trailing_metadata() or () if key == "grpc-status-details-bin"]
         return Failed(error.code(), reason, told[0] if told and isinstance(told[0], bytes) else b"")
 

@@ -132,6 +132,12 @@ class Opinions:
             return
         too_large = self._too_large >= min(OPINIONS, max(replicas, 1))
         if self.last.fault is Fault.REQUEST or too_large:
-            raise RefusedError(self.last.reason)
+            raise RefusedError(f"the planning service refused the request: {self.last.reason}", self.last.code)
         if len(self._suspects) >= OPINIONS:
-            raise UnreachableError(self.last.reason)
+            raise self.unreachable()
+
+    def unreachable(self) -> UnreachableError:
+        """Nobody has answered."""
+        if self.last is None:
+            return UnreachableError(self._replicas.health() or "no replica of the planning service was asked in time")
+        return UnreachableError(f"no replica of the planning service answered: {self.last.reason}", self.last.code)

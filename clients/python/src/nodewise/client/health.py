@@ -14,6 +14,7 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2
 
+from . import words
 from .replica import Replica
 from .replicas import Replicas
 
@@ -76,7 +77,7 @@ async def _follow(replicas: Replicas, replica: Replica) -> None:
     except grpc.aio.AioRpcError as error:
         # UNIMPLEMENTED is no exception, though gRPC's own clients take it for a server that tells nothing of its
         # health: a replica tells, so this is none.
-        replicas.unwell(replica, f"{replica}: {error.code().name}: {error.details()}")
+        replicas.unwell(replica, words.of_failure(replica, error))
     finally:
         failed.cancel()
         watch.cancel()

@@ -13,6 +13,7 @@ from grpc_health.v1 import health_pb2_grpc
 
 from ..buckets import Digest
 from ..v1.reconcile_service_pb2_grpc import ReconcileServiceStub
+from .target import Dns, Fixed
 
 if TYPE_CHECKING:
     from ..v1.reconcile_service_pb2_grpc import ReconcileServiceAsyncStub
@@ -89,10 +90,13 @@ class Replica:
         max_message_bytes: int,
         interceptors: Iterable[grpc.aio.ClientInterceptor] = (),
         credentials: grpc.ChannelCredentials | None = None,
-        authority: str | None = None,
+        target: Fixed | Dns | None = None,
     ) -> None:
-        """`authority` is whom the credentials have to find at the address, if that is not the address."""
+        """Credentials have to find the name at the address, if the target is a name."""
         self.address = address
+        self.target = target
+        """What was written to find it."""
+        self.is_secure = credentials is not None
         options: list[tuple[str, Any]] = [
             ("grpc.max_receive_message_length", max_message_bytes),
             ("grpc.max_send_message_length", -1),
@@ -101,8 +105,8 @@ class Replica:
         if credentials is None:
             self._channel = grpc.aio.insecure_channel(address, options=options, interceptors=list(interceptors))
         else:
-            if authority is not None:
-                options.append(("grpc.default_authority", authority))
+            if isinstance(target, Dns):
+                options.append(("grpc.default_authority", target.authority))
             self._channel = grpc.aio.secure_channel(
                 address, credentials, options=options, interceptors=list(interceptors)
             )
@@ -110,7 +114,7 @@ class Replica:
         self.health: Any = health_pb2_grpc.HealthStub(self._channel)
         self.standing = Standing.UNKNOWN
         self.reason = ""
-        """Why it is asked last."""
+        """Why it is asked last; it begins with the address."""
         self.known = _Known()
         self.call_failed = asyncio.Event()
         """Set by each failed call. Whoever follows its health clears it before."""
@@ -182,7 +186,7 @@ class Replica:
     def drains(self) -> bool:
         """It said that it serves no longer. Whether it could be asked until now."""
         before, self.standing = self.standing, Standing.DRAINING
-        self.reason = "it is draining"
+        self.reason = f"{self}: it is draining"
         return before.rank == 0
 
     def evict(self, reason: str) -> bool:

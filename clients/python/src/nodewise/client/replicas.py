@@ -100,29 +100,31 @@ class Replicas:
     def failed(self, replica: Replica, reason: str) -> None:
         """A call failed."""
         if replica.failed(reason):
-            self._evicted(replica, reason)
+            self._evicted(reason)
         self._note()
 
     def unwell(self, replica: Replica, reason: str) -> None:
         """A probe failed, or the connection on which its health is followed."""
         if replica.evict(reason):
-            self._evicted(replica, reason)
+            self._evicted(reason)
         self._note()
 
     def health(self) -> str | None:
         """Why the service cannot be reached, if so, or that it was not tried yet."""
         if not self._members:
-            return "; ".join(["no replica of the planning service is known", *self._search.values()])
+            return ": ".join(
+                filter(None, ["no replica of the planning service is known", "; ".join(self._search.values())])
+            )
         standings = {replica.standing for replica in self._members}
         if Standing.READY in standings:
             return None
-        reasons = [f"{replica}: {replica.reason}" for replica in self._members if replica.standing.rank]
+        reasons = [replica.reason for replica in self._members if replica.standing.rank]
         if reasons:
             return f"no replica of the planning service answers: {reasons[-1]}"
         return "the planning service was not asked yet"
 
-    def _evicted(self, replica: Replica, reason: str) -> None:
-        _log.info("%s: asking others until it answers again: %s", replica, reason)
+    def _evicted(self, reason: str) -> None:
+        _log.info("asking other replicas until this one answers again: %s", reason)
         self._doubt()
 
     def _doubt(self) -> None:
@@ -138,4 +140,4 @@ class Replicas:
             _log.info("the planning service answers again")
         elif health is not None and not self._away and Standing.UNKNOWN not in standings:
             self._away = True
-            _log.warning("%s; nothing is written until one does", health)
+            _log.warning("%s; nothing is written until one answers", health)

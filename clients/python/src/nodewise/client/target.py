@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 
@@ -13,6 +13,8 @@ class Fixed:
     host: str
     port: int
     scheme: str = "http"
+    is_default_port: bool = field(default=False, compare=False)
+    """None was written, so it is that of the scheme."""
 
     @property
     def address(self) -> str:
@@ -39,6 +41,9 @@ class Dns:
         return f"dns:///{self.authority}"
 
 
+SERVICE_PORT = 7443
+"""Where a nodewise-server listens if it is not told otherwise."""
+_NAME = re.compile(r"(?:///)?(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+))(?::(\d{1,5}))?")
 _LOOPBACK_V4 = ipaddress.IPv4Network("127.0.0.0/8")
 _LOOPBACK_V6 = ipaddress.IPv6Address("::1")
 
@@ -67,13 +72,23 @@ def parse(text: str, *, secure: bool = False, plaintext: bool = False) -> Fixed 
     """
     read = _read(text, secure=secure)
     if not (secure or plaintext or is_loopback(read.host)):
-        with_tls = "" if isinstance(read, Dns) else f"write https://{read.address} and "
         raise TargetError(
-            f"{text!r} is not on loopback, and would be asked in plain text: {with_tls}give credentials with "
-            "ClientConfig(credentials=grpc.ssl_channel_credentials()), or ClientConfig(plaintext=True) where something "
-            "else protects it"
+            f"{text!r} is not on loopback, and would be asked in plain text: {with_tls(read)}, or "
+            "ClientConfig(plaintext=True) where something else protects it"
         )
     return read
+
+
+def with_tls(target: Fixed | Dns) -> str:
+    """How to ask what is there over TLS."""
+    give = "give credentials with ClientConfig(credentials=grpc.ssl_channel_credentials())"
+    return give if isinstance(target, Dns) else f"write https://{target.address} and {give}"
+
+
+def without_tls(target: Fixed | Dns) -> str:
+    """How to ask what is there in plain text."""
+    leave_out = "leave ClientConfig.credentials out"
+    return leave_out if isinstance(target, Dns) else f"write http://{target.address} and {leave_out}"
 
 
 def _read(text: str, *, secure: bool) -> Fixed | Dns:
@@ -94,7 +109,7 @@ def _read(text: str, *, secure: bool) -> Fixed | Dns:
             return _dns(text, rest)
     raise TargetError(
         f"{text!r} is not the address of a planning service: must be http://HOST:PORT, dns:///HOST:PORT or, with "
-        "credentials, https://HOST:PORT"
+        f"credentials, https://HOST:PORT; a nodewise-server listens on port {SERVICE_PORT} where nothing else was set"
     )
 
 
@@ -108,7 +123,7 @@ def _fixed(text: str, scheme: str) -> Fixed:
     if not host or not bare or "@" in url.netloc or url.netloc.endswith(":"):
         raise TargetError(f"{text!r} must be {scheme}://HOST:PORT and nothing more")
     default = 443 if scheme == "https" else 80
-    return Fixed(host, default if port is None else port, scheme)
+    return Fixed(host, default if port is None else port, scheme, is_default_port=port is None)
 
 
 def _dns(text: str, rest: str) -> Dns:
@@ -116,7 +131,12 @@ def _dns(text: str, rest: str) -> Dns:
         raise TargetError(
             f"{text!r}: names are looked up as the system does it, write dns:///HOST:PORT with three slashes"
         )
-    match = re.fullmatch(r"(?:///)?(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})", rest)
+    match = _NAME.fullmatch(rest)
+    if match is not None and match[3] is None:
+        name = Dns(match[1] or match[2], SERVICE_PORT)
+        raise TargetError(
+            f"{text!r} has no port: write {name}, or another port where the planning service listens there"
+        )
     port = int(match[3]) if match else 0
     if match is None or not 0 < port < 65536:
         raise TargetError(f"{text!r} must be dns:///HOST:PORT; both are needed")

@@ -3,7 +3,11 @@
 Needs `pip install nodewise[kube]`.
 """
 
-from .client import KubeClient
+try:
+    from .client import KubeClient
+except ModuleNotFoundError as error:
+    message = f"the Reconciler and the KubeClient need the package {error.name}: pip install 'nodewise[kube]'"
+    raise ModuleNotFoundError(message, name=error.name) from error
 from .events import EventRecorder
 from .watch import Watches
 from .write import KubeActuator

@@ -58,6 +58,8 @@ class KubeClient:
         return cls(configuration, user_agent=user_agent)
 
     async def __aenter__(self) -> "KubeClient":
+        if self._session is not None:
+            raise RuntimeError("the Kubernetes client is in use already")
         self._session = aiohttp.ClientSession(
             # As many connections as there are calls at a time: those are bounded by whoever makes them.
             connector=aiohttp.TCPConnector(ssl=_tls(self._configuration), limit=0),
@@ -72,6 +74,12 @@ class KubeClient:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+    def require_open(self) -> aiohttp.ClientSession:
+        """The connections. Raises `RuntimeError` when the client is not in use."""
+        if self._session is None:
+            raise RuntimeError("use the Kubernetes client as a context manager: async with KubeClient(...) as kube")
+        return self._session
 
     async def call(
         self,
@@ -121,11 +129,10 @@ class KubeClient:
         headers: dict[str, str],
         body: bytes | None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        if self._session is None:
-            raise RuntimeError("use the client as a context manager: async with client")
+        session = self.require_open()
         headers |= await self._authorization()
         headers |= tracing.w3c_headers()
-        async with self._session.request(
+        async with session.request(
             method,
             self.url(path),
             params=params,
