@@ -15,7 +15,10 @@ use crate::apply::kind_name;
 use crate::event::{DaemonSet, Pod, Resource, Revision};
 use crate::store::KIND;
 
+mod events;
+mod json;
 mod manifests;
+mod names;
 mod patches;
 mod reconciler;
 mod templates;
@@ -157,6 +160,9 @@ pub(crate) fn check<'a>(
     let adopted: HashSet<&str> = plan.actions().filter_map(adopts).collect();
     let mut unseen = Vec::new();
     for action in plan.actions() {
+        if let Some(Kind::EmitEvent(event)) = &action.kind {
+            events::check(event).map_err(|what| Violation::of(action, what))?;
+        }
         let Some(named) = named(action, &adopted)? else {
             continue;
         };

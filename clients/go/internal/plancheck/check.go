@@ -121,6 +121,11 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) ([]*Named, error)
 	}
 	var unseen []*Named
 	for _, action := range actions {
+		if event := action.GetEmitEvent(); event != nil {
+			if err := checkEvent(event); err != nil {
+				return nil, &Violation{Action: action, What: err.Error()}
+			}
+		}
 		named, violation := nameOf(action, adopted, asked.DeletesWithUID)
 		if violation != nil {
 			return nil, violation

@@ -16,7 +16,7 @@ from .. import convert, v1
 from ..actuator import Actuator, ActuatorError, Refusal
 from ..kinds import OWNER_KIND, ObjectKey, Resource
 from ..objects import DaemonSet, Owner, Pod, Revision, owner_of
-from . import manifests, patches
+from . import events, manifests, patches
 from .values import WrongError, quoted
 
 MAX_UNSEEN = 100
@@ -150,6 +150,8 @@ def check(plan: v1.Plan, asked: Asked, caches: Caches) -> list[Named]:
     for action in actions:
         try:
             creates.check(action)
+            if action.HasField("emit_event"):
+                events.check(action.emit_event)
         except WrongError as wrong:
             raise ViolationError(str(wrong), action) from None
     adopted = {action.adopt_pod.pod.uid for action in actions if action.HasField("adopt_pod")}
