@@ -665,8 +665,11 @@ async fn a_taken_pod_name_is_planned_again_at_once() {
             .map(|number| format!("foo-bbbbbbbb{}", 24 + number))
             .collect::<Vec<_>>()
     };
+    let soon = Ending::Settled {
+        after: Some(pace::SOONEST),
+    };
     // (names that are taken, plans, how it ends)
-    for (taken, plans, ending) in [(1, 2, SETTLED), (3, 4, SETTLED), (4, 4, AT_ONCE)] {
+    for (taken, plans, ending) in [(1, 2, SETTLED), (3, 4, SETTLED), (4, 4, soon)] {
         let mut service = ScriptedService::default();
         for name in names(taken) {
             service = service
@@ -1015,6 +1018,47 @@ async fn a_plan_for_what_is_not_the_workloads_is_refused() {
         let metrics = fixture.metrics.encode();
         assert!(metrics.contains("nodewise_plan_violations_total 1"), "{metrics}");
     }
+}
+
+// Whatever a service says, plans that create and delete nothing come no faster than ten a second.
+#[tokio::test]
+async fn a_plan_that_changes_nothing_is_not_followed_at_once() {
+    let short = |nanos| Some(nodewise_proto::Duration { seconds: 0, nanos });
+    let answer = |requeue: v1::Requeue| v1::ReportResponse {
+        requeue: requeue.into(),
+        requeue_after: short(0),
+        ..Default::default()
+    };
+    let event = v1::action::Kind::EmitEvent(v1::EmitEvent {
+        r#type: "Normal".into(),
+        reason: "Reason".into(),
+        message: String::new(),
+    });
+    let soon = Some(pace::SOONEST);
+    let of = |plan, answer| async move {
+        let service = ScriptedService::default()
+            .then_plan(v1::Plan {
+                requeue_after: short(1),
+                ..plan
+            })
+            .then_answer_report(Ok(answer));
+        let fixture = with(service);
+        fixture.watch(orphan("orphan"));
+        fixture.reconcile().await
+    };
+    let after = v1::Requeue::After;
+    assert_eq!(of(noop(), answer(after)).await, Ending::Settled { after: soon });
+    let events = || with_actions(v1::PhaseKind::Events, vec![event.clone()]);
+    let adoption = with_actions(v1::PhaseKind::Claims, vec![adopt("orphan")]);
+    assert_eq!(of(adoption, answer(after)).await, Ending::Settled { after: soon });
+    assert_eq!(of(events(), answer(after)).await, Ending::Settled { after: soon });
+    let creates = || creating(&[("foo-bbbbbbbbbb", "n1")]);
+    assert_eq!(of(creates(), answer(after)).await, AT_ONCE);
+    let backoff = of(creates(), answer(v1::Requeue::Backoff)).await;
+    assert!(
+        matches!(backoff, Ending::Failed { after, .. } if after == soon),
+        "{backoff:?}"
+    );
 }
 
 // D-113: a delete leaves no own-write record; it is its expectation that holds the next plan back.

@@ -103,7 +103,7 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) ([]*Named, error)
 	if what := checkWorkload(plan.GetWorkload(), asked.Workload); what != "" {
 		return nil, &Violation{What: what}
 	}
-	actions := actionsOf(plan)
+	actions := ActionsOf(plan)
 	if !isInScope(plan, actions, asked.Scope) {
 		return nil, &Violation{What: "the service planned for the whole workload, and was asked for its rollout alone: " +
 			"it is too old for --mode companion"}
@@ -175,7 +175,8 @@ func read(object []byte) (*cluster.Identity, error) {
 	}, nil
 }
 
-func actionsOf(plan *nodewisev1.Plan) []*nodewisev1.Action {
+// ActionsOf are the actions of a plan, in order.
+func ActionsOf(plan *nodewisev1.Plan) []*nodewisev1.Action {
 	var actions []*nodewisev1.Action
 	for _, phase := range plan.GetPhases() {
 		for _, batch := range phase.GetBatches() {

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from . import plan_check, snapshot, times, tracing, v1, waiting
+from . import pace, plan_check, snapshot, times, tracing, v1, waiting
 from .actuator import Actuator, ActuatorError, WorkloadEvent
 from .apply import DEFAULT_CONCURRENCY, Applied, apply
 from .buckets import Digest
@@ -184,7 +184,7 @@ class Executor:
             live += colliding
         if not colliding and not outdated:
             # Names that others took cost no back-off, also when they are many.
-            return Settled(0)
+            return Settled(pace.SOONEST)
         return Failed(f"a revision's name was still taken, or another object gone, after {MAX_PLANS} plans")
 
     def _admit(self, key: Key, live: list[Revision]) -> DaemonSet | None:
@@ -348,31 +348,30 @@ class Executor:
         A report that is refused ends the reconcile: what it would settle stays as it is until it expires.
         """
         plan, (key, uid) = planned.plan, (planned.workload.key, planned.workload.uid)
-        reason = _failure(plan, applied)
-        after = times.seconds(plan.requeue_after) if plan.HasField("requeue_after") else None
+        reason, after = _failure(plan, applied), pace.of_plan(plan)
         if not applied.outcomes or not self._actuator.writes:
-            return _ending(_later(after), reason)
+            return _ending(after, reason)
         report = v1.ReportRequest(
             workload=plan.workload,
             plan_id=plan.plan_id,
             state=self.state.holdings.get(key, uid),
             outcomes=filter(is_telling, applied.outcomes),
             options=self._options,
-            requeue_after=plan.requeue_after if after is not None else None,
+            requeue_after=plan.requeue_after if plan.HasField("requeue_after") else None,
             plan_error=plan.error,
         )
         try:
             response = await self._ask(self._service.report(report), grace=REPORT_GRACE)
         except RefusedError as error:
             # It would be refused again with the next plan, and the plan with it.
-            raise _EndedError(_ending(_later(after), reason or str(error))) from error
+            raise _EndedError(_ending(after, reason or str(error))) from error
         except ServiceError as error:
             # Ask again soon: what the report would settle must not be waited for.
             self.state.keep_report(key, report)
-            return _ending(_later(after), reason or f"the report rides on the next plan: {error}")
+            return _ending(after, reason or f"the report rides on the next plan: {error}")
         if response.HasField("state"):
             self.state.holdings.settle(key, uid, response.state)
-        after = times.seconds(response.requeue_after) if response.HasField("requeue_after") else None
+        after = pace.of_answer(response, pace.has_changed(plan, applied))
         if response.requeue == v1.REQUEUE_BACKOFF:
             return Failed(reason or response.message, after)
         return Settled(after)
@@ -408,13 +407,6 @@ def is_telling(outcome: v1.Outcome) -> bool:
 
 def _ending(after: float | None, failure: str | None) -> Ending:
     return Settled(after) if failure is None else Failed(failure, after)
-
-
-def _later(after: float | None) -> float | None:
-    """A plan is not followed at once by another one when it is not known what became of it, or nothing did: only the
-    answer to its report says that it is.
-    """
-    return after or None
 
 
 def _goes_on_by_itself(plan: v1.Plan) -> bool:
