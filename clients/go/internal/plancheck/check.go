@@ -45,6 +45,9 @@ type Violation struct {
 	Action *nodewisev1.Action
 	// What is wrong.
 	What string
+	// Object is the uid of the object that is not as the plan takes it to be, if that is what is wrong: it may have been so when the
+	// snapshot was taken.
+	Object string
 }
 
 func (v *Violation) Error() string {
@@ -95,7 +98,7 @@ func (n *Named) String() string {
 }
 
 func (n *Named) violation(format string, arguments ...any) error {
-	return &Violation{Action: n.action, What: n.String() + " " + fmt.Sprintf(format, arguments...)}
+	return &Violation{Action: n.action, What: n.String() + " " + fmt.Sprintf(format, arguments...), Object: n.Reference.GetUid()}
 }
 
 // Check checks a plan. It answers with the objects that have to be read live before the plan may be applied. The error is a [*Violation].
@@ -151,7 +154,7 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) ([]*Named, error)
 func (n *Named) CheckLive(asked *Asked, object []byte) error {
 	known, err := read(object)
 	if err != nil {
-		return n.violation("cannot be read: %v", err)
+		return &Violation{Action: n.action, What: fmt.Sprintf("%s cannot be read: %v", n, err)}
 	}
 	if known.UID == n.Reference.GetUid() {
 		return n.checkController(asked, known)

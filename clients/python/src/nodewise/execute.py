@@ -117,6 +117,8 @@ class Executor:
         self._traces = traces
         self._now = now
         self._stopping = False
+        self.refused_plans = 0
+        """Plans that were not applied, since they break rule W15."""
         self._calls: dict[asyncio.Task[Any], float] = {}
         """Calls of the service that are under way, and how long each may go on after the stop."""
         self._next: dict[Key, tuple[_Planned, float]] = {}
@@ -273,14 +275,17 @@ class Executor:
 
     async def _check(self, planned: _Planned, live: Sequence[Revision]) -> None:
         """Checks a plan before anything of it is held or written (rule W15). A violation ends the reconcile as a
-        refused request does.
+        refused request does. What is wrong by an object as it is now is none the first time.
         """
+        workload, contradicted = planned.workload, self.state.contradicted
         deletes_with_uid = is_enabled(self._options, v1.DEVIATION_DELETE_WITH_UID)
-        asked = Asked(planned.workload, self._options.scope, live, deletes_with_uid)
+        asked = Asked(workload, self._options.scope, live, deletes_with_uid)
         try:
             await plan_check.check_with_reads(planned.plan, asked, self.state.store, self._actuator)
         except plan_check.ViolationError as violation:
-            workload = planned.workload
+            uid, reason = violation.uid, str(violation)
+            if uid is not None and contradicted.is_first(workload.key, uid, violation.what):
+                raise _EndedError(Failed(f"{reason}; that may have changed since the snapshot")) from violation
             reference = v1.WorkloadReference(
                 kind=OWNER_KIND,
                 namespace=workload.key.namespace,
@@ -288,10 +293,12 @@ class Executor:
                 uid=workload.uid,
                 resource_version=workload.resource_version,
             )
-            self._actuator.emit(WorkloadEvent(reference, "Warning", "PlanRefused", str(violation)))
-            raise _EndedError(Failed(str(violation))) from violation
+            self.refused_plans += 1
+            self._actuator.emit(WorkloadEvent(reference, "Warning", "PlanRefused", reason))
+            raise _EndedError(Failed(reason)) from violation
         except plan_check.UnclearError as error:
             raise _EndedError(Failed(str(error))) from error
+        contradicted.forget(workload.key)
 
     def _hold(self, planned: _Planned) -> None:
         """Holds what the plan says, before its first write."""
