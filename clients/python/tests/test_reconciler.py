@@ -85,6 +85,17 @@ async def test_a_failure_backs_off(apiserver: tuple[Apiserver, KubeClient]) -> N
         await eventually(lambda: not service.plans, "it is tried until it is well")
 
 
+async def test_refused_plans_are_counted(apiserver: tuple[Apiserver, KubeClient]) -> None:
+    server, kube = apiserver
+    serve(server, daemon_set())
+    service = FakeService([plan(phase(v1.PHASE_KIND_CREATES, batch(create("foo-0")))), NOOP])
+    reconciler = Reconciler(kube, service)
+    assert reconciler.refused_plans == 0
+    async with reconciler:
+        await eventually(lambda: not service.plans, "it is tried until it is well")
+        assert reconciler.refused_plans == 1
+
+
 async def test_a_defect_in_one_reconcile_stops_no_other(
     apiserver: tuple[Apiserver, KubeClient], caplog: pytest.LogCaptureFixture
 ) -> None:
