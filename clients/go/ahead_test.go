@@ -23,7 +23,7 @@ func bursts(count int) *scripted {
 		if len(planner.asked) > count {
 			return noop(request)
 		}
-		plan := creating(fmt.Sprint("agent-p", len(planner.asked)))
+		plan := creating(podNamed(fmt.Sprint("p", len(planner.asked))))
 		plan.RequeueAfter = durationpb.New(0)
 		return plan, nil
 	}
@@ -48,7 +48,7 @@ func TestTheNextPlanIsAskedForAhead(t *testing.T) {
 		}
 	}
 	creates := planner.asked[1].GetSnapshot().GetState().GetExpectations().GetCreates()
-	if len(creates) != 1 || creates[0].GetPodName() != "agent-p1" {
+	if len(creates) != 1 || creates[0].GetPodName() != podNamed("p1") {
 		t.Errorf("it was asked with %v outstanding", creates)
 	}
 }

@@ -214,7 +214,7 @@ func TestPodsCarryTheTraceThatCreatedThem(t *testing.T) {
 			if len(planner.asked) > 1 {
 				return noop(request)
 			}
-			plan := creating("agent-a", "agent-b", "agent-c")
+			plan := creating(podNamed("a"), podNamed("b"), podNamed("c"))
 			plan.PodManifest = []byte(strings.Replace(string(plan.GetPodManifest()), `"metadata": {`, `"metadata": {"annotations": {"x": "y"},`, 1))
 			return plan, nil
 		}

@@ -2,6 +2,7 @@ package nodewise
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/klog/v2"
@@ -11,6 +12,10 @@ import (
 	"nodewise.dev/clients/go/internal/write"
 	"nodewise.dev/clients/go/nodewisev1"
 )
+
+// ErrPlanRefused is in the error of a reconcile whose plan was not applied, since it breaks a rule of docs/writing-an-executor.md: the
+// service is wrong. That is logged, and told on the workload with the Warning Event PlanRefused.
+var ErrPlanRefused = errors.New("the service sent a plan that must not be applied")
 
 // shown are the caches of the namespace of one workload. Each look takes the lock anew, so that no watch waits while a manifest is read.
 type shown struct {
@@ -64,18 +69,37 @@ func (r *Reconciler) check(ctx context.Context, planned *planned, live []*cluste
 			return r.refuse(ctx, planned.workload, err)
 		}
 	}
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	delete(r.state.contradicted, planned.workload.Key)
 	return nil
 }
 
-// refuse tells of a violation, which ends the reconcile as a refused request does.
-func (r *Reconciler) refuse(ctx context.Context, workload *cluster.DaemonSet, violation error) error {
-	klog.FromContext(ctx).Error(violation, "The service sent a plan that must not be applied")
+// refuse ends the reconcile as a refused request does, and tells of a violation. What is wrong by an object as it is now is none the first
+// time.
+func (r *Reconciler) refuse(ctx context.Context, workload *cluster.DaemonSet, refused error) error {
+	var violation *plancheck.Violation
+	if errors.As(refused, &violation) && r.isFirst(workload, violation) {
+		return &failure{reason: fmt.Errorf("%w; that may have changed since the snapshot", refused)}
+	}
+	klog.FromContext(ctx).Error(refused, "The service sent a plan that must not be applied")
 	r.writer.Emit(ctx, write.Event{
 		Workload: &nodewisev1.WorkloadReference{
 			Kind: cluster.Kind, Namespace: workload.Key.Namespace, Name: workload.Key.Name,
 			Uid: string(workload.UID), ResourceVersion: workload.ResourceVersion,
 		},
-		Type: "Warning", Reason: "PlanRefused", Message: violation.Error(),
+		Type: "Warning", Reason: "PlanRefused", Message: refused.Error(),
 	})
-	return &failure{reason: violation}
+	return &failure{reason: refusedPlan{refused}}
 }
+
+func (r *Reconciler) isFirst(workload *cluster.DaemonSet, violation *plancheck.Violation) bool {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	return r.state.contradicted.IsFirst(workload.Key, violation)
+}
+
+// refusedPlan is a violation.
+type refusedPlan struct{ error }
+
+func (refusedPlan) Is(target error) bool { return target == ErrPlanRefused }

@@ -1,11 +1,74 @@
 package nodewise
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"nodewise.dev/clients/go/nodewisev1"
 )
+
+// removing is a plan that deletes the pod of this name and uid.
+func removing(name, uid string) *nodewisev1.Plan {
+	return planOf(nodewisev1.PhaseKind_PHASE_KIND_DELETES, &nodewisev1.Action{Kind: &nodewisev1.Action_DeletePod{
+		DeletePod: &nodewisev1.DeletePod{
+			Pod: &nodewisev1.ObjectReference{Name: name, Uid: uid}, NodeName: "n", UidPrecondition: true,
+		},
+	}})
+}
+
+// saying answers with these plans, one after the other.
+func saying(plans ...*nodewisev1.Plan) *scripted {
+	planner := &scripted{}
+	planner.plan = func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return plans[len(planner.asked)-1], nil }
+	return planner
+}
+
+// W15: what is wrong by an object as it is now may have been right when the snapshot was taken. The next plan tells.
+func TestAPlanIsWrongByAnObjectOnlyTwice(t *testing.T) {
+	nothing, err := noop(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		plans   []*nodewisev1.Plan
+		refused bool
+	}{
+		"twice":                     {[]*nodewisev1.Plan{removing("orphan", "1"), removing("orphan", "1")}, true},
+		"with another one between":  {[]*nodewisev1.Plan{removing("orphan", "1"), removing("other", "2"), removing("orphan", "1")}, true},
+		"with a right plan between": {[]*nodewisev1.Plan{removing("orphan", "1"), nothing, removing("orphan", "1")}, false},
+		"one after the other":       {[]*nodewisev1.Plan{removing("orphan", "1"), removing("other", "2")}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, saying(test.plans...))
+			r.apply("agent:1")
+			for _, orphan := range [][2]string{{"orphan", "1"}, {"other", "2"}} {
+				if err := r.feed(pods).Add(podOn(orphan[0], orphan[1], "n", "1", orphaned)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var last error
+			for i, plan := range test.plans {
+				last = r.Reconcile(t.Context(), key)
+				if (last == nil) != (plan == nothing) || i < len(test.plans)-1 && errors.Is(last, ErrPlanRefused) {
+					t.Errorf("plan %d: %v", i, last)
+				}
+			}
+			told := 0
+			for _, event := range r.cluster.events {
+				if event.Reason == "PlanRefused" {
+					told++
+				}
+			}
+			if errors.Is(last, ErrPlanRefused) != test.refused || (told == 1) != test.refused || told > 1 {
+				t.Errorf("%d events: %v", told, last)
+			}
+			if deletes := r.cluster.count("delete pods"); deletes != 0 {
+				t.Errorf("%d deletes", deletes)
+			}
+		})
+	}
+}
 
 // Only the options may ask for deletes that take any pod of the name.
 func TestDeletesByNameAlone(t *testing.T) {

@@ -106,7 +106,7 @@ func TestUsedPodNamesAreDropped(t *testing.T) {
 	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
 		plan, err := noop(request)
 		if len(planner.asked) == 1 {
-			plan = creating("agent-new")
+			plan = creating(podNamed("new"))
 		}
 		plan.State.UsedPodNames = request.GetSnapshot().GetState().GetUsedPodNames()[1:]
 		return plan, err

@@ -17,6 +17,7 @@ import (
 
 	"nodewise.dev/clients/go/internal/apply"
 	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/plancheck"
 	"nodewise.dev/clients/go/internal/traces"
 	"nodewise.dev/clients/go/nodewisev1"
 	"nodewise.dev/clients/go/planclient"
@@ -163,7 +164,6 @@ func (r *Reconciler) reconcile(ctx, asking context.Context, key types.Namespaced
 	// Revisions that the caches need not show, as they were read.
 	var live []*cluster.Revision
 	var last replan
-	var lastEnded ending
 	for range maxPlans {
 		workload, err := r.admit(key, &live)
 		if workload == nil || err != nil {
@@ -203,11 +203,12 @@ func (r *Reconciler) reconcile(ctx, asking context.Context, key types.Namespaced
 			return ended, err
 		}
 		live = append(live, again.colliding...)
-		last, lastEnded = again, ended
+		last = again
 	}
 	if last.isForNamesOnly() {
 		// Names that others took cost no back-off, also when they are many.
-		return lastEnded, nil
+		after := soonest
+		return ending{after: &after}, nil
 	}
 	return ending{}, &failure{reason: fmt.Errorf(
 		"a revision's name was still taken, or another object gone, after %d plans", maxPlans)}
@@ -344,7 +345,7 @@ func (r *Reconciler) hold(planned *planned) {
 }
 
 func (r *Reconciler) apply(ctx context.Context, planned *planned) *apply.Applied {
-	if !hasActions(planned.plan) {
+	if len(plancheck.ActionsOf(planned.plan)) == 0 {
 		return &apply.Applied{}
 	}
 	ctx, span := startApply(ctx, planned.plan)
@@ -369,17 +370,6 @@ func (r *Reconciler) apply(ctx context.Context, planned *planned) *apply.Applied
 		s.holdings.RestoreBackoffs(workload.Key, workload.UID, planned.sent)
 	}
 	return applied
-}
-
-func hasActions(plan *nodewisev1.Plan) bool {
-	for _, phase := range plan.GetPhases() {
-		for _, batch := range phase.GetBatches() {
-			if len(batch.GetActions()) > 0 {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // goesAhead tells whether pods are created while earlier creates are not seen yet.

@@ -30,6 +30,13 @@ func createPod(name, node string) *nodewisev1.Action {
 	}}
 }
 
+// podNamed is the name of a pod in the planner's form, told apart by these few characters.
+func podNamed(short string) string {
+	const letters = "bcdfghjklmnpqrstvwxz2456789"
+	hash := strings.Map(func(letter rune) rune { return rune(letters[int(letter)%len(letters)]) }, short)
+	return "agent-" + hash + strings.Repeat("z", 10-len(hash))
+}
+
 // creating is a plan that creates pods and expects them.
 func creating(pods ...string) *nodewisev1.Plan {
 	var actions []*nodewisev1.Action
@@ -89,7 +96,7 @@ func TestHoldsBeforeItWritesAndReportsWhatIsLeft(t *testing.T) {
 	planner := &scripted{}
 	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
 		if len(planner.asked) == 1 {
-			return creating("agent-a", "agent-b"), nil
+			return creating(podNamed("a"), podNamed("b")), nil
 		}
 		return noop(request)
 	}
@@ -99,7 +106,7 @@ func TestHoldsBeforeItWritesAndReportsWhatIsLeft(t *testing.T) {
 		if creates, _ := r.state.holdings.Outstanding(key); creates == 0 {
 			t.Error("nothing is expected before the write")
 		}
-		if at.Name == "agent-b" {
+		if at.Name == podNamed("b") {
 			return &write.Error{Status: http.StatusForbidden, Message: "a quota"}
 		}
 		return nil
@@ -111,14 +118,14 @@ func TestHoldsBeforeItWritesAndReportsWhatIsLeft(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	report := planner.reports[0]
-	if left := report.GetState().GetExpectations().GetCreates(); len(left) != 1 || left[0].GetPodName() != "agent-b" {
+	if left := report.GetState().GetExpectations().GetCreates(); len(left) != 1 || left[0].GetPodName() != podNamed("b") {
 		t.Errorf("reported as held: %v", left)
 	}
 	results := map[string]nodewisev1.Result{}
 	for _, outcome := range report.GetOutcomes() {
 		results[outcome.GetCreatedPod().GetPodName()] = outcome.GetResult()
 	}
-	if results["agent-a"] != nodewisev1.Result_RESULT_SUCCEEDED || results["agent-b"] != nodewisev1.Result_RESULT_FAILED {
+	if results[podNamed("a")] != nodewisev1.Result_RESULT_SUCCEEDED || results[podNamed("b")] != nodewisev1.Result_RESULT_FAILED {
 		t.Errorf("reported as done: %v", results)
 	}
 	if r.queue.delays[key] != expectationsExpired {
@@ -131,7 +138,7 @@ func TestAnUndeliveredReportRidesOnTheNextPlan(t *testing.T) {
 	planner := &scripted{}
 	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
 		if len(planner.asked) == 1 {
-			return creating("agent-a"), nil
+			return creating(podNamed("a")), nil
 		}
 		return noop(request)
 	}
@@ -197,8 +204,8 @@ func TestPlansAgainWithTheRevisionWhoseNameIsTaken(t *testing.T) {
 			return noop(request)
 		}
 		return planOf(nodewisev1.PhaseKind_PHASE_KIND_REVISIONS, &nodewisev1.Action{Kind: &nodewisev1.Action_CreateRevision{
-			CreateRevision: &nodewisev1.CreateRevision{Name: "agent-r", Manifest: []byte(`{"apiVersion": "apps/v1",
-				"kind": "ControllerRevision", "revision": 1, "metadata": {"name": "agent-r", "labels": {"app": "agent"}, "ownerReferences":
+			CreateRevision: &nodewisev1.CreateRevision{Name: "agent-rrrrrrrrrr", Manifest: []byte(`{"apiVersion": "apps/v1",
+				"kind": "ControllerRevision", "revision": 1, "metadata": {"name": "agent-rrrrrrrrrr", "labels": {"app": "agent"}, "ownerReferences":
 				[{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "d1", "controller": true}]}, "data": {"spec":
 				{"template": {"$patch": "replace", "metadata": {"labels": {"app": "agent"}},
 				"spec": {"containers": [{"name": "a", "image": "agent:1"}]}}}}}`)},
@@ -207,8 +214,8 @@ func TestPlansAgainWithTheRevisionWhoseNameIsTaken(t *testing.T) {
 	r := newRig(t, planner)
 	r.apply("agent:1")
 	r.cluster.unseen = true
-	r.cluster.objects[write.Key{Resource: cluster.Revisions, Namespace: "ns", Name: "agent-r"}] = map[string]any{
-		"metadata": map[string]any{"namespace": "ns", "name": "agent-r"}, "data": "other",
+	r.cluster.objects[write.Key{Resource: cluster.Revisions, Namespace: "ns", Name: "agent-rrrrrrrrrr"}] = map[string]any{
+		"metadata": map[string]any{"namespace": "ns", "name": "agent-rrrrrrrrrr"}, "data": "other",
 	}
 	if err := r.Reconcile(t.Context(), key); err != nil {
 		t.Fatal(err)
@@ -234,7 +241,7 @@ func TestPlansAgainWithoutAnOrphanThatIsGone(t *testing.T) {
 				{"uid": "o", "ownerReferences": [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "d1",
 				"controller": true}]}}`)},
 		}})
-		creates := creating("agent-a")
+		creates := creating(podNamed("a"))
 		plan.Phases = append(plan.Phases, creates.GetPhases()...)
 		plan.PodManifest, plan.NodeNamePointers = creates.GetPodManifest(), creates.GetNodeNamePointers()
 		plan.State = &nodewisev1.ReconcileState{FailedPodBackoffs: []*nodewisev1.FailedPodBackoff{{NodeName: "n9"}}}
@@ -269,7 +276,7 @@ func TestGoesOnAfterAFullBurst(t *testing.T) {
 		if len(planner.asked) > 2 {
 			return noop(request)
 		}
-		plan := creating(fmt.Sprint("agent-a", len(planner.asked)))
+		plan := creating(podNamed(fmt.Sprint("a", len(planner.asked))))
 		plan.RequeueAfter = durationpb.New(0)
 		return plan, nil
 	}
@@ -293,7 +300,7 @@ func TestGoesOnAfterAFullBurst(t *testing.T) {
 
 // The service says when to come back, and that a failure is one.
 func TestComesBackAsTheReportSays(t *testing.T) {
-	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating("agent-a"), nil }}
+	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating(podNamed("a")), nil }}
 	planner.report = func(*nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
 		return &nodewisev1.ReportResponse{
 			State: &nodewisev1.ReconcileState{}, Requeue: nodewisev1.Requeue_REQUEUE_BACKOFF,
@@ -322,7 +329,7 @@ func TestStalePlansAreRetried(t *testing.T) {
 
 // D-71.2: of a workload that is gone nothing is kept.
 func TestAWorkloadThatIsGoneIsForgotten(t *testing.T) {
-	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating("agent-a"), nil }}
+	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating(podNamed("a")), nil }}
 	r := newRig(t, planner)
 	r.apply("agent:1")
 	r.cluster.unseen = true
@@ -342,7 +349,7 @@ func TestAWorkloadThatIsGoneIsForgotten(t *testing.T) {
 
 // What an observer does not write is not expected, and not reported.
 func TestAnObserverExpectsNothing(t *testing.T) {
-	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating("agent-a"), nil }}
+	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating(podNamed("a")), nil }}
 	r := newRig(t, planner)
 	r.writer = write.NewObserver(r.cluster)
 	r.apply("agent:1")

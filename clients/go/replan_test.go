@@ -22,8 +22,9 @@ func atOnce(report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error
 	}, nil
 }
 
-// taking lets pods of others have the names that begin so.
-func taking(r *rig, prefix string) {
+// taking lets pods of others have the names that are told apart by characters that begin so.
+func taking(r *rig, short string) {
+	prefix := strings.TrimRight(podNamed(short), "z")
 	r.cluster.refuse = func(verb string, at write.Key) error {
 		if verb == "create" && strings.HasPrefix(at.Name, prefix) {
 			r.cluster.objects[at] = map[string]any{"metadata": map[string]any{"name": at.Name, "uid": "u-" + at.Name}}
@@ -38,12 +39,12 @@ func TestPlansAgainAtOnceWhenANameIsTaken(t *testing.T) {
 	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
 		switch len(planner.asked) {
 		case 1:
-			plan := creating("agent-theirs1", "agent-ours1")
-			plan.Phases = append(plan.Phases, planOf(nodewisev1.PhaseKind_PHASE_KIND_CREATES, createPod("agent-ours2", "n2")).GetPhases()...)
+			plan := creating(podNamed("theirs1"), podNamed("ours1"))
+			plan.Phases = append(plan.Phases, planOf(nodewisev1.PhaseKind_PHASE_KIND_CREATES, createPod(podNamed("ours2"), "n2")).GetPhases()...)
 			plan.Phases[1].RequiresSuccess = true
 			return plan, nil
 		case 2:
-			return creating("agent-ours3"), nil
+			return creating(podNamed("ours3")), nil
 		default:
 			return noop(request)
 		}
@@ -51,7 +52,7 @@ func TestPlansAgainAtOnceWhenANameIsTaken(t *testing.T) {
 	r := newRig(t, planner)
 	r.apply("agent:1")
 	r.cluster.unseen = true
-	taking(r, "agent-theirs")
+	taking(r, "theirs")
 	r.queue.take()
 	planner.report = func(report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
 		if len(planner.reports) > 1 {
@@ -67,7 +68,7 @@ func TestPlansAgainAtOnceWhenANameIsTaken(t *testing.T) {
 		t.Errorf("asked %d times, reported %d times, %d pods", len(planner.asked), len(planner.reports), len(r.cluster.pods()))
 	}
 	if outcome := planner.reports[0].GetOutcomes()[0]; outcome.GetResult() != nodewisev1.Result_RESULT_NAME_TAKEN ||
-		outcome.GetCreatedPod().GetPodName() != "agent-theirs1" {
+		outcome.GetCreatedPod().GetPodName() != podNamed("theirs1") {
 		t.Errorf("reported %v", outcome)
 	}
 	for _, event := range r.cluster.events {
@@ -81,11 +82,11 @@ func TestPlansAgainAtOnceWhenANameIsTaken(t *testing.T) {
 func TestManyTakenNamesCostNoBackOff(t *testing.T) {
 	planner := &scripted{report: atOnce}
 	planner.plan = func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
-		return creating(fmt.Sprint("agent-theirs", len(planner.asked))), nil
+		return creating(podNamed(fmt.Sprint("theirs", len(planner.asked)))), nil
 	}
 	r := newRig(t, planner)
 	r.apply("agent:1")
-	taking(r, "agent-theirs")
+	taking(r, "theirs")
 	for _, want := range []int{maxPlans, 2 * maxPlans} {
 		r.queue.take()
 		if err := r.Reconcile(t.Context(), key); err != nil || !r.queue.take() {
@@ -105,21 +106,21 @@ func TestATakenNameIsFollowedAsTheReportSays(t *testing.T) {
 		want   string
 	}{
 		"something else failed": {
-			create: "agent-broken",
+			create: podNamed("broken"),
 			report: func(report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
 				return &nodewisev1.ReportResponse{State: report.GetState(), Requeue: nodewisev1.Requeue_REQUEUE_BACKOFF}, nil
 			},
 			want: "1 of 2 actions failed, first: broken",
 		},
 		"the report does not arrive": {
-			create: "agent-ours",
+			create: podNamed("ours"),
 			report: func(*nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
 				return nil, &planclient.UnreachableError{Reason: "away"}
 			},
 			want: "rides on the next plan",
 		},
 		"the report is refused": {
-			create: "agent-ours",
+			create: podNamed("ours"),
 			report: func(*nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
 				return nil, &planclient.RefusedError{Reason: "it is wrong"}
 			},
@@ -129,14 +130,14 @@ func TestATakenNameIsFollowedAsTheReportSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			planner := &scripted{report: test.report}
 			planner.plan = func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
-				return creating("agent-theirs", test.create), nil
+				return creating(podNamed("theirs"), test.create), nil
 			}
 			r := newRig(t, planner)
 			r.apply("agent:1")
-			taking(r, "agent-theirs")
+			taking(r, "theirs")
 			refuse := r.cluster.refuse
 			r.cluster.refuse = func(verb string, at write.Key) error {
-				if at.Name == "agent-broken" {
+				if at.Name == podNamed("broken") {
 					return &write.Error{Status: http.StatusForbidden, Message: "broken"}
 				}
 				return refuse(verb, at)
@@ -154,11 +155,11 @@ func TestAPlanAheadIsNotAppliedWhenANameIsTaken(t *testing.T) {
 	planner := bursts(1)
 	r := newRig(t, planner)
 	r.apply("agent:1")
-	taking(r, "agent-p1")
+	taking(r, "p1")
 	planned := planner.plan
 	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
 		if len(planner.asked) == 2 {
-			return creating("agent-ahead"), nil
+			return creating(podNamed("ahead")), nil
 		}
 		return planned(request)
 	}
@@ -178,12 +179,12 @@ func TestCreatesWithAndWithoutNames(t *testing.T) {
 		if len(planner.asked) > 1 {
 			return noop(request)
 		}
-		plan := planOf(nodewisev1.PhaseKind_PHASE_KIND_CREATES, createPod("agent-named", "n1"), createPod("", "n2"))
+		plan := planOf(nodewisev1.PhaseKind_PHASE_KIND_CREATES, createPod(podNamed("named"), "n1"), createPod("", "n2"))
 		plan.PodManifest, plan.NodeNamePointers = creating().GetPodManifest(), creating().GetNodeNamePointers()
 		plan.RequeueAfter = durationpb.New(0)
 		plan.State = &nodewisev1.ReconcileState{Expectations: &nodewisev1.Expectations{
 			SetAt:   timestamppb.Now(),
-			Creates: []*nodewisev1.ExpectedCreate{{PodName: "agent-named", NodeName: "n1"}, {NodeName: "n2"}},
+			Creates: []*nodewisev1.ExpectedCreate{{PodName: podNamed("named"), NodeName: "n1"}, {NodeName: "n2"}},
 		}}
 		return plan, nil
 	}
@@ -198,7 +199,7 @@ func TestCreatesWithAndWithoutNames(t *testing.T) {
 	}
 	for _, pod := range r.cluster.pods() {
 		// The API fills in what the cluster in memory knows by the manifest's node name.
-		pod.Spec.NodeName = map[bool]string{true: "n1", false: "n2"}[pod.Name == "agent-named"]
+		pod.Spec.NodeName = map[bool]string{true: "n1", false: "n2"}[pod.Name == podNamed("named")]
 		if err := r.feed(pods).Add(pod); err != nil {
 			t.Fatal(err)
 		}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/protobuf/types/known/durationpb"
-
 	"nodewise.dev/clients/go/internal/apply"
 	"nodewise.dev/clients/go/nodewisev1"
 	"nodewise.dev/clients/go/planclient"
@@ -24,11 +22,7 @@ var errStops = errors.New("the controller stops")
 func (r *Reconciler) report(ctx, asking context.Context, planned *planned, applied *apply.Applied) (ending, error) {
 	plan, workload, s := planned.plan, planned.workload, r.state
 	reason := reasonToRetry(plan, applied)
-	// Another plan does not follow at once when it is not known what became of this one, or nothing did.
-	after := duration(plan.GetRequeueAfter())
-	if after != nil && *after == 0 {
-		after = nil
-	}
+	after := later(duration(plan.GetRequeueAfter()))
 	if len(applied.Outcomes) == 0 || !r.writer.Writes() {
 		return endWith(after, reason)
 	}
@@ -53,7 +47,7 @@ func (r *Reconciler) report(ctx, asking context.Context, planned *planned, appli
 		s.holdings.Settle(workload.Key, workload.UID, response.GetState())
 		s.mu.Unlock()
 	}
-	after = duration(response.GetRequeueAfter())
+	after = answered(response, hasChanged(plan, applied))
 	switch {
 	case response.GetRequeue() == nodewisev1.Requeue_REQUEUE_BACKOFF && reason == nil:
 		return endWith(after, errors.New(response.GetMessage()))
@@ -120,14 +114,6 @@ func endWith(after *time.Duration, reason error) (ending, error) {
 		return ending{}, &failure{after: after, reason: reason}
 	}
 	return ending{after: after}, nil
-}
-
-func duration(wire *durationpb.Duration) *time.Duration {
-	if wire == nil {
-		return nil
-	}
-	after := wire.AsDuration()
-	return &after
 }
 
 // reasonToRetry is why a plan has to be retried, if so.

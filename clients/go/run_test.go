@@ -116,7 +116,7 @@ func TestAStopDoesNotWaitForTheService(t *testing.T) {
 // W14: whoever has written when the stop comes waits for a service that hangs no longer than that is an orderly end, and keeps the
 // report. The replica is not to blame.
 func TestAReportThatHangsIsNotWaitedForAfterTheStop(t *testing.T) {
-	plan := creating("agent-a")
+	plan := creating(podNamed("a"))
 	plan.Workload = &nodewisev1.WorkloadReference{Kind: "DaemonSet", Namespace: key.Namespace, Name: key.Name, Uid: "d1"}
 	service, planner := startHanging(t, plan)
 	writing, stopped := make(chan struct{}), make(chan struct{})
@@ -146,7 +146,7 @@ func TestAReportThatHangsIsNotWaitedForAfterTheStop(t *testing.T) {
 func TestAStopLetsWritesEndAndReportsThem(t *testing.T) {
 	writing, stopped, reports := make(chan struct{}), make(chan struct{}), make(chan *nodewisev1.ReportRequest, 1)
 	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
-		plan := creating("agent-a")
+		plan := creating(podNamed("a"))
 		plan.RequeueAfter = durationpb.New(0)
 		return plan, nil
 	}}
@@ -195,7 +195,7 @@ func TestWritesAreCutOffIfTheyDoNotEnd(t *testing.T) {
 		<-r.Context().Done()
 		close(cut)
 	}}
-	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating("agent-a"), nil }}
+	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating(podNamed("a")), nil }}
 	running := run(t, api, planner, WithDrainTimeout(time.Millisecond))
 	within(t, "a write", writing)
 	running.stop()

@@ -50,7 +50,7 @@ func (p *parents) creates(w http.ResponseWriter, r *http.Request) {
 
 // One reconcile is one trace: names, kinds, who is below whom, and what each span tells.
 func TestTheTraceOfAReconcile(t *testing.T) {
-	plan := creating("agent-a", "agent-b")
+	plan := creating(podNamed("a"), podNamed("b"))
 	plan.Phases = append(plan.Phases,
 		&nodewisev1.Phase{Kind: nodewisev1.PhaseKind_PHASE_KIND_DELETES, Batches: []*nodewisev1.Batch{{
 			Actions: []*nodewisev1.Action{deletePod("old")},
@@ -193,8 +193,8 @@ func TestTheTraceOfAFailedCall(t *testing.T) {
 		"timeout":    {says: "deadline exceeded", creates: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
 	} {
 		t.Run(kind, func(t *testing.T) {
-			plan := creating("agent-a")
-			skipped := &nodewisev1.Batch{Actions: []*nodewisev1.Action{createPod("agent-b", "n-b")}}
+			plan := creating(podNamed("a"))
+			skipped := &nodewisev1.Batch{Actions: []*nodewisev1.Action{createPod(podNamed("b"), "n-b")}}
 			plan.Phases[0].Batches = append(plan.Phases[0].Batches, skipped)
 			spans := collect(t)
 			options := []Option{WithTracerProvider(spans)}
@@ -207,7 +207,7 @@ func TestTheTraceOfAFailedCall(t *testing.T) {
 			}
 			call := spans.one(createSpan)
 			got := told(call.Attributes())
-			if got["error.type"] != kind || got["http.response.status_code"] != test.status || got["k8s.pod.name"] != "agent-a" {
+			if got["error.type"] != kind || got["http.response.status_code"] != test.status || got["k8s.pod.name"] != podNamed("a") {
 				t.Errorf("it tells %v", got)
 			}
 			if said := call.Status(); said.Code != codes.Error || !strings.Contains(said.Description, test.says) {
@@ -246,7 +246,7 @@ func TestLargeBatchesHaveOneSpan(t *testing.T) {
 	} {
 		var pods []string
 		for i := range test.actions {
-			pods = append(pods, fmt.Sprint("agent-p", i))
+			pods = append(pods, podNamed(fmt.Sprint("p", i)))
 		}
 		spans, sent := collect(t), &parents{}
 		options := append([]Option{WithTracerProvider(spans)}, test.options...)
@@ -282,7 +282,7 @@ func TestWhatIsNotSampledAndWithoutAnSDK(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			sent, lines := &parents{}, &parents{}
-			planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating("agent-a"), nil }}
+			planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating(podNamed("a")), nil }}
 			r := started(t, &apiserver{creates: sent.creates}, planner, test.options...)
 			log := funcr.New(func(_, line string) { lines.add(line) }, funcr.Options{Verbosity: 9})
 			if err := r.Reconcile(klog.NewContext(t.Context(), log), key); err != nil {
@@ -345,7 +345,7 @@ func TestLogLinesNameTheSpan(t *testing.T) {
 	lines, spans := &parents{}, collect(t)
 	ctx := klog.NewContext(t.Context(), funcr.New(func(_, line string) { lines.add(line) }, funcr.Options{Verbosity: 9}))
 	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
-		plan := creating("agent-a")
+		plan := creating(podNamed("a"))
 		plan.Error = "it went wrong"
 		return plan, nil
 	}}

@@ -3,7 +3,8 @@
 //!
 //! The check is pure: it looks at the plan, at what was asked and at the caches. An object that the caches do not show, or do not show
 //! with this uid, is handed back: it may be gone since the snapshot, or it may be another workload's. One live read tells which
-//! ([`check_live`]). A violation names the action; nothing of such a plan is written.
+//! ([`check_live`]). A violation names the action; nothing of such a plan is written. An object that is not the workload's may have been so
+//! when the snapshot was taken, so a violation for its sake names it: see [`Contradicted`].
 
 use std::collections::HashSet;
 use std::fmt;
@@ -15,12 +16,18 @@ use crate::apply::kind_name;
 use crate::event::{DaemonSet, Pod, Resource, Revision};
 use crate::store::KIND;
 
+mod contradicted;
+mod events;
+mod json;
 mod manifests;
+mod names;
 mod patches;
 mod reconciler;
 mod templates;
 #[cfg(test)]
 pub(crate) mod vectors;
+
+pub(crate) use contradicted::Contradicted;
 
 /// Most objects of one plan that are read live. When more of them are gone, the snapshot is too old to act on.
 pub(crate) const MAX_UNSEEN: usize = 100;
@@ -94,6 +101,8 @@ pub(crate) struct Violation {
     pub(crate) action: Option<(u32, &'static str)>,
     /// What is wrong.
     pub(crate) what: String,
+    /// The uid of the object that is not as the plan takes it to be, if that is what is wrong.
+    pub(crate) object: Option<String>,
 }
 
 impl Violation {
@@ -101,6 +110,7 @@ impl Violation {
         Self {
             action: None,
             what: what.into(),
+            object: None,
         }
     }
 
@@ -108,6 +118,15 @@ impl Violation {
         Self {
             action: Some((action.id, kind_name(action))),
             what: what.into(),
+            object: None,
+        }
+    }
+
+    /// The object may have been as the plan takes it to be when the snapshot was taken.
+    fn of_object(named: &Named<'_>, what: impl Into<String>) -> Self {
+        Self {
+            object: Some(named.reference.uid.clone()),
+            ..Self::of(named.action, what)
         }
     }
 }
@@ -157,6 +176,9 @@ pub(crate) fn check<'a>(
     let adopted: HashSet<&str> = plan.actions().filter_map(adopts).collect();
     let mut unseen = Vec::new();
     for action in plan.actions() {
+        if let Some(Kind::EmitEvent(event)) = &action.kind {
+            events::check(event).map_err(|what| Violation::of(action, what))?;
+        }
         let Some(named) = named(action, &adopted)? else {
             continue;
         };
@@ -198,7 +220,7 @@ pub(crate) fn check_live(named: &Named<'_>, asked: &Asked<'_>, object: &[u8]) ->
         if with_uid {
             Ok(())
         } else {
-            Err(Violation::of(named.action, what()))
+            Err(Violation::of_object(named, what()))
         }
     }
 }
@@ -319,7 +341,7 @@ fn check_controller(named: &Named<'_>, asked: &Asked<'_>, known: &Known) -> Resu
             )
         }
     };
-    Err(Violation::of(named.action, what))
+    Err(Violation::of_object(named, what))
 }
 
 /// An object, for people.

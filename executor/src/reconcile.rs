@@ -25,6 +25,10 @@ use crate::snapshot;
 use crate::state::{Shared, is_enabled};
 use crate::trace::{self, Origins};
 
+mod pace;
+
+use pace::{AT_ONCE, later};
+
 /// Plans that one reconcile may ask for in a row because what one rested on was not so: a name was taken, an orphan was gone.
 /// With pods' names the fourth plan leaves the name to the apiserver.
 const MAX_PLANS: usize = 4;
@@ -224,7 +228,9 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         }
         // Names of pods that are taken are no failure, and after a few of them the apiserver chooses.
         if names_only {
-            return Ok(AT_ONCE);
+            return Ok(Ending::Settled {
+                after: Some(pace::SOONEST),
+            });
         }
         Err(Ending::failed(format!(
             "a revision's name was still taken, or another object gone or not to be changed, after {MAX_PLANS} plans"
@@ -440,6 +446,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         let Planned { plan, workload, .. } = planned;
         let (key, uid) = (&workload.key, &workload.uid);
         let reason = failure(plan, &applied);
+        let has_changed = pace::has_changed(plan, &applied);
         let after = plan.requeue_after.and_then(|after| after.try_into().ok());
         if !self.actuator.writes() {
             let again = self.metrics.observed(key, plan);
@@ -463,6 +470,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             Ok(response) => {
                 let after = response.requeue_after.and_then(|after| after.try_into().ok());
                 let requeue = response.requeue();
+                let after = pace::answered(after, requeue, has_changed);
                 let mut state = self.state.lock();
                 if let Some(settled) = response.state {
                     state.holdings.settle(key, uid, settled);
@@ -488,16 +496,6 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             }
         }
     }
-}
-
-/// How a reconcile ends whose plan is to be followed by another one.
-const AT_ONCE: Ending = Ending::Settled {
-    after: Some(Duration::ZERO),
-};
-
-/// A plan is not followed at once by another one when it is not known what became of it, or nothing did.
-fn later(after: Option<Duration>) -> Option<Duration> {
-    after.filter(|after| !after.is_zero())
 }
 
 /// Whether the plan that follows at once can be asked for before this one is done: pods are created, all of which the state holds by

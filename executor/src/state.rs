@@ -11,6 +11,7 @@ use crate::expectations::{DeletionRule, Holdings};
 use crate::gate::{self, Gate};
 use crate::handlers::{self, Author, Reaction, Rules};
 use crate::metrics::Metrics;
+use crate::plan_check::Contradicted;
 use crate::queue::Urgency;
 use crate::store::{Change, Store, Transition};
 
@@ -29,6 +30,8 @@ pub struct State {
     undelivered: HashMap<Key, Vec<v1::ReportRequest>>,
     /// Revisions that interrupted reconciles read live, with the uid of the workload.
     read_live: HashMap<Key, (Arc<str>, Vec<Revision>)>,
+    /// Plans that contradicted the caches.
+    pub(crate) contradicted: Contradicted,
     rules: Rules,
 }
 
@@ -47,6 +50,7 @@ impl State {
             gate: Gate::default(),
             undelivered: HashMap::new(),
             read_live: HashMap::new(),
+            contradicted: Contradicted::default(),
             rules: Rules {
                 clear_replaced_own_writes: is_enabled(options, v1::Deviation::ClearReplacedOwnWrites),
                 wake_on_node_delete: is_enabled(options, v1::Deviation::WakeOnNodeDelete),
@@ -90,6 +94,7 @@ impl State {
             undelivered,
             read_live,
             rules,
+            ..
         } = self;
         let mut memory = Memory {
             holdings,
@@ -149,6 +154,7 @@ impl State {
     /// The workload is gone: nothing about it is kept.
     pub fn forget(&mut self, key: &Key, metrics: &Metrics) {
         self.gate.clear(key, None);
+        self.contradicted.forget(key);
         let mut memory = Memory {
             holdings: &mut self.holdings,
             gate: &mut self.gate,

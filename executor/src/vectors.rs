@@ -251,11 +251,12 @@ fn plan_checks() {
         };
         let answer = crate::plan_check::vectors::answer(vector, workload);
         let vector = vector.as_object_mut().expect("a vector");
-        vector.remove("refused");
-        vector.extend(
-            answer
-                .err()
-                .map(|violation| ("refused".to_owned(), violation.into())),
-        );
+        vector.retain(|field, _| !matches!(field.as_str(), "refused" | "may_have_changed"));
+        if let Err(violation) = answer {
+            vector.insert("refused".into(), violation.to_string().into());
+            if violation.object.is_some() {
+                vector.insert("may_have_changed".into(), true.into());
+            }
+        }
     });
 }

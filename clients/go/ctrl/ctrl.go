@@ -11,11 +11,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -28,6 +30,14 @@ const first = 100
 // workers is how many workloads are reconciled at the same time: as many as [nodewise.Reconciler.Run] does, with the one that it keeps
 // for what is urgent, which is not to be had here.
 const workers = 3
+
+// planViolations is served with the other metrics of the manager.
+var planViolations = prometheus.NewCounter(prometheus.CounterOpts{
+	Name: "nodewise_plan_violations_total",
+	Help: "Plans of which nothing was written, since they were not for the workload that was asked about or named what is not its own.",
+})
+
+func init() { metrics.Registry.MustRegister(planViolations) }
 
 // SetupWithManager lets a manager run the Reconciler, which is then not run otherwise. A manager that loses its leadership ends, and
 // so whoever leads again starts with a new Reconciler, as must be.
@@ -87,6 +97,9 @@ func newPatient(limiter workqueue.TypedRateLimiter[reconcile.Request]) *patient 
 func (p *patient) reconciler(look func(context.Context, types.NamespacedName) error) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		err := look(ctx, request.NamespacedName)
+		if errors.Is(err, nodewise.ErrPlanRefused) {
+			planViolations.Inc()
+		}
 		if !errors.Is(err, nodewise.ErrNotYet) {
 			return reconcile.Result{}, err
 		}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	nodewise "nodewise.dev/clients/go"
@@ -101,6 +102,35 @@ func TestTheBackOffOutlastsWhatCouldNotBeDone(t *testing.T) {
 			t.Errorf("step %d: %d failures are remembered, want %d", i, got, step.want)
 		}
 	}
+}
+
+// Plans that were refused are counted where the manager serves its metrics.
+func TestRefusedPlansAreCounted(t *testing.T) {
+	before := refusedPlans(t)
+	for _, err := range []error{fmt.Errorf("a plan: %w", nodewise.ErrPlanRefused), errors.New("broken"), nodewise.ErrNotYet, nil} {
+		look := func(context.Context, types.NamespacedName) error { return err }
+		if _, got := newPatient(nil).reconciler(look).Reconcile(t.Context(), reconcile.Request{}); got != nil && !errors.Is(got, err) {
+			t.Error(got)
+		}
+	}
+	if counted := refusedPlans(t) - before; counted != 1 {
+		t.Errorf("%g are counted", counted)
+	}
+}
+
+func refusedPlans(t *testing.T) float64 {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == "nodewise_plan_violations_total" {
+			return family.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	t.Fatal("there is no such metric")
+	return 0
 }
 
 // However many workloads fail, each is slowed down by its own failures only.

@@ -121,7 +121,7 @@ REVISION = json.dumps(
     {
         "apiVersion": "apps/v1",
         "kind": "ControllerRevision",
-        "metadata": {"name": "foo-r", "ownerReferences": [OWNER]},
+        "metadata": {"name": "foo-rrrrrrrrrr", "ownerReferences": [OWNER]},
         "data": {"spec": {"template": {"$patch": "replace"}}},
         "revision": 1,
     }
@@ -132,6 +132,12 @@ _IDS = iter(range(1, 1_000_000))
 
 def action(**kind: Any) -> v1.Action:
     return v1.Action(id=next(_IDS), **kind)
+
+
+def pod_name(number: int) -> str:
+    """The name of one of many pods, in the planner's form."""
+    letters = "bcdfghjklmnpqrstvwxz2456789"
+    return f"foo-pppppppp{letters[number // 27]}{letters[number % 27]}"
 
 
 def create(name: str, node: str = "n1") -> v1.Action:

@@ -63,7 +63,7 @@ def silent() -> Iterator[str]:
 
 async def replica_with_a_plan() -> Server:
     replica = await Server().start()
-    replica.behave = plans(plan(phase(CREATES, batch(create("foo-a")))))
+    replica.behave = plans(plan(phase(CREATES, batch(create("foo-bbbbbbbbbb")))))
     return replica
 
 

@@ -14,19 +14,22 @@ from nodewise.client import RefusedError, UnreachableError
 from nodewise.execute import MAX_PLANS, Executor, Failed, Settled, StoppedError, Unreachable, Waiting
 from nodewise.gate import Behind
 from nodewise.kinds import Resource
+from nodewise.pace import SOONEST
 from nodewise.state import State
 from nodewise.store import Applied, Bookmark, Deleted
 
 from .fakes import REVISION, FakeActuator, FakeService, action, adopt, batch, create, delete, phase, plan, refused
 from .objects import KEY, daemon_set, filled, pod, revision
 
-CREATES, DELETES, CLAIMS, REVISIONS = (
+CREATES, DELETES, CLAIMS, REVISIONS, EVENTS = (
     v1.PHASE_KIND_CREATES,
     v1.PHASE_KIND_DELETES,
     v1.PHASE_KIND_CLAIMS,
     v1.PHASE_KIND_REVISIONS,
+    v1.PHASE_KIND_EVENTS,
 )
 NOOP = plan(verdict=v1.VERDICT_NOOP)
+EVENT = action(emit_event=v1.EmitEvent(type="Normal", reason="Reason"))
 
 
 class Rig:
@@ -102,37 +105,42 @@ async def test_a_workload_that_is_gone_is_forgotten() -> None:
 
 
 async def test_expectations_are_held_before_the_first_write_and_shrink_by_what_is_seen() -> None:
-    rig = Rig(plan(phase(CREATES, batch(create("foo-a"), create("foo-b"))), state=expecting("foo-a", "foo-b")))
+    rig = Rig(
+        plan(
+            phase(CREATES, batch(create("foo-bbbbbbbbbb"), create("foo-cccccccccc"))),
+            state=expecting("foo-bbbbbbbbbb", "foo-cccccccccc"),
+        )
+    )
     outstanding = []
     rig.actuator.on_call = lambda *_: outstanding.append(rig.state.holdings.outstanding(KEY))
     assert await rig.reconcile() == Settled()
     assert outstanding == [(2, 0), (2, 0)]
     assert rig.executor.waits_for_watches(KEY)
-    rig.state.take_in(Applied(pod("foo-a")))
-    assert rig.held() == expecting("foo-b")
+    rig.state.take_in(Applied(pod("foo-bbbbbbbbbb")))
+    assert rig.held() == expecting("foo-cccccccccc")
 
 
 async def test_what_is_seen_while_the_plan_is_under_way_is_not_awaited() -> None:
-    rig = Rig(plan(state=expecting("foo-a", "foo-b", deletes=("gone-uid", "going-uid", "here-uid"))))
+    rig = Rig(plan(state=expecting("foo-bbbbbbbbbb", "foo-cccccccccc", deletes=("gone-uid", "going-uid", "here-uid"))))
     rig.state.take_in(Applied(pod("going", deleting=True)))
     rig.state.take_in(Applied(pod("here")))
-    rig.service.on_plan = lambda: rig.state.take_in(Applied(pod("foo-a")))
+    rig.service.on_plan = lambda: rig.state.take_in(Applied(pod("foo-bbbbbbbbbb")))
     await rig.reconcile()
-    assert rig.held() == expecting("foo-b", deletes=("here-uid",))
+    assert rig.held() == expecting("foo-cccccccccc", deletes=("here-uid",))
 
 
 async def test_outcomes_are_reported_and_settle_what_is_held() -> None:
     rig = Rig(
         plan(
-            phase(CREATES, batch(create("foo-a"), create("foo-b"), create("foo-c"))),
-            state=expecting("foo-a", "foo-b", "foo-c"),
+            phase(CREATES, batch(create("foo-bbbbbbbbbb"), create("foo-cccccccccc"), create("foo-dddddddddd"))),
+            state=expecting("foo-bbbbbbbbbb", "foo-cccccccccc", "foo-dddddddddd"),
         )
     )
-    rig.actuator.script("create", "foo-b", refused(403))
+    rig.actuator.script("create", "foo-cccccccccc", refused(403))
     rig.service.reports = [
         v1.ReportResponse(
             requeue=v1.REQUEUE_BACKOFF,
-            state=expecting("foo-a", "foo-x"),
+            state=expecting("foo-bbbbbbbbbb", "foo-xxxxxxxxxx"),
             message="m",
             requeue_after=Duration(seconds=7),
         )
@@ -141,24 +149,24 @@ async def test_outcomes_are_reported_and_settle_what_is_held() -> None:
     assert ending == Failed("1 of 3 actions failed, first: refused", 7, http_status=403)
     (report,) = rig.service.reported
     assert report.plan_id == "plan"
-    assert report.state == expecting("foo-a", "foo-b", "foo-c")
+    assert report.state == expecting("foo-bbbbbbbbbb", "foo-cccccccccc", "foo-dddddddddd")
     assert [outcome.result for outcome in report.outcomes] == [
         v1.RESULT_SUCCEEDED,
         v1.RESULT_FAILED,
         v1.RESULT_SUCCEEDED,
     ]
-    assert rig.held() == expecting("foo-a"), "settled, and none added"
+    assert rig.held() == expecting("foo-bbbbbbbbbb"), "settled, and none added"
 
 
 async def test_what_succeeded_without_a_subject_is_not_told() -> None:
-    rig = Rig(plan(phase(CLAIMS, batch(adopt("a"))), phase(CREATES, batch(create("foo-b")))))
+    rig = Rig(plan(phase(CLAIMS, batch(adopt("a"))), phase(CREATES, batch(create("foo-cccccccccc")))))
     await rig.reconcile()
     assert len(rig.service.reported[0].outcomes) == 1
 
 
 # D-109, D-110: named creates are expected, everything else goes through the gate.
 async def test_own_writes_are_awaited() -> None:
-    rig = Rig(plan(phase(CLAIMS, batch(adopt("a"))), phase(CREATES, batch(create("foo-b")))), NOOP)
+    rig = Rig(plan(phase(CLAIMS, batch(adopt("a"))), phase(CREATES, batch(create("foo-cccccccccc")))), NOOP)
     await rig.reconcile()
     assert await rig.reconcile() == Waiting(Behind(Resource.PODS, "101", "1"))
     assert [wake.key for wake in rig.state.take_in(Bookmark(Resource.PODS, "101"))] == [KEY]
@@ -167,13 +175,13 @@ async def test_own_writes_are_awaited() -> None:
 
 async def test_without_slow_start_across_plans_every_create_is_awaited() -> None:
     options = v1.PlanOptions(disabled_deviations=[v1.DEVIATION_SLOW_START_ACROSS_PLANS], burst=1)
-    rig = Rig(plan(phase(CREATES, batch(create("foo-b")))), options=options)
+    rig = Rig(plan(phase(CREATES, batch(create("foo-cccccccccc")))), options=options)
     assert await rig.reconcile() == Settled()
     assert isinstance(await rig.reconcile(), Waiting)
 
 
 async def test_only_the_answer_to_a_report_lets_a_plan_be_followed_at_once() -> None:
-    full = plan(phase(CREATES, batch(create("foo-a"))), requeue_after=Duration())
+    full = plan(phase(CREATES, batch(create("foo-bbbbbbbbbb"))), requeue_after=Duration())
     rig = Rig(full, NOOP)
     rig.service.reports = [v1.ReportResponse(requeue=v1.REQUEUE_AFTER, requeue_after=Duration())]
     assert await rig.reconcile() == Settled(0.0)
@@ -191,14 +199,14 @@ async def test_only_the_answer_to_a_report_lets_a_plan_be_followed_at_once() -> 
     assert await rig.reconcile() == Settled()
 
 
-AT_ONCE = v1.ReportResponse(requeue=v1.REQUEUE_AFTER, requeue_after=Duration(), state=expecting("foo-a"))
+AT_ONCE = v1.ReportResponse(requeue=v1.REQUEUE_AFTER, requeue_after=Duration(), state=expecting("foo-bbbbbbbbbb"))
 
 
 def two_in_a_row(*more: v1.Phase, then: v1.Plan | None = None, **fields: Any) -> Rig:
     """Two plans, of which the second follows the first at once."""
     fields = {"requeue_after": Duration(), **fields}
-    first = plan(phase(CREATES, batch(create("foo-a"))), *more, state=expecting("foo-a"), **fields)
-    second = plan(phase(CREATES, batch(create("foo-b", "n2"))))
+    first = plan(phase(CREATES, batch(create("foo-bbbbbbbbbb"))), *more, state=expecting("foo-bbbbbbbbbb"), **fields)
+    second = plan(phase(CREATES, batch(create("foo-cccccccccc", "n2"))))
     rig = Rig(first, then or second, second)
     rig.service.reports = [AT_ONCE]
     return rig
@@ -219,12 +227,14 @@ async def asked(rig: Rig, between: Callable[[Rig], object] = lambda _: None) -> 
 async def test_what_follows_a_full_burst_is_asked_for_meanwhile() -> None:
     rig = two_in_a_row()
     assert await rig.reconcile() == Settled(0.0)
-    assert [create.pod_name for create in rig.service.requests[1].snapshot.state.expectations.creates] == ["foo-a"]
-    assert rig.actuator.calls == [("create", "foo-a")]
+    assert [create.pod_name for create in rig.service.requests[1].snapshot.state.expectations.creates] == [
+        "foo-bbbbbbbbbb"
+    ]
+    assert rig.actuator.calls == [("create", "foo-bbbbbbbbbb")]
     assert rig.state.holdings.outstanding(KEY) == (1, 0), "what is not applied is not held"
     assert await rig.reconcile() == Settled()
     assert len(rig.service.requests) == 2
-    assert rig.actuator.calls == [("create", "foo-a"), ("create", "foo-b")]
+    assert rig.actuator.calls == [("create", "foo-bbbbbbbbbb"), ("create", "foo-cccccccccc")]
 
 
 async def test_the_next_plan_is_not_taken_when_something_else_is_so_by_then(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +246,7 @@ async def test_the_next_plan_is_not_taken_when_something_else_is_so_by_then(monk
     gone = daemon_set()
     assert await asked(two_in_a_row(), lambda rig: rig.state.take_in(Deleted(gone))) == [2, 2], "no workload"
     rig = two_in_a_row()
-    rig.actuator.script("create", "foo-a", refused(403))
+    rig.actuator.script("create", "foo-bbbbbbbbbb", refused(403))
     assert await asked(rig) == [2, 3], "a create failed"
     for answer in (UnreachableError("away"), RefusedError("no"), v1.ReportResponse(requeue=v1.REQUEUE_NONE)):
         rig = two_in_a_row()
@@ -251,7 +261,7 @@ async def test_a_plan_that_does_anything_else_is_done_first() -> None:
     assert await asked(two_in_a_row(requeue_after=Duration(seconds=1))) == [1, 2]
     assert await asked(two_in_a_row(requeue_after=None)) == [1, 2]
     rig = two_in_a_row()
-    rig.service.plans[0].phases[0].batches.append(batch(create("foo-c")))
+    rig.service.plans[0].phases[0].batches.append(batch(create("foo-dddddddddd")))
     assert await asked(rig) == [1, 2]
     rig = two_in_a_row()
     rig.actuator.writes = False
@@ -282,7 +292,7 @@ async def test_a_plan_is_reported_whatever_becomes_of_the_next(monkeypatch: pyte
 
 
 def taking(*plans: Any, names: int = 1) -> Rig:
-    """Plans that create pods, while others have so many of the names `foo-a`."""
+    """Plans that create pods, while others have so many of the names `foo-bbbbbbbbbb`."""
     rig = Rig(*plans)
     rig.service.reports = [AT_ONCE] * names
     take(rig, names)
@@ -290,29 +300,30 @@ def taking(*plans: Any, names: int = 1) -> Rig:
 
 
 def take(rig: Rig, names: int = 1) -> None:
-    """A pod of others has the name `foo-a`, so many times."""
-    rig.actuator.script("create", "foo-a", *[refused(409, "AlreadyExists")] * names)
-    rig.actuator.script("read", "foo-a", *[{"metadata": {"name": "foo-a", "uid": "x"}}] * names)
+    """A pod of others has the name `foo-bbbbbbbbbb`, so many times."""
+    rig.actuator.script("create", "foo-bbbbbbbbbb", *[refused(409, "AlreadyExists")] * names)
+    rig.actuator.script("read", "foo-bbbbbbbbbb", *[{"metadata": {"name": "foo-bbbbbbbbbb", "uid": "x"}}] * names)
 
 
 async def test_a_taken_name_is_reported_and_planned_around_at_once() -> None:
     first = plan(
-        phase(CREATES, batch(create("foo-a"), create("foo-b", "n2"))), phase(DELETES, batch(delete("x")), requires=True)
+        phase(CREATES, batch(create("foo-bbbbbbbbbb"), create("foo-cccccccccc", "n2"))),
+        phase(DELETES, batch(delete("x")), requires=True),
     )
-    rig = taking(first, plan(phase(CREATES, batch(create("foo-a2")))))
+    rig = taking(first, plan(phase(CREATES, batch(create("foo-bbbbbbbbb2")))))
     assert await rig.reconcile() == Settled()
     assert [len(rig.service.requests), len(rig.service.reported)] == [2, 2]
     created = [name for verb, name in rig.actuator.calls if verb == "create"]
-    assert created == ["foo-a", "foo-b", "foo-a2"]
+    assert created == ["foo-bbbbbbbbbb", "foo-cccccccccc", "foo-bbbbbbbbb2"]
     assert ("delete", "x") in rig.actuator.calls
     taken = rig.service.reported[0].outcomes[0]
-    assert (taken.result, taken.created_pod.pod_name) == (v1.RESULT_NAME_TAKEN, "foo-a")
+    assert (taken.result, taken.created_pod.pod_name) == (v1.RESULT_NAME_TAKEN, "foo-bbbbbbbbbb")
     assert "FailedCreate" not in [event.reason for event in rig.actuator.events]
 
 
 async def test_many_taken_names_cost_no_back_off() -> None:
-    rig = taking(*[plan(phase(CREATES, batch(create("foo-a"))))] * MAX_PLANS, names=MAX_PLANS)
-    assert await rig.reconcile() == Settled(0)
+    rig = taking(*[plan(phase(CREATES, batch(create("foo-bbbbbbbbbb"))))] * MAX_PLANS, names=MAX_PLANS)
+    assert await rig.reconcile() == Settled(SOONEST)
     assert [len(rig.service.requests), len(rig.service.reported)] == [MAX_PLANS, MAX_PLANS]
 
 
@@ -325,9 +336,9 @@ async def test_a_taken_name_is_followed_as_the_answer_to_the_report_says() -> No
         (UnreachableError("away"), "the report rides on the next plan"),
         (RefusedError("wrong"), "wrong"),
     ):
-        rig = taking(plan(phase(CREATES, batch(create("foo-a"), create("foo-b")))))
+        rig = taking(plan(phase(CREATES, batch(create("foo-bbbbbbbbbb"), create("foo-cccccccccc")))))
         if isinstance(answer, v1.ReportResponse):
-            rig.actuator.script("create", "foo-b", refused(403))
+            rig.actuator.script("create", "foo-cccccccccc", refused(403))
         rig.service.reports = [answer]
         ending = await rig.reconcile()
         assert isinstance(ending, Failed)
@@ -341,14 +352,18 @@ async def test_a_plan_that_was_asked_for_meanwhile_is_not_taken_after_a_taken_na
     take(rig)
     assert await rig.reconcile() == Settled()
     assert len(rig.service.requests) == 3
-    assert rig.actuator.calls == [("create", "foo-a"), ("read", "foo-a"), ("create", "foo-b")]
+    assert rig.actuator.calls == [
+        ("create", "foo-bbbbbbbbbb"),
+        ("read", "foo-bbbbbbbbbb"),
+        ("create", "foo-cccccccccc"),
+    ]
 
 
 async def test_creates_without_a_name_are_awaited_and_those_with_one_are_not() -> None:
-    state = expecting("foo-a")
+    state = expecting("foo-bbbbbbbbbb")
     state.expectations.creates.add(node_name="n2")
     rig = Rig(
-        plan(phase(CREATES, batch(create("foo-a"), create("", "n2"))), state=state, requeue_after=Duration()),
+        plan(phase(CREATES, batch(create("foo-bbbbbbbbbb"), create("", "n2"))), state=state, requeue_after=Duration()),
         NOOP,
         NOOP,
     )
@@ -356,7 +371,7 @@ async def test_creates_without_a_name_are_awaited_and_those_with_one_are_not() -
     assert await rig.reconcile() == Settled(0)
     assert len(rig.service.requests) == 1, "no plan is asked for ahead"
     assert await rig.reconcile() == Waiting(Behind(Resource.PODS, "102", "1"))
-    for index, (name, node) in enumerate((("foo-a", "n1"), ("foo-xyz", "n2"))):
+    for index, (name, node) in enumerate((("foo-bbbbbbbbbb", "n1"), ("foo-xyz", "n2"))):
         assert rig.state.holdings.outstanding(KEY) == (2 - index, 0)
         rig.state.take_in(Applied(pod(name, str(101 + index), node=node)))
     assert rig.state.holdings.outstanding(KEY) == (0, 0)
@@ -367,7 +382,7 @@ async def test_used_names_go_out_and_a_plan_drops_those_that_it_leaves_out() -> 
     def using(*names: str) -> v1.ReconcileState:
         return v1.ReconcileState(used_pod_names=[v1.UsedPodName(node_name="n1", pod_name=name) for name in names])
 
-    rig = Rig(plan(phase(CREATES, batch(create("foo-b", "n2"))), state=using("y")), NOOP)
+    rig = Rig(plan(phase(CREATES, batch(create("foo-cccccccccc", "n2"))), state=using("y")), NOOP)
     for name in ("x", "y", "z"):
         rig.state.take_in(Applied(pod(name)))
     for name in ("x", "y"):
@@ -390,14 +405,58 @@ async def test_used_names_go_out_and_a_plan_drops_those_that_it_leaves_out() -> 
     ],
 )
 async def test_only_the_options_may_ask_for_deletes_by_name_alone(options: v1.PlanOptions, refused: bool) -> None:
-    rig = Rig(plan(phase(DELETES, batch(delete("foo-a", uid_precondition=False)))), options=options)
-    rig.state.take_in(Applied(pod("foo-a")))
+    rig = Rig(plan(phase(DELETES, batch(delete("foo-bbbbbbbbbb", uid_precondition=False)))), options=options)
+    rig.state.take_in(Applied(pod("foo-bbbbbbbbbb")))
     ending = await rig.reconcile()
     assert isinstance(ending, Failed if refused else Settled)
-    assert rig.actuator.calls == ([] if refused else [("delete", "foo-a")])
+    assert rig.actuator.calls == ([] if refused else [("delete", "foo-bbbbbbbbbb")])
     if isinstance(ending, Failed):
-        assert ending.reason.endswith("(DeletePod): it deletes foo-a without its uid as a precondition")
+        assert ending.reason.endswith("(DeletePod): it deletes foo-bbbbbbbbbb without its uid as a precondition")
     assert [event.reason for event in rig.actuator.events] == (["PlanRefused"] if refused else ["SuccessfulDelete"])
+
+
+# What is wrong by an object as it is now may have been right when the snapshot was taken. The next plan tells.
+@pytest.mark.parametrize(
+    ("plans", "refused"),
+    [
+        ([delete("orphan"), delete("orphan")], True),
+        ([delete("orphan"), delete("other"), delete("orphan")], True),
+        ([delete("orphan"), None, delete("orphan")], False),
+        ([delete("orphan"), delete("other")], False),
+    ],
+)
+async def test_a_plan_is_wrong_by_an_object_only_twice(plans: list[v1.Action | None], refused: bool) -> None:
+    rig = Rig(*[NOOP if planned is None else plan(phase(DELETES, batch(planned))) for planned in plans])
+    for name in ("orphan", "other"):
+        rig.state.take_in(Applied(pod(name, owner=None)))
+    for planned in plans:
+        assert rig.executor.refused_plans == 0
+        assert isinstance(await rig.reconcile(), Settled if planned is None else Failed)
+    assert rig.executor.refused_plans == refused
+    assert [event.reason for event in rig.actuator.events] == ["PlanRefused"] * refused
+    assert rig.actuator.calls == []
+
+
+# Whatever a service says, plans that create and delete nothing come no faster than ten a second.
+@pytest.mark.parametrize(
+    ("planned", "requeue", "after"),
+    [
+        (plan(), v1.REQUEUE_AFTER, SOONEST),
+        (plan(phase(EVENTS, batch(EVENT))), v1.REQUEUE_AFTER, SOONEST),
+        (plan(phase(CLAIMS, batch(adopt("a")))), v1.REQUEUE_AFTER, SOONEST),
+        (plan(phase(CREATES, batch(create("foo-bbbbbbbbbb")))), v1.REQUEUE_AFTER, 0),
+        (plan(phase(CREATES, batch(create("foo-bbbbbbbbbb")))), v1.REQUEUE_BACKOFF, SOONEST),
+    ],
+)
+async def test_a_plan_that_changes_nothing_is_not_followed_at_once(
+    planned: v1.Plan, requeue: v1.Requeue.ValueType, after: float
+) -> None:
+    planned.requeue_after.CopyFrom(Duration(nanos=1))
+    rig = Rig(planned)
+    rig.service.reports = [v1.ReportResponse(requeue=requeue, requeue_after=Duration())]
+    ending = await rig.reconcile()
+    assert isinstance(ending, Settled | Failed)
+    assert ending.after == after
 
 
 async def test_requeues_and_errors_of_a_plan() -> None:
@@ -410,7 +469,7 @@ async def test_requeues_and_errors_of_a_plan() -> None:
 
 
 async def test_an_undelivered_report_rides_on_the_next_plan() -> None:
-    rig = Rig(plan(phase(CREATES, batch(create("foo-a"))), requeue_after=Duration(seconds=9)), NOOP, NOOP)
+    rig = Rig(plan(phase(CREATES, batch(create("foo-bbbbbbbbbb"))), requeue_after=Duration(seconds=9)), NOOP, NOOP)
     rig.service.reports = [UnreachableError("away")]
     ending = await rig.reconcile()
     assert isinstance(ending, Failed)
@@ -423,7 +482,7 @@ async def test_an_undelivered_report_rides_on_the_next_plan() -> None:
 
 # As whoever closes the channel of a call does.
 async def test_a_call_that_was_cancelled_has_no_answer_and_cancels_nobody() -> None:
-    rig = Rig(plan(phase(CREATES, batch(create("foo-a")))), NOOP)
+    rig = Rig(plan(phase(CREATES, batch(create("foo-bbbbbbbbbb")))), NOOP)
     real = rig.service.plan
 
     async def cancelled(*_: Any) -> Any:
@@ -440,7 +499,7 @@ async def test_a_call_that_was_cancelled_has_no_answer_and_cancels_nobody() -> N
 
 
 async def test_a_plan_that_comes_after_the_stop_is_not_applied() -> None:
-    rig = Rig(plan(phase(CREATES, batch(create("foo-a")))))
+    rig = Rig(plan(phase(CREATES, batch(create("foo-bbbbbbbbbb")))))
     rig.service.on_plan = rig.executor.stop
     for _ in range(2):
         with pytest.raises(StoppedError):
@@ -452,7 +511,7 @@ async def test_a_plan_that_comes_after_the_stop_is_not_applied() -> None:
 @pytest.mark.parametrize("stops", ["while it is applied", "while it is reported"])
 async def test_a_report_that_hangs_after_the_stop_is_kept(stops: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execute, "REPORT_GRACE", 1.0)
-    rig = Rig(plan(phase(CREATES, batch(create("foo-a")))))
+    rig = Rig(plan(phase(CREATES, batch(create("foo-bbbbbbbbbb")))))
     telling = asyncio.Event()
 
     async def hangs(report: v1.ReportRequest) -> v1.ReportResponse:
@@ -482,7 +541,7 @@ async def test_neither_is_one_that_was_there_before() -> None:
     rig.executor.stop()
     with pytest.raises(StoppedError):
         await rig.reconcile()
-    assert rig.actuator.calls == [("create", "foo-a")]
+    assert rig.actuator.calls == [("create", "foo-bbbbbbbbbb")]
 
 
 async def test_nothing_goes_on_when_a_reconcile_is_cancelled() -> None:
@@ -520,10 +579,10 @@ async def test_nothing_is_written_without_a_plan() -> None:
 
 async def test_a_refused_report_ends_the_reconcile() -> None:
     manifest = REVISION
-    taken = action(create_revision=v1.CreateRevision(name="foo-r", manifest=manifest))
+    taken = action(create_revision=v1.CreateRevision(name="foo-rrrrrrrrrr", manifest=manifest))
     rig = Rig(plan(phase(REVISIONS, batch(taken))))
-    rig.actuator.script("create", "foo-r", refused(409, "AlreadyExists"))
-    rig.actuator.script("read", "foo-r", revision("foo-r", owner="u9").object)
+    rig.actuator.script("create", "foo-rrrrrrrrrr", refused(409, "AlreadyExists"))
+    rig.actuator.script("read", "foo-rrrrrrrrrr", revision("foo-rrrrrrrrrr", owner="u9").object)
     rig.service.reports = [RefusedError("too large")]
     assert isinstance(await rig.reconcile(), Failed)
     assert len(rig.service.requests) == 1
@@ -531,12 +590,14 @@ async def test_a_refused_report_ends_the_reconcile() -> None:
 
 # D-62
 async def test_a_revision_whose_name_is_taken_is_planned_with_at_once() -> None:
-    taken = plan(phase(REVISIONS, batch(action(create_revision=v1.CreateRevision(name="foo-r", manifest=REVISION)))))
+    taken = plan(
+        phase(REVISIONS, batch(action(create_revision=v1.CreateRevision(name="foo-rrrrrrrrrr", manifest=REVISION))))
+    )
     rig = Rig(*[taken] * MAX_PLANS)
-    served = revision("foo-r", owner="u9").object
+    served = revision("foo-rrrrrrrrrr", owner="u9").object
     for _ in range(MAX_PLANS):
-        rig.actuator.script("create", "foo-r", refused(409, "AlreadyExists"))
-        rig.actuator.script("read", "foo-r", served)
+        rig.actuator.script("create", "foo-rrrrrrrrrr", refused(409, "AlreadyExists"))
+        rig.actuator.script("read", "foo-rrrrrrrrrr", served)
     ending = await rig.reconcile()
     assert isinstance(ending, Failed)
     assert f"after {MAX_PLANS} plans" in ending.reason
@@ -547,10 +608,12 @@ async def test_a_revision_whose_name_is_taken_is_planned_with_at_once() -> None:
 
 async def test_what_was_read_live_outlives_a_wait_for_the_caches() -> None:
     manifest = REVISION
-    taken = action(create_revision=v1.CreateRevision(name="foo-r", manifest=manifest))
-    rig = Rig(plan(phase(REVISIONS, batch(taken), batch(create("foo-x"))), phase(CLAIMS, batch(adopt("a")))), NOOP)
-    rig.actuator.script("create", "foo-r", refused(409, "AlreadyExists"))
-    rig.actuator.script("read", "foo-r", revision("foo-r", owner="u9").object)
+    taken = action(create_revision=v1.CreateRevision(name="foo-rrrrrrrrrr", manifest=manifest))
+    rig = Rig(
+        plan(phase(REVISIONS, batch(taken), batch(create("foo-xxxxxxxxxx"))), phase(CLAIMS, batch(adopt("a")))), NOOP
+    )
+    rig.actuator.script("create", "foo-rrrrrrrrrr", refused(409, "AlreadyExists"))
+    rig.actuator.script("read", "foo-rrrrrrrrrr", revision("foo-rrrrrrrrrr", owner="u9").object)
     assert isinstance(await rig.reconcile(), Waiting), "for the adoption to be seen"
     rig.state.take_in(Bookmark(Resource.PODS, "200"))
     assert await rig.reconcile() == Settled()
@@ -559,30 +622,30 @@ async def test_what_was_read_live_outlives_a_wait_for_the_caches() -> None:
 
 # D-23
 async def test_an_orphan_that_is_gone_is_planned_without_at_once() -> None:
-    rig = Rig(plan(phase(CLAIMS, batch(adopt("orphan"))), phase(CREATES, batch(create("foo-x")))), NOOP)
+    rig = Rig(plan(phase(CLAIMS, batch(adopt("orphan"))), phase(CREATES, batch(create("foo-xxxxxxxxxx")))), NOOP)
     rig.state.take_in(Applied(pod("orphan", owner=None)))
     rig.actuator.script("patch", "orphan", refused(404))
     assert await rig.reconcile() == Settled()
     sizes = [len(request.snapshot.pod_buckets[0].data) for request in rig.service.requests]
     assert sizes[0] > 0
     assert sizes[1] == 0
-    assert ("create", "foo-x") not in rig.actuator.calls
+    assert ("create", "foo-xxxxxxxxxx") not in rig.actuator.calls
 
 
 async def test_revisions_created_by_a_plan_that_was_cut_short_are_read_live() -> None:
-    made = action(create_revision=v1.CreateRevision(name="foo-r", manifest=REVISION))
+    made = action(create_revision=v1.CreateRevision(name="foo-rrrrrrrrrr", manifest=REVISION))
     rig = Rig(plan(phase(REVISIONS, batch(made)), phase(CLAIMS, batch(adopt("orphan")))), NOOP)
     rig.actuator.script("patch", "orphan", refused(404))
-    rig.actuator.script("read", "foo-r", revision("foo-r").object)
+    rig.actuator.script("read", "foo-rrrrrrrrrr", revision("foo-rrrrrrrrrr").object)
     assert await rig.reconcile() == Settled()
     assert [len(request.snapshot.revisions) for request in rig.service.requests] == [0, 1]
 
 
 async def test_a_defect_in_that_read_loses_no_report() -> None:
-    made = action(create_revision=v1.CreateRevision(name="foo-r", manifest=REVISION))
+    made = action(create_revision=v1.CreateRevision(name="foo-rrrrrrrrrr", manifest=REVISION))
     rig = Rig(plan(phase(REVISIONS, batch(made)), phase(CLAIMS, batch(adopt("orphan")))), NOOP)
     rig.actuator.script("patch", "orphan", refused(404))
-    rig.actuator.script("read", "foo-r", KeyError("a defect"))
+    rig.actuator.script("read", "foo-rrrrrrrrrr", KeyError("a defect"))
     assert await rig.reconcile() == Settled()
     assert len(rig.service.reported) == 1
 
@@ -617,7 +680,11 @@ async def test_backoffs_are_restored_when_a_plan_ends_early(aborts: bool) -> Non
 
 async def test_observing_writes_nothing_and_expects_nothing() -> None:
     rig = Rig(
-        plan(phase(CREATES, batch(create("foo-a"))), state=expecting("foo-a"), requeue_after=Duration(seconds=2)),
+        plan(
+            phase(CREATES, batch(create("foo-bbbbbbbbbb"))),
+            state=expecting("foo-bbbbbbbbbb"),
+            requeue_after=Duration(seconds=2),
+        ),
         writes=False,
     )
     assert await rig.reconcile() == Settled(2)

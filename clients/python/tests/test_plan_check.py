@@ -17,7 +17,7 @@ from .conftest import ROOT, cases
 FIRST = json.loads((ROOT / "proto/testdata/plan_checks.json").read_text())[0]
 
 
-def refused(case: dict[str, Any]) -> str | None:
+def refused(case: dict[str, Any]) -> plan_check.ViolationError | None:
     """Why the plan of a vector is refused."""
     store = Store(4)
     for pod in case.get("pods", []):
@@ -37,13 +37,15 @@ def refused(case: dict[str, Any]) -> str | None:
                 if (served["kind"], served["metadata"]["name"]) == (kind, named.reference.name):
                     named.check_live(asked, json.dumps(served).encode())
     except plan_check.ViolationError as violation:
-        return str(violation)
+        return violation
     return None
 
 
 @cases("plan_checks")
 def test_vectors(case: dict[str, Any]) -> None:
-    assert refused(case) == case.get("refused")
+    violation = refused(case)
+    assert (violation and str(violation)) == case.get("refused")
+    assert (violation is not None and violation.uid is not None) == case.get("may_have_changed", False)
 
 
 def answered() -> list[str]:

@@ -75,7 +75,7 @@ def portals() -> list[str]:
 async def test_what_is_there_is_looked_at_and_again_on_demand(apiserver: tuple[Apiserver, KubeClient]) -> None:
     server, kube = apiserver
     serve(server, daemon_set())
-    service = FakeService([plan(phase(v1.PHASE_KIND_CREATES, batch(create("foo-a")))), NOOP, NOOP, NOOP])
+    service = FakeService([plan(phase(v1.PHASE_KIND_CREATES, batch(create("foo-bbbbbbbbbb")))), NOOP, NOOP, NOOP])
     async with Reconciler(kube, service) as reconciler:
         await eventually(lambda: len(service.reported) == 1, "the first look")
         assert await reconciler.reconcile("ns", "foo") == Settled()
@@ -174,6 +174,17 @@ async def test_what_waits_can_be_cancelled(apiserver: tuple[Apiserver, KubeClien
             with pytest.raises(asyncio.CancelledError):
                 await asking
     await replica.stop()
+
+
+async def test_refused_plans_are_counted(apiserver: tuple[Apiserver, KubeClient]) -> None:
+    server, kube = apiserver
+    serve(server, daemon_set())
+    service = FakeService([plan(phase(v1.PHASE_KIND_CREATES, batch(create("foo-0")))), NOOP])
+    reconciler = Reconciler(kube, service)
+    assert reconciler.refused_plans == 0
+    async with reconciler:
+        await eventually(lambda: not service.plans, "it is tried until it is well")
+        assert reconciler.refused_plans == 1
 
 
 async def test_a_defect_in_one_reconcile_stops_no_other(
@@ -357,7 +368,7 @@ async def test_a_stop_lets_writes_end_and_tells_of_them(apiserver: tuple[Apiserv
     slow = Slow(server.script[PODS][0])
     server.script[PODS] = [slow]
     stop = asyncio.Event()
-    batches = [batch(create("foo-a")), batch(create("foo-b"))]
+    batches = [batch(create("foo-bbbbbbbbbb")), batch(create("foo-cccccccccc"))]
     service = FakeService([plan(phase(v1.PHASE_KIND_CREATES, *batches)), NOOP])
     running = asyncio.create_task(Reconciler(kube, service).run(stop))
     await asyncio.wait_for(slow.asked.wait(), 20)
@@ -396,7 +407,10 @@ async def test_a_stop_does_not_wait_for_a_report_that_hangs(
     monkeypatch.setattr(execute, "REPORT_GRACE", 0.1)
     server, kube = apiserver
     serve(server, daemon_set())
-    service, telling = FakeService([plan(phase(v1.PHASE_KIND_CREATES, batch(create("foo-a"))))]), asyncio.Event()
+    service, telling = (
+        FakeService([plan(phase(v1.PHASE_KIND_CREATES, batch(create("foo-bbbbbbbbbb"))))]),
+        asyncio.Event(),
+    )
 
     async def hangs(_: v1.ReportRequest) -> v1.ReportResponse:
         telling.set()
@@ -441,7 +455,7 @@ async def test_a_stop_does_not_wait_for_ever(
     serve(server, daemon_set())
     slow = Slow(server.script[PODS][0])
     server.script[PODS] = [slow]
-    service = FakeService([plan(phase(v1.PHASE_KIND_CREATES, batch(create("foo-a"))))])
+    service = FakeService([plan(phase(v1.PHASE_KIND_CREATES, batch(create("foo-bbbbbbbbbb"))))])
     async with Reconciler(kube, service, Config(drain_timeout=0.05)) as reconciler:
         await asyncio.wait_for(slow.asked.wait(), 20)
         asked = asyncio.create_task(reconciler.reconcile("ns", "foo"))

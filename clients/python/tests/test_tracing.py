@@ -37,7 +37,7 @@ from nodewise.actuator import ActuatorError
 from nodewise.kinds import ObjectKey, Resource
 from nodewise.kube import EventRecorder, KubeActuator
 
-from .fakes import MANIFEST, FakeService, action, batch, create, delete, phase, plan
+from .fakes import MANIFEST, FakeService, action, batch, create, delete, phase, plan, pod_name
 from .objects import owners
 from .programs import CLIENT
 from .servers import Behave, Server, fails
@@ -195,7 +195,7 @@ def calls(server: Apiserver, path: str) -> list[str]:
 
 
 def creates(count: int) -> v1.Plan:
-    return plan(phase(CREATES, batch(*(create(f"foo-p{number}") for number in range(count)))))
+    return plan(phase(CREATES, batch(*(create(pod_name(number)) for number in range(count)))))
 
 
 async def test_the_shape_of_a_reconcile(apiserver: tuple[Apiserver, KubeClient], traces: Traces) -> None:
@@ -203,7 +203,7 @@ async def test_the_shape_of_a_reconcile(apiserver: tuple[Apiserver, KubeClient],
     serve(server, pods=[pod("gone")])
     server.script[f"DELETE {PODS}/gone"] = [answer({})]
     applied = plan(
-        phase(CREATES, batch(create("foo-a"), create("")), batch(create("foo-b"))),
+        phase(CREATES, batch(create("foo-bbbbbbbbbb"), create("")), batch(create("foo-cccccccccc"))),
         phase(DELETES, batch(delete("gone"))),
         phase(STATUS, batch(action(update_status=v1.UpdateStatus(status=v1.DaemonSetStatus(number_ready=1))))),
     )
@@ -540,7 +540,7 @@ async def test_pods_tell_on_demand_which_batch_created_them(
     daemon_set["spec"]["template"] = {"metadata": {"annotations": {"theirs": "stays"}}}
     serve(server, daemonsets=[daemon_set])
     manifest = {**MANIFEST, "metadata": {**MANIFEST["metadata"], "annotations": {"theirs": "stays"}}}
-    two = [batch(create("foo-a")), batch(*(create(f"foo-p{number}") for number in range(33)))]
+    two = [batch(create("foo-bbbbbbbbbb")), batch(*(create(pod_name(number)) for number in range(33)))]
     applied = plan(phase(CREATES, *two))
     applied.pod_manifest = json.dumps(manifest).encode()
     async with reconciling(kube, applied, config=Config(traceparent_annotation=True)):
@@ -548,7 +548,7 @@ async def test_pods_tell_on_demand_which_batch_created_them(
     first, second = traces.named("batch")
     sent = [json.loads(body)["metadata"] for method, path, _, body in server.requests if path == PODS]
     annotations = {metadata["name"]: metadata["annotations"] for metadata in sent}
-    assert annotations.pop("foo-a") == {"theirs": "stays", "nodewise.dev/traceparent": traceparent(first)}
+    assert annotations.pop("foo-bbbbbbbbbb") == {"theirs": "stays", "nodewise.dev/traceparent": traceparent(first)}
     assert len(annotations) == 33
     expected = {"theirs": "stays", "nodewise.dev/traceparent": traceparent(second)}
     assert all(found == expected for found in annotations.values())

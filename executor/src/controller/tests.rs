@@ -104,7 +104,7 @@ async fn events_wake_and_are_merged() {
         gate: Some(Arc::clone(&gate)),
         ..Default::default()
     };
-    let service = ScriptedService::default().then_plan(creating(&[("foo-a", "n1")]));
+    let service = ScriptedService::default().then_plan(creating(&[("foo-bbbbbbbbbb", "n1")]));
     let running = start(service, actuator, Config::default());
     running.send(first_lists());
     running.until_asked(1).await;
@@ -161,14 +161,14 @@ async fn an_absent_service_does_not_slow_the_workload_down() {
     for _ in 0..50 {
         service = service.then_fail(ServiceError::Unreachable("down".into()));
     }
-    let service = service.then_plan(creating(&[("foo-a", "n1")]));
+    let service = service.then_plan(creating(&[("foo-bbbbbbbbbb", "n1")]));
     let running = start(service, ScriptedActuator::default(), Config::default());
     running.send(first_lists());
     running.until_asked(50).await;
     assert_eq!(running.actuator.calls(), Vec::<String>::new());
     assert!(running.until_asked(51).await <= 6 * SECOND);
     running.pass(SECOND).await;
-    assert_eq!(running.actuator.calls(), ["create pods foo-a"]);
+    assert_eq!(running.actuator.calls(), ["create pods foo-bbbbbbbbbb"]);
     running.end().await.expect("a clean end");
 }
 
@@ -194,7 +194,7 @@ async fn comes_back_when_the_plan_says() {
 // Expectations that no watch ever meets expire after five minutes; somebody must look then, though no event comes.
 #[tokio::test(start_paused = true)]
 async fn comes_back_when_expectations_have_expired() {
-    let service = ScriptedService::default().then_plan(creating(&[("foo-a", "n1")]));
+    let service = ScriptedService::default().then_plan(creating(&[("foo-bbbbbbbbbb", "n1")]));
     let running = start(service, ScriptedActuator::default(), Config::default());
     running.send(first_lists());
     running.until_asked(1).await;
@@ -232,7 +232,8 @@ async fn stopping_lets_work_in_hand_finish() {
         gate: Some(Arc::clone(&gate)),
         ..Default::default()
     };
-    let service = ScriptedService::default().then_plan(creating(&[("foo-a", "n1"), ("foo-b", "n2")]));
+    let service =
+        ScriptedService::default().then_plan(creating(&[("foo-bbbbbbbbbb", "n1"), ("foo-cccccccccc", "n2")]));
     let running = start(service, actuator, Config::default());
     running.send(first_lists());
     while running.actuator.calls().len() < 2 {
@@ -252,7 +253,7 @@ async fn stopping_lets_work_in_hand_finish() {
 async fn stopping_does_not_wait_for_a_service_that_hangs() {
     for hangs in [Method::Plan, Method::Report] {
         let service = ScriptedService::default().that_hangs(hangs);
-        let service = service.then_plan(creating(&[("foo-a", "n1")]));
+        let service = service.then_plan(creating(&[("foo-bbbbbbbbbb", "n1")]));
         let running = start(service, ScriptedActuator::default(), Config::default());
         running.send(first_lists());
         running.until_asked(1).await;
@@ -271,7 +272,7 @@ async fn stopping_is_bounded() {
         gate: Some(gate),
         ..Default::default()
     };
-    let service = ScriptedService::default().then_plan(creating(&[("foo-a", "n1")]));
+    let service = ScriptedService::default().then_plan(creating(&[("foo-bbbbbbbbbb", "n1")]));
     let config = Config {
         drain_timeout: 50 * MILLISECOND,
         ..Default::default()

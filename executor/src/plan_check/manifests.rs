@@ -3,16 +3,10 @@
 use nodewise_proto::v1::{self, action::Kind};
 use serde_json::{Map, Value, json};
 
-use super::templates::{self, is_derived, is_owner, labels, normal};
-use super::{Asked, Caches, Violation};
+use super::templates::{self, is_owner, labels, normal};
+use super::{Asked, Caches, Violation, json::parse, names};
 use crate::event::DaemonSet;
 
-/// Longest name of an object (a DNS-1123 subdomain).
-const MAX_NAME: usize = 253;
-/// Longest name of a pod that is a host name, too (a DNS-1123 label).
-const MAX_POD_NAME: usize = 63;
-/// What is left of a generateName when the apiserver makes a name of it.
-const MAX_GENERATE_NAME: usize = 58;
 /// Where the name of a node may be written.
 const NODE_AFFINITY: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/";
 
@@ -27,8 +21,7 @@ pub(super) fn check(plan: &v1::Plan, asked: &Asked<'_>, caches: &impl Caches) ->
         }
         let object = match workload.take() {
             Some(object) => object,
-            None => serde_json::from_slice::<Value>(&asked.workload.object)
-                .map_err(|error| violation(format!("the workload cannot be read: {error}")))?,
+            None => parse(&asked.workload.object, "the workload").map_err(violation)?,
         };
         match &action.kind {
             Some(Kind::CreateRevision(create)) => {
@@ -48,7 +41,7 @@ pub(super) fn check(plan: &v1::Plan, asked: &Asked<'_>, caches: &impl Caches) ->
 }
 
 fn check_pod_name(name: &str, workload: &str) -> Result<(), String> {
-    if name.is_empty() || is_derived(name, workload, MAX_POD_NAME) {
+    if name.is_empty() || names::is_of_pod(name, workload) {
         return Ok(());
     }
     Err(format!(
@@ -58,8 +51,8 @@ fn check_pod_name(name: &str, workload: &str) -> Result<(), String> {
 
 /// Checks the manifest of the plan's pods.
 fn check_pod(plan: &v1::Plan, object: &Value, asked: &Asked<'_>, caches: &impl Caches) -> Result<(), String> {
-    let pod: Value =
-        serde_json::from_slice(&plan.pod_manifest).map_err(|_| "the plan's pod_manifest is not JSON")?;
+    let what = "the plan's pod_manifest";
+    let pod = parse(&plan.pod_manifest, what)?;
     for pointer in &plan.node_name_pointers {
         if pointer != "/spec/nodeName" && !pointer.starts_with(NODE_AFFINITY) {
             return Err(format!(
@@ -67,7 +60,6 @@ fn check_pod(plan: &v1::Plan, object: &Value, asked: &Asked<'_>, caches: &impl C
             ));
         }
     }
-    let what = "the plan's pod_manifest";
     only(&pod, &["apiVersion", "kind", "metadata", "spec"], what, "")?;
     is(&pod, "apiVersion", &["v1"], what)?;
     is(&pod, "kind", &["Pod"], what)?;
@@ -98,7 +90,7 @@ fn check_pod(plan: &v1::Plan, object: &Value, asked: &Asked<'_>, caches: &impl C
         .chain(live.map(|revision| revision.object.clone()));
     for revision in revisions {
         // One whose data cannot be read has no template that could be compared.
-        let revision: Value = serde_json::from_slice(&revision).unwrap_or_default();
+        let revision = parse(&revision, "a revision").unwrap_or_default();
         let template = &revision["data"]["spec"]["template"];
         if template.is_object() && check_template(&pod, template).is_ok() {
             return Ok(());
@@ -137,25 +129,18 @@ fn check_template(pod: &Value, template: &Value) -> Result<(), &'static str> {
 }
 
 fn check_generate_name(name: &Value, workload: &str) -> Result<(), String> {
-    if name.is_null() {
+    if name.is_null() || *name == format!("{workload}-") {
         return Ok(());
     }
-    let is_cut = |prefix: &str| {
-        workload.len() >= MAX_GENERATE_NAME && !prefix.is_empty() && workload.starts_with(prefix)
-    };
-    match name.as_str().and_then(|name| name.strip_suffix('-')) {
-        Some(prefix) if prefix == workload || is_cut(prefix) => Ok(()),
-        _ => Err(format!(
-            "the plan's pod_manifest has the metadata.generateName {name}, which is not derived from {workload:?}"
-        )),
-    }
+    Err(format!(
+        "the plan's pod_manifest has the metadata.generateName {name}, which is not {workload:?} and a dash"
+    ))
 }
 
 /// Checks a revision to be created.
 fn check_revision(create: &v1::CreateRevision, object: &Value, workload: &DaemonSet) -> Result<(), String> {
     let what = "its manifest";
-    let revision: Value =
-        serde_json::from_slice(&create.manifest).map_err(|_| format!("{what} is not JSON"))?;
+    let revision = parse(&create.manifest, what)?;
     only(
         &revision,
         &["apiVersion", "data", "kind", "metadata", "revision"],
@@ -175,7 +160,7 @@ fn check_revision(create: &v1::CreateRevision, object: &Value, workload: &Daemon
         "metadata.",
     )?;
     check_metadata(metadata, workload, what)?;
-    if metadata["name"] != *create.name || !is_derived(&create.name, &workload.key.name, MAX_NAME) {
+    if metadata["name"] != *create.name || !names::is_of_revision(&create.name, &workload.key.name) {
         return Err(format!(
             "the name {:?} of the revision is not the one of {what}, or not derived from the workload's name {:?}",
             create.name, workload.key.name

@@ -58,7 +58,13 @@ impl<A: Actuator, P> Reconciler<A, P> {
             state: &self.state,
             workload,
         };
-        let refused = |violation| self.refuse(workload, &violation);
+        let refused = |violation: Violation| {
+            let is_first = self.state.lock().contradicted.is_first(&workload.key, &violation);
+            if is_first {
+                return failed(format!("{violation}; that may have changed since the snapshot"));
+            }
+            self.refuse(workload, &violation)
+        };
         let unseen = check(plan, &asked, &shown).map_err(refused)?;
         if unseen.len() > MAX_UNSEEN {
             return Err(failed(format!(
@@ -74,6 +80,7 @@ impl<A: Actuator, P> Reconciler<A, P> {
                 Err(error) => return Err(failed(format!("reading {key}, which the plan names: {error}"))),
             }
         }
+        self.state.lock().contradicted.forget(&workload.key);
         Ok(())
     }
 

@@ -114,18 +114,3 @@ pub(super) fn labels(labels: &Value) -> Map<String, Value> {
     labels.retain(|key, _| !SET_LABELS.contains(&key.as_str()));
     labels
 }
-
-/// Whether a name is the workload's, a dash, and letters and digits. The workload's name is cut where the whole would be longer than
-/// `limit`.
-pub(super) fn is_derived(name: &str, workload: &str, limit: usize) -> bool {
-    let Some((prefix, suffix)) = name.rsplit_once('-') else {
-        return false;
-    };
-    let is_suffix = !suffix.is_empty()
-        && suffix
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
-    let is_cut =
-        workload.len() + 1 + suffix.len() > limit && !prefix.is_empty() && workload.starts_with(prefix);
-    is_suffix && (prefix == workload || is_cut)
-}

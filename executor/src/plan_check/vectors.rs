@@ -4,13 +4,13 @@ use nodewise_proto::v1;
 use serde_json::Value;
 
 use super::reconciler::Shown;
-use super::{Asked, check, check_live};
+use super::{Asked, Violation, check, check_live};
 use crate::event::{ClusterEvent, DaemonSet, Delta, Pod, Resource, Revision};
 use crate::metrics::Metrics;
 use crate::state::{Shared, State};
 
 /// Checks the vector's plan for this workload; the error is the violation.
-pub(crate) fn answer(vector: &Value, workload: &Value) -> Result<(), String> {
+pub(crate) fn answer(vector: &Value, workload: &Value) -> Result<(), Violation> {
     let workload = DaemonSet::from_json(workload).expect("a DaemonSet");
     let objects = |field: &str| vector[field].as_array().cloned().unwrap_or_default();
     let state = Shared::new(State::new(4, &v1::PlanOptions::default()));
@@ -40,8 +40,7 @@ pub(crate) fn answer(vector: &Value, workload: &Value) -> Result<(), String> {
         state: &state,
         workload: &workload,
     };
-    let refused = |violation: super::Violation| violation.to_string();
-    for named in check(&plan, &asked, &shown).map_err(refused)? {
+    for named in check(&plan, &asked, &shown)? {
         let kind = if named.resource == Resource::Pods {
             "Pod"
         } else {
@@ -51,7 +50,7 @@ pub(crate) fn answer(vector: &Value, workload: &Value) -> Result<(), String> {
             .into_iter()
             .find(|object| object["kind"] == kind && object["metadata"]["name"] == *named.reference.name);
         if let Some(object) = object {
-            check_live(&named, &asked, object.to_string().as_bytes()).map_err(refused)?;
+            check_live(&named, &asked, object.to_string().as_bytes())?;
         }
     }
     Ok(())

@@ -290,18 +290,17 @@ mod tests {
         let pods = vec![fixtures::pod(&ds, "p-a", "a", "old")];
         let plan = crate::plan(&beside(ds, vec![], &["a", "b"], pods));
         assert_eq!((plan.verdict, plan.phases.len()), (Verdict::Noop, 0));
-        let plan = crate::plan(&beside(
-            managed(&[(MAX_UNAVAILABLE, "x")]),
-            vec![],
-            &["a"],
-            vec![],
-        ));
-        let action = &plan.phases[0].batches[0].actions[0];
-        let ActionKind::EmitEvent { reason, message, .. } = &action.kind else {
-            panic!("{action:?}");
-        };
-        assert_eq!(*reason, "InvalidRollout");
-        assert!(message.contains(MAX_UNAVAILABLE), "{message}");
-        assert_eq!(plan.phases.len(), 1);
+        for value in ["x", &"\u{e4}".repeat(100_000)] {
+            let ds = managed(&[(MAX_UNAVAILABLE, value)]);
+            let plan = crate::plan(&beside(ds, vec![], &["a"], vec![]));
+            let action = &plan.phases[0].batches[0].actions[0];
+            let ActionKind::EmitEvent { reason, message, .. } = &action.kind else {
+                panic!("{action:?}");
+            };
+            assert_eq!(*reason, "InvalidRollout");
+            assert!(message.contains(MAX_UNAVAILABLE), "{message}");
+            assert!(message.len() <= sync::MAX_EVENT_MESSAGE, "{}", message.len());
+            assert_eq!(plan.phases.len(), 1);
+        }
     }
 }

@@ -149,13 +149,17 @@ fn selecting_all(snapshot: &Snapshot, literally: bool) -> Plan {
     }
 }
 
-/// A plan that tells of something, and leaves everything as it is.
+/// Longest message of an Event that an apiserver takes, in bytes. Executors emit no longer one.
+pub(crate) const MAX_EVENT_MESSAGE: usize = 1024;
+
+/// A plan that tells of something, and leaves everything as it is. What is too long of the message is cut: it may show a text of any length.
 pub(crate) fn warning(
     snapshot: &Snapshot,
     (reason, because): (Reason, String),
     event: &'static str,
-    message: String,
+    mut message: String,
 ) -> Plan {
+    message.truncate(message.floor_char_boundary(MAX_EVENT_MESSAGE));
     let event = Action {
         reason,
         message: because,

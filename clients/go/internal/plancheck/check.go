@@ -45,6 +45,9 @@ type Violation struct {
 	Action *nodewisev1.Action
 	// What is wrong.
 	What string
+	// Object is the uid of the object that is not as the plan takes it to be, if that is what is wrong: it may have been so when the
+	// snapshot was taken.
+	Object string
 }
 
 func (v *Violation) Error() string {
@@ -95,7 +98,7 @@ func (n *Named) String() string {
 }
 
 func (n *Named) violation(format string, arguments ...any) error {
-	return &Violation{Action: n.action, What: n.String() + " " + fmt.Sprintf(format, arguments...)}
+	return &Violation{Action: n.action, What: n.String() + " " + fmt.Sprintf(format, arguments...), Object: n.Reference.GetUid()}
 }
 
 // Check checks a plan. It answers with the objects that have to be read live before the plan may be applied. The error is a [*Violation].
@@ -103,7 +106,7 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) ([]*Named, error)
 	if what := checkWorkload(plan.GetWorkload(), asked.Workload); what != "" {
 		return nil, &Violation{What: what}
 	}
-	actions := actionsOf(plan)
+	actions := ActionsOf(plan)
 	if !isInScope(plan, actions, asked.Scope) {
 		return nil, &Violation{What: "the service planned for the whole workload, and was asked for its rollout alone: " +
 			"it is too old for --mode companion"}
@@ -121,6 +124,11 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) ([]*Named, error)
 	}
 	var unseen []*Named
 	for _, action := range actions {
+		if event := action.GetEmitEvent(); event != nil {
+			if err := checkEvent(event); err != nil {
+				return nil, &Violation{Action: action, What: err.Error()}
+			}
+		}
 		named, violation := nameOf(action, adopted, asked.DeletesWithUID)
 		if violation != nil {
 			return nil, violation
@@ -146,7 +154,7 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) ([]*Named, error)
 func (n *Named) CheckLive(asked *Asked, object []byte) error {
 	known, err := read(object)
 	if err != nil {
-		return n.violation("cannot be read: %v", err)
+		return &Violation{Action: n.action, What: fmt.Sprintf("%s cannot be read: %v", n, err)}
 	}
 	if known.UID == n.Reference.GetUid() {
 		return n.checkController(asked, known)
@@ -170,7 +178,8 @@ func read(object []byte) (*cluster.Identity, error) {
 	}, nil
 }
 
-func actionsOf(plan *nodewisev1.Plan) []*nodewisev1.Action {
+// ActionsOf are the actions of a plan, in order.
+func ActionsOf(plan *nodewisev1.Plan) []*nodewisev1.Action {
 	var actions []*nodewisev1.Action
 	for _, phase := range plan.GetPhases() {
 		for _, batch := range phase.GetBatches() {

@@ -12,18 +12,57 @@ import (
 // object is an object of JSON.
 type object = map[string]any
 
-// parse reads JSON. Numbers stay as they are written.
-func parse(text []byte) (any, error) {
+// parse reads JSON; the error says what is wrong with it. Numbers stay as they are written. What a plan carries is sent as it is written,
+// so every reader has to see the same in it: of a key that an object has twice, parsers take one or the other value.
+func parse(text []byte, what string) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil {
-		return nil, err
+		return nil, errors.New(what + " is not JSON")
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the value")
+		return nil, errors.New(what + " is not JSON")
+	}
+	if key, repeats := repeatedKey(text); repeats {
+		return nil, fmt.Errorf("%s has the key %q twice in one object", what, key)
 	}
 	return value, nil
+}
+
+// repeatedKey is the first key that an object of this JSON has twice, if there is one.
+func repeatedKey(text []byte) (key string, repeats bool) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	// The keys of the objects and lists that have begun; nil for a list.
+	var within []map[string]bool
+	isKey := false
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return "", false
+		}
+		switch token {
+		case json.Delim('{'):
+			within = append(within, map[string]bool{})
+		case json.Delim('['):
+			within = append(within, nil)
+		case json.Delim('}'), json.Delim(']'):
+			within = within[:len(within)-1]
+		default:
+			if isKey {
+				key, _ := token.(string)
+				keys := within[len(within)-1]
+				if keys[key] {
+					return key, true
+				}
+				keys[key] = true
+				isKey = false
+				continue
+			}
+		}
+		isKey = len(within) > 0 && within[len(within)-1] != nil
+	}
 }
 
 // at is what a path of members leads to; nil where it leads nowhere.

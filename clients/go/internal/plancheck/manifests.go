@@ -12,12 +12,6 @@ import (
 )
 
 const (
-	// maxName is the longest name of an object (a DNS-1123 subdomain).
-	maxName = 253
-	// maxPodName is the longest name of a pod that is a host name, too (a DNS-1123 label).
-	maxPodName = 63
-	// maxGenerateName is what is left of a generateName when the apiserver makes a name of it.
-	maxGenerateName = 58
 	// nodeAffinity is where the name of a node may be written.
 	nodeAffinity = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/"
 
@@ -37,8 +31,8 @@ func checkManifests(plan *nodewisev1.Plan, actions []*nodewisev1.Action, asked *
 		}
 		var err error
 		if workload == nil {
-			if workload, err = parse(asked.Workload.JSON); err != nil {
-				return &Violation{Action: action, What: fmt.Sprintf("the workload cannot be read: %v", err)}
+			if workload, err = parse(asked.Workload.JSON, "the workload"); err != nil {
+				return &Violation{Action: action, What: err.Error()}
 			}
 		}
 		if revision != nil {
@@ -58,7 +52,7 @@ func checkManifests(plan *nodewisev1.Plan, actions []*nodewisev1.Action, asked *
 }
 
 func checkPodName(name, workload string) error {
-	if name == "" || isDerived(name, workload, maxPodName) {
+	if name == "" || isPodName(name, workload) {
 		return nil
 	}
 	return fmt.Errorf("the pod name %q is not derived from the workload's name %q", name, workload)
@@ -66,9 +60,9 @@ func checkPodName(name, workload string) error {
 
 // checkPod checks the manifest of the plan's pods.
 func checkPod(plan *nodewisev1.Plan, workload any, asked *Asked, caches Caches) error {
-	pod, err := parse(plan.GetPodManifest())
+	pod, err := parse(plan.GetPodManifest(), podManifest)
 	if err != nil {
-		return errors.New(podManifest + " is not JSON")
+		return err
 	}
 	for _, pointer := range plan.GetNodeNamePointers() {
 		if pointer != "/spec/nodeName" && !strings.HasPrefix(pointer, nodeAffinity) {
@@ -88,7 +82,7 @@ func checkPod(plan *nodewisev1.Plan, workload any, asked *Asked, caches Caches) 
 	difference := differenceFrom(pod, at(workload, "spec", "template"))
 	if difference == "" || slices.ContainsFunc(revisionsOf(asked, caches), func(revision []byte) bool {
 		// One whose data cannot be read has no template that could be compared.
-		parsed, err := parse(revision)
+		parsed, err := parse(revision, "a revision")
 		template, isObject := at(parsed, "data", "spec", "template").(object)
 		return err == nil && isObject && differenceFrom(pod, template) == ""
 	}) {
@@ -128,23 +122,17 @@ func differenceFrom(pod, template any) string {
 }
 
 func checkGenerateName(value any, workload string) error {
-	if value == nil {
+	if value == nil || value == workload+"-" {
 		return nil
 	}
-	name, isString := value.(string)
-	prefix, hasDash := strings.CutSuffix(name, "-")
-	isCut := len(workload) >= maxGenerateName && prefix != "" && strings.HasPrefix(workload, prefix)
-	if isString && hasDash && (prefix == workload || isCut) {
-		return nil
-	}
-	return fmt.Errorf("%s has the metadata.generateName %s, which is not derived from %q", podManifest, text(value), workload)
+	return fmt.Errorf("%s has the metadata.generateName %s, which is not %q and a dash", podManifest, text(value), workload)
 }
 
 // checkRevision checks a revision to be created.
 func checkRevision(create *nodewisev1.CreateRevision, workload any, asked *cluster.DaemonSet) error {
-	revision, err := parse(create.GetManifest())
+	revision, err := parse(create.GetManifest(), revisionManifest)
 	if err != nil {
-		return errors.New(revisionManifest + " is not JSON")
+		return err
 	}
 	if err := checkObject(revisionManifest, revision, "apps/v1", "ControllerRevision", "data", "revision"); err != nil {
 		return err
@@ -156,7 +144,7 @@ func checkRevision(create *nodewisev1.CreateRevision, workload any, asked *clust
 	if err := checkMetadata(revisionManifest, revision, asked, allowed); err != nil {
 		return err
 	}
-	if at(revision, "metadata", "name") != create.GetName() || !isDerived(create.GetName(), asked.Key.Name, maxName) {
+	if at(revision, "metadata", "name") != create.GetName() || !isRevisionName(create.GetName(), asked.Key.Name) {
 		return fmt.Errorf("the name %q of the revision is not the one of %s, or not derived from the workload's name %q",
 			create.GetName(), revisionManifest, asked.Key.Name)
 	}

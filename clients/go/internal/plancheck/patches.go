@@ -40,9 +40,9 @@ func checkPatch(action *nodewisev1.Action, named *nodewisev1.ObjectReference, wo
 	default:
 		return nil
 	}
-	value, err := parse(patch)
+	value, err := parse(patch, "its patch")
 	if err != nil {
-		return errors.New("its patch is not JSON")
+		return err
 	}
 	changes, isObject := value.(object)
 	if !isObject {

@@ -152,19 +152,3 @@ func isEmpty(value any) bool {
 		return value == nil
 	}
 }
-
-// isDerived tells whether a name is the workload's, a dash, and letters and digits. The workload's name is cut where the whole would be
-// longer than the limit.
-func isDerived(name, workload string, limit int) bool {
-	dash := strings.LastIndexByte(name, '-')
-	if dash < 0 {
-		return false
-	}
-	prefix, suffix := name[:dash], name[dash+1:]
-	isOther := func(letter rune) bool { return (letter < 'a' || letter > 'z') && (letter < '0' || letter > '9') }
-	if suffix == "" || strings.ContainsFunc(suffix, isOther) {
-		return false
-	}
-	isCut := len(workload)+1+len(suffix) > limit && prefix != "" && strings.HasPrefix(workload, prefix)
-	return prefix == workload || isCut
-}

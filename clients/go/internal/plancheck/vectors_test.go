@@ -2,6 +2,7 @@ package plancheck_test
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"testing"
 
@@ -27,6 +28,8 @@ type vector struct {
 	ReadLive  []json.RawMessage `json:"read_live"`
 	Live      []json.RawMessage `json:"live"`
 	Refused   string            `json:"refused"`
+	// MayHaveChanged: the plan is wrong by an object as it is now, and may have been right by the snapshot.
+	MayHaveChanged bool `json:"may_have_changed"`
 	// DeleteWithUID is whether the deviation DELETE_WITH_UID is on, as it is where the vector does not say.
 	DeleteWithUID *bool `json:"delete_with_uid"`
 }
@@ -60,11 +63,16 @@ func TestVectors(t *testing.T) {
 				vector.Workload = vectors[0].Workload
 			}
 			var refused string
+			var violation *plancheck.Violation
 			if err := vector.check(t); err != nil {
 				refused = err.Error()
+				errors.As(err, &violation)
 			}
 			if refused != vector.Refused {
 				t.Errorf("got  %q\nwant %q", refused, vector.Refused)
+			}
+			if mayHaveChanged := violation != nil && violation.Object != ""; mayHaveChanged != vector.MayHaveChanged {
+				t.Errorf("the object may have changed: %t", mayHaveChanged)
 			}
 		})
 	}

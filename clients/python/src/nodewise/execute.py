@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import grpc
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from . import plan_check, plan_log, snapshot, times, tracing, v1, waiting
+from . import pace, plan_check, plan_log, snapshot, times, tracing, v1, waiting
 from .actuator import Actuator, ActuatorError, WorkloadEvent
 from .apply import DEFAULT_CONCURRENCY, Applied, apply
 from .buckets import Digest
@@ -129,6 +129,8 @@ class Executor:
         self._traces = traces
         self._now = now
         self._stopping = False
+        self.refused_plans = 0
+        """Plans that were not applied, since they break rule W15."""
         self._calls: dict[asyncio.Task[Any], float] = {}
         """Calls of the service that are under way, and how long each may go on after the stop."""
         self._next: dict[Key, tuple[_Planned, float]] = {}
@@ -197,7 +199,7 @@ class Executor:
             live += colliding
         if not colliding and not outdated:
             # Names that others took cost no back-off, also when they are many.
-            return Settled(0)
+            return Settled(pace.SOONEST)
         return Failed(f"a revision's name was still taken, or another object gone, after {MAX_PLANS} plans")
 
     def _admit(self, key: Key, live: list[Revision]) -> DaemonSet | None:
@@ -300,14 +302,17 @@ class Executor:
 
     async def _check(self, planned: _Planned, live: Sequence[Revision]) -> None:
         """Checks a plan before anything of it is held or written (rule W15). A violation ends the reconcile as a
-        refused request does.
+        refused request does. What is wrong by an object as it is now is none the first time.
         """
+        workload, contradicted = planned.workload, self.state.contradicted
         deletes_with_uid = is_enabled(self._options, v1.DEVIATION_DELETE_WITH_UID)
-        asked = Asked(planned.workload, self._options.scope, live, deletes_with_uid)
+        asked = Asked(workload, self._options.scope, live, deletes_with_uid)
         try:
             await plan_check.check_with_reads(planned.plan, asked, self.state.store, self._actuator)
         except plan_check.ViolationError as violation:
-            workload = planned.workload
+            uid, reason = violation.uid, str(violation)
+            if uid is not None and contradicted.is_first(workload.key, uid, violation.what):
+                raise _EndedError(Failed(f"{reason}; that may have changed since the snapshot")) from violation
             reference = v1.WorkloadReference(
                 kind=OWNER_KIND,
                 namespace=workload.key.namespace,
@@ -315,11 +320,13 @@ class Executor:
                 uid=workload.uid,
                 resource_version=workload.resource_version,
             )
-            self._actuator.emit(WorkloadEvent(reference, "Warning", "PlanRefused", str(violation)))
-            raise _EndedError(Failed(str(violation))) from violation
+            self.refused_plans += 1
+            self._actuator.emit(WorkloadEvent(reference, "Warning", "PlanRefused", reason))
+            raise _EndedError(Failed(reason)) from violation
         except plan_check.UnclearError as error:
             status = error.__cause__.http_status if isinstance(error.__cause__, ActuatorError) else 0
             raise _EndedError(Failed(str(error), http_status=status)) from error
+        contradicted.forget(workload.key)
 
     def _hold(self, planned: _Planned) -> None:
         """Holds what the plan says, before its first write."""
@@ -375,32 +382,31 @@ class Executor:
         A report that is refused ends the reconcile: what it would settle stays as it is until it expires.
         """
         plan, (key, uid) = planned.plan, (planned.workload.key, planned.workload.uid)
-        failed = _failure(plan, applied)
-        after = times.seconds(plan.requeue_after) if plan.HasField("requeue_after") else None
+        failed, after = _failure(plan, applied), pace.of_plan(plan)
         if not applied.outcomes or not self._actuator.writes:
-            return _ending(_later(after), failed)
+            return _ending(after, failed)
         report = v1.ReportRequest(
             workload=plan.workload,
             plan_id=plan.plan_id,
             state=self.state.holdings.get(key, uid),
             outcomes=filter(is_telling, applied.outcomes),
             options=self._options,
-            requeue_after=plan.requeue_after if after is not None else None,
+            requeue_after=plan.requeue_after if plan.HasField("requeue_after") else None,
             plan_error=plan.error,
         )
         try:
             response = await self._ask(self._service.report(report), grace=REPORT_GRACE)
         except RefusedError as error:
             # It would be refused again with the next plan, and the plan with it.
-            raise _EndedError(_ending(_later(after), failed or Failed(str(error), code=error.code))) from error
+            raise _EndedError(_ending(after, failed or Failed(str(error), code=error.code))) from error
         except ServiceError as error:
             # Ask again soon: what the report would settle must not be waited for.
             self.state.keep_report(key, report)
             riding = Failed(f"the report rides on the next plan: {error}", code=error.code)
-            return _ending(_later(after), failed or riding)
+            return _ending(after, failed or riding)
         if response.HasField("state"):
             self.state.holdings.settle(key, uid, response.state)
-        after = times.seconds(response.requeue_after) if response.HasField("requeue_after") else None
+        after = pace.of_answer(response, pace.has_changed(plan, applied))
         if response.requeue == v1.REQUEUE_BACKOFF:
             return _ending(after, failed or Failed(response.message))
         return Settled(after)
@@ -436,13 +442,6 @@ def is_telling(outcome: v1.Outcome) -> bool:
 
 def _ending(after: float | None, failed: Failed | None) -> Ending:
     return Settled(after) if failed is None else replace(failed, after=after)
-
-
-def _later(after: float | None) -> float | None:
-    """A plan is not followed at once by another one when it is not known what became of it, or nothing did: only the
-    answer to its report says that it is.
-    """
-    return after or None
 
 
 def _goes_on_by_itself(plan: v1.Plan) -> bool:

@@ -175,6 +175,13 @@ class Reconciler:
         failing = [f"{resource.value}: {reason}" for resource, reason in self._watches.health().items()]
         return failing if service is None else [f"service: {service}", *failing]
 
+    @property
+    def refused_plans(self) -> int:
+        """How many plans were not applied since they break a rule of docs/writing-an-executor.md: the service is wrong.
+        Each is told in the log, too, and on the workload with the Warning Event `PlanRefused`.
+        """
+        return 0 if self._executor is None else self._executor.refused_plans
+
     async def __aenter__(self) -> "Reconciler":
         if self._has_started:
             raise RuntimeError(

@@ -224,3 +224,12 @@ class Reconciler:
             return inner.health()
 
         return self._portal.call(told)
+
+    @property
+    def refused_plans(self) -> int:
+        """See `nodewise.Reconciler.refused_plans`."""
+
+        async def told(inner: "reconciler.Reconciler") -> int:
+            return inner.refused_plans
+
+        return self._portal.call(told)

@@ -28,6 +28,11 @@ pub(super) const CASES: &[Case] = &[
         template
     ),
     solo!(
+        "wrong-plan-name",
+        "The same with plans that create a pod with another controller's kind of name, or from a manifest with two specs.",
+        name
+    ),
+    solo!(
         "wrong-plan-delete",
         "The same with a plan that deletes a pod of another workload.",
         delete
@@ -70,6 +75,26 @@ impl Two {
         })
     }
 
+    /// A plan that creates a pod of `agent` with another controller's kind of name.
+    fn naming(&self) -> v1::Plan {
+        let mut plan = self.creating(|_| ());
+        let create = v1::CreatePod {
+            pod_name: "agent-0".to_owned(),
+            node_name: self.node.clone(),
+        };
+        plan.phases[0].batches[0].actions[0].kind = Some(Kind::CreatePod(create));
+        plan
+    }
+
+    /// A plan that creates a pod of `agent` from a manifest with two specs, of which a parser takes one or the other.
+    fn ambiguous(&self) -> v1::Plan {
+        let mut plan = self.creating(|_| ());
+        let manifest = String::from_utf8_lossy(&plan.pod_manifest);
+        let wrong = r#"{"spec":{"containers":[{"name":"main","image":"registry.example/wrong:1"}]},"#;
+        plan.pod_manifest = manifest.replacen('{', wrong, 1).into();
+        plan
+    }
+
     /// A plan that creates a pod of `agent` from this manifest.
     fn creating(&self, change: impl FnOnce(&mut Value)) -> v1::Plan {
         let mut manifest = json!({
@@ -88,7 +113,7 @@ impl Two {
         });
         change(&mut manifest);
         let create = v1::CreatePod {
-            pod_name: "agent-wrong".to_owned(),
+            pod_name: "agent-wrngwrngwr".to_owned(),
             node_name: self.node.clone(),
         };
         v1::Plan {
@@ -221,6 +246,12 @@ async fn template(solo: &mut Solo) -> Result<()> {
         pod["metadata"]["ownerReferences"][0]["uid"] = json!(two.other.uid);
     });
     refuses(solo, &two, vec![privileged, image, label, owner]).await
+}
+
+async fn name(solo: &mut Solo) -> Result<()> {
+    let two = Two::start(solo).await?;
+    let plans = vec![two.naming(), two.ambiguous()];
+    refuses(solo, &two, plans).await
 }
 
 async fn delete(solo: &mut Solo) -> Result<()> {

@@ -16,7 +16,7 @@ from .. import convert, v1
 from ..actuator import Actuator, ActuatorError, Refusal
 from ..kinds import OWNER_KIND, ObjectKey, Resource
 from ..objects import DaemonSet, Owner, Pod, Revision, owner_of
-from . import manifests, patches
+from . import events, manifests, patches
 from .values import WrongError, quoted
 
 MAX_UNSEEN = 100
@@ -72,7 +72,11 @@ class Asked:
 class ViolationError(Exception):
     """Why a plan must not be applied."""
 
-    def __init__(self, what: str, action: v1.Action | None = None) -> None:
+    def __init__(self, what: str, action: v1.Action | None = None, uid: str | None = None) -> None:
+        """`uid` is that of the object that is not as the plan takes it to be, if that is what is wrong: it may have
+        been so when the snapshot was taken.
+        """
+        self.uid, self.what = uid, what
         of = "" if action is None else f"action {action.id} ({_kind_name(action)}): "
         super().__init__(f"the plan is refused and nothing of it is written: {of}{what}")
 
@@ -113,7 +117,7 @@ class Named:
             else:
                 known = Known.of_revision(Revision.read(served))
         except convert.ConversionError as error:
-            raise self._violation(f"cannot be read: {error}") from error
+            raise ViolationError(f"{self} cannot be read: {error}", self.action) from error
         if known.uid == self.reference.uid:
             self.check_controller(asked, known)
         elif self.action.HasField("delete_pod") and not self.action.delete_pod.uid_precondition:
@@ -133,8 +137,11 @@ class Named:
             raise self._violation("is not selected by the workload")
 
     def _violation(self, what: str) -> ViolationError:
+        return ViolationError(f"{self} {what}", self.action, self.reference.uid)
+
+    def __str__(self) -> str:
         kind = "pod" if self.resource is Resource.PODS else "ControllerRevision"
-        return ViolationError(f"{kind} {self.reference.name} {what}", self.action)
+        return f"{kind} {self.reference.name}"
 
 
 def check(plan: v1.Plan, asked: Asked, caches: Caches) -> list[Named]:
@@ -150,6 +157,8 @@ def check(plan: v1.Plan, asked: Asked, caches: Caches) -> list[Named]:
     for action in actions:
         try:
             creates.check(action)
+            if action.HasField("emit_event"):
+                events.check(action.emit_event)
         except WrongError as wrong:
             raise ViolationError(str(wrong), action) from None
     adopted = {action.adopt_pod.pod.uid for action in actions if action.HasField("adopt_pod")}

@@ -6,15 +6,10 @@ from typing import Any
 
 from .. import v1
 from ..objects import DaemonSet
-from .templates import difference, is_derived, is_owner, labels, normal
+from .names import is_of_pod, is_of_revision
+from .templates import difference, is_owner, labels, normal
 from .values import WrongError, at, is_integer, list_at, object_at, other_than, parse, quoted, same, text
 
-_MAX_NAME = 253
-"""Longest name of an object (a DNS-1123 subdomain)."""
-_MAX_POD_NAME = 63
-"""Longest name of a pod that is a host name, too (a DNS-1123 label)."""
-_MAX_GENERATE_NAME = 58
-"""What is left of a generateName when the apiserver makes a name of it."""
 _NODE_AFFINITY = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/"
 """Where the name of a node may be written."""
 _POD = "the plan's pod_manifest"
@@ -35,7 +30,7 @@ class Creates:
             self._check_revision(action.create_revision)
         elif action.HasField("create_pod"):
             name, own = action.create_pod.pod_name, self._workload.key.name
-            if name and not is_derived(name, own, _MAX_POD_NAME):
+            if name and not is_of_pod(name, own):
                 raise WrongError(f"the pod name {quoted(name)} is not derived from the workload's name {quoted(own)}")
             if not self._is_manifest_checked:
                 self._is_manifest_checked = True
@@ -60,14 +55,10 @@ class Creates:
             raise WrongError(f"{_POD} has other {differs} than the workload's template and its revisions")
 
     def _check_generate_name(self, name: Any) -> None:
-        if name is None:
-            return
         own = self._workload.key.name
-        prefix = name.removesuffix("-") if isinstance(name, str) else name
-        is_cut = len(own) >= _MAX_GENERATE_NAME and bool(prefix) and isinstance(prefix, str) and own.startswith(prefix)
-        if prefix == name or not (prefix == own or is_cut):
+        if name not in (None, f"{own}-"):
             raise WrongError(
-                f"{_POD} has the metadata.generateName {text(name)}, which is not derived from {quoted(own)}"
+                f"{_POD} has the metadata.generateName {text(name)}, which is not {quoted(own)} and a dash"
             )
 
     def _check_revision(self, create: v1.CreateRevision) -> None:
@@ -77,7 +68,7 @@ class Creates:
             raise WrongError(f"{_REVISION} has no number at revision")
         self._check_metadata(_REVISION, revision, ["annotations", "labels", "name", "namespace", "ownerReferences"])
         own = self._workload.key.name
-        if at(revision, "metadata", "name") != create.name or not is_derived(create.name, own, _MAX_NAME):
+        if at(revision, "metadata", "name") != create.name or not is_of_revision(create.name, own):
             raise WrongError(
                 f"the name {quoted(create.name)} of the revision is not the one of {_REVISION}, "
                 f"or not derived from the workload's name {quoted(own)}"

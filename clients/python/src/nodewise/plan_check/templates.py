@@ -1,6 +1,5 @@
 """A workload's pod templates, in one form in which they can be compared."""
 
-import re
 from typing import Any
 
 from ..kinds import HASH_LABEL, OWNER_KIND
@@ -8,7 +7,6 @@ from ..objects import DaemonSet
 from .values import at, list_at, object_at, same
 
 _SET_LABELS = {HASH_LABEL, "pod-template-generation"}
-_SUFFIX = re.compile(r"[a-z0-9]+\Z")
 
 
 def is_owner(owner: Any, workload: DaemonSet) -> bool:
@@ -95,14 +93,3 @@ def _without_seconds(toleration: Any) -> Any:
         return toleration
     # An absent string is an empty one.
     return {key: value for key, value in toleration.items() if key != "tolerationSeconds" and value != ""}
-
-
-def is_derived(name: str, workload: str, limit: int) -> bool:
-    """Whether a name is the workload's, a dash, and letters and digits. The workload's name is cut where the whole
-    would be longer than the limit.
-    """
-    prefix, dash, suffix = name.rpartition("-")
-    if not dash or not _SUFFIX.match(suffix):
-        return False
-    is_cut = len(workload) + 1 + len(suffix) > limit and bool(prefix) and workload.startswith(prefix)
-    return prefix == workload or is_cut

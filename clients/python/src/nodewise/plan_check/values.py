@@ -10,9 +10,22 @@ class WrongError(Exception):
 
 
 def parse(text: bytes, what: str) -> Any:
-    """Reads JSON. Raises `WrongError`, which names what was read."""
+    """Reads JSON. Raises `WrongError`, which names what was read.
+
+    What a plan carries is sent as it is written, so every reader has to see the same in it: of a key that an object has
+    twice, parsers take one or the other value.
+    """
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                raise WrongError(f"{what} has the key {quoted(key)} twice in one object")
+            found[key] = value
+        return found
+
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=members)
     except (ValueError, RecursionError):
         raise WrongError(f"{what} is not JSON") from None
 

@@ -1,0 +1,47 @@
+"""When the next plan is asked for: as a plan or the answer to its report says, but not again and again for nothing."""
+
+from google.protobuf.duration_pb2 import Duration
+
+from . import times, v1
+from .apply import Applied
+
+_CHANGES = ("create_pod", "create_revision", "delete_pod", "delete_revision")
+
+SOONEST = 0.1
+"""A plan that created and deleted nothing is followed by another one no sooner than this, in seconds, whatever the
+service says.
+"""
+
+
+def of_plan(plan: v1.Plan) -> float | None:
+    """When to come back after a plan of which nothing is known, or that did nothing: another one does not follow at
+    once.
+    """
+    after = _seconds(plan.requeue_after) if plan.HasField("requeue_after") else None
+    return max(after, SOONEST) if after else None
+
+
+def of_answer(response: v1.ReportResponse, changed: bool) -> float | None:
+    """When to come back as the answer to a report says."""
+    after = _seconds(response.requeue_after) if response.HasField("requeue_after") else None
+    if after is None or (changed and response.requeue != v1.REQUEUE_BACKOFF):
+        return after
+    return max(after, SOONEST)
+
+
+def has_changed(plan: v1.Plan, applied: Applied) -> bool:
+    """Whether a plan has created or deleted anything, or found the name of a pod taken: then the next one is another.
+    Patches, a status and Events can be written again and again.
+    """
+    actions = (action for phase in plan.phases for batch in phase.batches for action in batch.actions)
+    return any(
+        outcome.result == v1.RESULT_NAME_TAKEN
+        or (outcome.result == v1.RESULT_SUCCEEDED and action.WhichOneof("kind") in _CHANGES)
+        for action, outcome in zip(actions, applied.outcomes, strict=True)
+    )
+
+
+def _seconds(duration: Duration) -> float | None:
+    """A duration; none where it is negative."""
+    after = times.seconds(duration)
+    return None if after < 0 else after

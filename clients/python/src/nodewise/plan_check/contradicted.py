@@ -1,0 +1,25 @@
+"""Plans that are wrong by what is known of an object now. They were perhaps right by the snapshot: labels and owners
+change.
+"""
+
+from ..kinds import Key
+
+
+class Contradicted:
+    """The objects for whose sake the last plans for each workload were not applied, since the last one that was."""
+
+    def __init__(self) -> None:
+        self._seen: dict[Key, set[tuple[str, str]]] = {}
+
+    def is_first(self, key: Key, uid: str, what: str) -> bool:
+        """Whether a violation may be of the snapshot's age only. The next snapshot shows the object as it is: a plan
+        that is wrong for the same object and the same reason again was not made from it.
+        """
+        seen = self._seen.setdefault(key, set())
+        is_known = (uid, what) in seen
+        seen.add((uid, what))
+        return not is_known
+
+    def forget(self, key: Key) -> None:
+        """A plan for the workload was right, or the workload is gone."""
+        self._seen.pop(key, None)

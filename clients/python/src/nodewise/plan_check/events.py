@@ -1,0 +1,25 @@
+"""What a plan may say in an Event: people read it as the word of the controller."""
+
+import re
+
+from .. import v1
+from .values import WrongError
+
+_MAX_REASON = 128
+"""Longest reason that an apiserver takes."""
+_MAX_MESSAGE = 1024
+"""Longest message that an apiserver takes, in bytes."""
+_CAMEL_CASE = re.compile(r"[A-Z][A-Za-z0-9]*")
+
+
+def check(event: v1.EmitEvent) -> None:
+    """Checks an Event to be emitted. Raises `WrongError`."""
+    if event.type not in ("Normal", "Warning"):
+        raise WrongError("the type of its event is neither Normal nor Warning")
+    if len(event.reason) > _MAX_REASON or not _CAMEL_CASE.fullmatch(event.reason):
+        raise WrongError(
+            f"the reason of its event is no word in UpperCamelCase of at most {_MAX_REASON} letters and digits"
+        )
+    size = len(event.message.encode())
+    if size > _MAX_MESSAGE:
+        raise WrongError(f"the message of its event has {size} bytes, and {_MAX_MESSAGE} are the most")

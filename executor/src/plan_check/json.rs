@@ -1,0 +1,85 @@
+//! The JSON that a plan carries. It is sent as it is written, so every reader has to see the same in it.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+/// Reads JSON; the error says what is wrong with it. Of a key that an object has twice, parsers take one or the other value: then what was
+/// checked need not be what the apiserver stores.
+pub(super) fn parse(text: &[u8], what: &str) -> Result<Value, String> {
+    let value = serde_json::from_slice(text).map_err(|_| format!("{what} is not JSON"))?;
+    match repeated_key(text) {
+        Some(key) => Err(format!("{what} has the key {key:?} twice in one object")),
+        None => Ok(value),
+    }
+}
+
+/// The first key that an object has twice.
+fn repeated_key(text: &[u8]) -> Option<String> {
+    let mut repeated = None;
+    let walked = Walk(&mut repeated).deserialize(&mut serde_json::Deserializer::from_slice(text));
+    debug_assert!(walked.is_ok(), "it was read before");
+    repeated
+}
+
+/// Walks through a value, and keeps the first key that an object has twice.
+struct Walk<'a>(&'a mut Option<String>);
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Walk<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        let mut keys = HashSet::new();
+        while let Some(key) = members.next_key::<String>()? {
+            if self.0.is_none() && keys.contains(&key) {
+                *self.0 = Some(key.clone());
+            }
+            keys.insert(key);
+            members.next_value_seed(Walk(self.0))?;
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while items.next_element_seed(Walk(self.0))?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+}

@@ -1,0 +1,38 @@
+//! The names that the planner derives for what it creates: the workload's name, a dash, and ten letters of a hash.
+//!
+//! Other controllers give names of another shape, such as `agent-0`. A plan must not take those.
+
+/// The letters of Kubernetes' generated names, which the hash is written in.
+const LETTERS: &str = "bcdfghjklmnpqrstvwxz2456789";
+/// How many letters there are.
+const LENGTH: usize = 10;
+/// Longest name of an object (a DNS-1123 subdomain).
+const MAX_NAME: usize = 253;
+/// Longest name of a pod that is a host name, too (a DNS-1123 label).
+const MAX_POD_NAME: usize = 63;
+
+/// Whether a pod of this workload may have this name.
+pub(super) fn is_of_pod(name: &str, workload: &str) -> bool {
+    prefix(name) == Some(cut(workload, MAX_POD_NAME))
+}
+
+/// Whether a revision of this workload may have this name. Without the deviation that cuts them, names are too long for the apiserver.
+pub(super) fn is_of_revision(name: &str, workload: &str) -> bool {
+    prefix(name).is_some_and(|prefix| prefix == workload || prefix == cut(workload, MAX_NAME))
+}
+
+/// What stands before the dash and the letters.
+fn prefix(name: &str) -> Option<&str> {
+    let (prefix, suffix) = name.rsplit_once('-')?;
+    let is_hash = suffix.len() == LENGTH && suffix.chars().all(|letter| LETTERS.contains(letter));
+    is_hash.then_some(prefix)
+}
+
+/// A workload's name, cut so that the whole has at most so many characters. No dash and no dot stands before the dash then.
+fn cut(workload: &str, limit: usize) -> &str {
+    let room = limit - LENGTH - 1;
+    if workload.len() <= room {
+        return workload;
+    }
+    workload[..workload.floor_char_boundary(room)].trim_end_matches(['-', '.'])
+}
