@@ -114,7 +114,7 @@ func TestHoldsBeforeItWritesAndReportsWhatIsLeft(t *testing.T) {
 	planner.report = func(report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
 		return &nodewisev1.ReportResponse{State: report.GetState(), Requeue: nodewisev1.Requeue_REQUEUE_BACKOFF}, nil
 	}
-	if err := r.Reconcile(t.Context(), key); err == nil || !strings.Contains(err.Error(), "1 of 2 actions failed, first: a quota") {
+	if err := r.Reconcile(t.Context(), key); err == nil || !strings.Contains(err.Error(), "1 of 2 actions were done, 1 failed, 0 were not tried; the first failure: a quota") {
 		t.Errorf("got %v", err)
 	}
 	report := planner.reports[0]

@@ -119,13 +119,13 @@ func endWith(after *time.Duration, reason error) (ending, error) {
 // reasonToRetry is why a plan has to be retried, if so.
 func reasonToRetry(plan *nodewisev1.Plan, applied *apply.Applied) error {
 	if applied.Failed {
-		count := 0
+		count := map[nodewisev1.Result]int{}
 		for _, outcome := range applied.Outcomes {
-			if apply.IsFailure(outcome.GetResult()) {
-				count++
-			}
+			count[outcome.GetResult()]++
 		}
-		return fmt.Errorf("%d of %d actions failed, first: %w", count, len(applied.Outcomes), applied.FirstFailure)
+		return fmt.Errorf("%d of %d actions were done, %d failed, %d were not tried; the first failure: %w",
+			count[nodewisev1.Result_RESULT_SUCCEEDED]+count[nodewisev1.Result_RESULT_ALREADY_EXISTS], len(applied.Outcomes),
+			count[nodewisev1.Result_RESULT_FAILED], count[nodewisev1.Result_RESULT_SKIPPED], applied.FirstFailure)
 	}
 	if plan.GetError() != "" {
 		return errors.New(plan.GetError())

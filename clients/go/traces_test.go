@@ -221,7 +221,7 @@ func TestTheTraceOfAFailedCall(t *testing.T) {
 				"nodewise.plan.id": "p", "nodewise.apply.actions": int64(2), "nodewise.apply.failed": int64(1), "nodewise.apply.batches": int64(1),
 			})
 			root := spans.one("reconcile")
-			if said := root.Status(); said.Code != codes.Error || !strings.Contains(said.Description, "1 of 2 actions failed") {
+			if said := root.Status(); said.Code != codes.Error || !strings.Contains(said.Description, "of 2 actions were done, 1 failed") {
 				t.Errorf("the reconcile says %v", said)
 			}
 			if got := told(root.Attributes())["nodewise.reconcile.outcome"]; got != "failed" {

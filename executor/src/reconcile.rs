@@ -536,11 +536,11 @@ fn failure(plan: &v1::Plan, applied: &Applied) -> Option<String> {
             .iter()
             .find(|outcome| outcome.result() == v1::Result::Failed);
         let message = first.map_or("", |outcome| outcome.message.as_str());
+        let done = applied.count(v1::Result::Succeeded) + applied.count(v1::Result::AlreadyExists);
         let failed = applied.count(v1::Result::Failed);
         let skipped = applied.count(v1::Result::Skipped);
         return Some(format!(
-            "{} of {} actions were done, {failed} failed, {skipped} were not tried; the first failure: {message}",
-            outcomes.len() - failed - skipped,
+            "{done} of {} actions were done, {failed} failed, {skipped} were not tried; the first failure: {message}",
             outcomes.len()
         ));
     }

@@ -146,7 +146,7 @@ async def test_outcomes_are_reported_and_settle_what_is_held() -> None:
         )
     ]
     ending = await rig.reconcile()
-    assert ending == Failed("1 of 3 actions failed, first: refused", 7, http_status=403)
+    assert ending == Failed("2 of 3 actions were done, 1 failed, 0 were not tried; the first failure: refused", 7, http_status=403)
     (report,) = rig.service.reported
     assert report.plan_id == "plan"
     assert report.state == expecting("foo-bbbbbbbbbb", "foo-cccccccccc", "foo-dddddddddd")
@@ -331,7 +331,7 @@ async def test_a_taken_name_is_followed_as_the_answer_to_the_report_says() -> No
     for answer, reason in (
         (
             v1.ReportResponse(requeue=v1.REQUEUE_BACKOFF, requeue_after=Duration()),
-            "1 of 2 actions failed, first: refused",
+            "0 of 2 actions were done, 1 failed, 0 were not tried; the first failure: refused",
         ),
         (UnreachableError("away"), "the report rides on the next plan"),
         (RefusedError("wrong"), "wrong"),

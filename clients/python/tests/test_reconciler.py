@@ -146,7 +146,7 @@ async def test_why_it_failed_can_be_told_by_programs(
         await eventually(lambda: len(service.requests) == 1, "the first look")
         endings = [await reconciler.reconcile("ns", "foo") for _ in range(3)]
     assert endings == [
-        Failed("1 of 1 actions failed, first: pods is forbidden", http_status=403),
+        Failed("0 of 1 actions were done, 1 failed, 0 were not tried; the first failure: pods is forbidden", http_status=403),
         Unreachable("away", grpc.StatusCode.UNAVAILABLE),
         Failed("wrong", code=grpc.StatusCode.INVALID_ARGUMENT),
     ]

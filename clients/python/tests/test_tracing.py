@@ -326,7 +326,7 @@ async def test_what_is_told_of_calls_to_the_apiserver(apiserver: tuple[Apiserver
     reconcile = traces.named("reconcile")[0]
     assert told(reconcile)["nodewise.reconcile.outcome"] == "failed"
     assert reconcile.status.status_code is StatusCode.ERROR
-    assert "1 of 2 actions failed, first: changed meanwhile" in (reconcile.status.description or "")
+    assert "1 failed, 0 were not tried; the first failure: changed meanwhile" in (reconcile.status.description or "")
     assert calls(server, PODS) == [traceparent(post)]
     assert calls(server, f"{FOO}/status")[:2] == [traceparent(refused), traceparent(again)]
 

@@ -5,6 +5,7 @@ Nothing is decided here about the workload. Whatever goes wrong before a plan is
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -462,8 +463,13 @@ def _only_creates(plan: v1.Plan) -> bool:
 def _failure(plan: v1.Plan, applied: Applied) -> Failed | None:
     """Why a plan has to be retried, if so."""
     if applied.failed:
-        count, first = len(applied.failures), applied.failures[0]
-        reason = f"{count} of {len(applied.outcomes)} actions failed, first: {first.message}"
+        first = applied.failures[0]
+        count = Counter(outcome.result for outcome in applied.outcomes)
+        done = count[v1.RESULT_SUCCEEDED] + count[v1.RESULT_ALREADY_EXISTS]
+        reason = (
+            f"{done} of {len(applied.outcomes)} actions were done, {count[v1.RESULT_FAILED]} failed, "
+            f"{count[v1.RESULT_SKIPPED]} were not tried; the first failure: {first.message}"
+        )
         return Failed(reason, http_status=first.http_status)
     return Failed(plan.error) if plan.error else None
 
