@@ -148,7 +148,7 @@ async fn ask(named: &[&str], flags: &[&str]) -> (usize, usize, Result<v1::Plan, 
     let mut server = Process::start(&[&["--listen", "127.0.0.1:0"], flags].concat(), &[]);
     // In a build for tests, on a machine that does other things.
     let config = ClientConfig {
-        timeout: Duration::from_mins(3),
+        timeout: Duration::from_mins(10),
         ..ClientConfig::default()
     };
     let sent = Arc::new(Sent::default());

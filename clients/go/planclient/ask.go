@@ -3,6 +3,7 @@ package planclient
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -137,6 +138,12 @@ func (a *asking) overtaken(turn *turn, taken *taken, stillAsked int) {
 // believed to be there again by the answer to another workload: in the end it gets everything, whatever is believed.
 func (a *asking) ask(ctx context.Context, replica *replica) said {
 	pieces := newPieces(a.client.config.maxPiece)
+	isOurTurn := false
+	defer func() {
+		if isOurTurn {
+			<-replica.pieces
+		}
+	}()
 	for corrected := 0; ; {
 		everything := corrected == corrections
 		number, request, err := a.builder.buildFor(replica, everything)
@@ -146,6 +153,19 @@ func (a *asking) ask(ctx context.Context, replica *replica) said {
 		var piece []Digest
 		if !everything {
 			request, piece = pieces.cut(request)
+		}
+		if piece != nil && !isOurTurn {
+			select {
+			case replica.pieces <- struct{}{}:
+				isOurTurn = true
+			case <-ctx.Done():
+				reason := replica.address + ": another call sends it buckets in pieces"
+				return said{replica: replica, failure: failure{reason: reason, fault: faultMoment}}
+			}
+			if slices.ContainsFunc(piece, replica.knows) {
+				// Another call has sent it meanwhile.
+				continue
+			}
 		}
 		plan, err := call(ctx, replica, request)
 		if err == nil {

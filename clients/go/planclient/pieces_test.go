@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -132,6 +133,63 @@ func TestAnAttemptGoesOnWhereTheLastOneEnded(t *testing.T) {
 	}
 	if got := sent(replica); !slices.Equal(got, []string{"ab", "cd", "cd", "ef"}) {
 		t.Errorf("sent %q", got)
+	}
+}
+
+// All workloads have the same nodes, and all of them ask a replica that knows nothing at the same time.
+func TestCallsDoNotSendTheSamePieces(t *testing.T) {
+	replica := startReplica(t, "127.0.0.1:0")
+	client := newClient(t, []*fakeReplica{replica}, piecesOf(2))
+	asked := make(chan struct{}, 10)
+	goesOn := make(chan struct{})
+	script := []error{lacks(t, 2, 3, 4, 5), lacks(t, 4, 5)}
+	replica.answers(func(context.Context, *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error) {
+		asked <- struct{}{}
+		<-goesOn
+		if len(script) == 0 {
+			return planned("whole"), nil
+		}
+		err := script[0]
+		script = script[1:]
+		return nil, err
+	})
+	answers, built := make(chan error, 2), make(chan struct{}, 20)
+	build := func(known func(Digest) bool) (*nodewisev1.PlanRequest, error) {
+		defer func() { built <- struct{}{} }()
+		return request(named("abcdef")...)(known)
+	}
+	plan := func(uid string) {
+		_, err := client.Plan(t.Context(), uid, build)
+		answers <- err
+	}
+	go plan("u1")
+	<-built
+	<-asked
+	go plan("u2")
+	<-built
+	close(goesOn)
+	for range 2 {
+		if err := <-answers; err != nil {
+			t.Error(err)
+		}
+	}
+	if got := sent(replica); !slices.Equal(got, []string{"ab", "cd", "ef", ""}) {
+		t.Errorf("sent %q", got)
+	}
+}
+
+func TestACallThatWaitsInVainForAnotherOneSaysSo(t *testing.T) {
+	replica := startReplica(t, "127.0.0.1:0")
+	client := newClient(t, []*fakeReplica{replica}, piecesOf(2), WithTimeout(300*time.Millisecond))
+	members, _ := client.replicas.now()
+	members[0].pieces <- struct{}{}
+	_, err := ask(t, client, named("abcdef")...)
+	var unreachable *UnreachableError
+	if !errors.As(err, &unreachable) || !strings.Contains(err.Error(), "another call sends it buckets") {
+		t.Errorf("got %v", err)
+	}
+	if len(replica.asked()) > 0 || !members[0].isEligible() {
+		t.Error("it was asked, or shunned")
 	}
 }
 

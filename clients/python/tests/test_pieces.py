@@ -1,5 +1,6 @@
 """Requests that are sent in pieces."""
 
+import asyncio
 import dataclasses
 import hashlib
 from collections.abc import AsyncIterator, Callable
@@ -7,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 import grpc
 import pytest
 
-from nodewise import ClientConfig, PlanClient, RefusedError, v1
+from nodewise import ClientConfig, PlanClient, RefusedError, UnreachableError, v1
 
 from .servers import Behave, Server, fails
 
@@ -115,6 +116,23 @@ async def test_an_attempt_goes_on_where_the_last_one_ended(server: Server) -> No
     async with PlanClient(server.url, config=pieces_of(2)) as client:
         await client.plan_request(whole("abcdef"))
     assert brought(server) == ["ab", "cd", "cd", "ef"]
+
+
+# All workloads have the same nodes, and all of them ask a replica that knows nothing at the same time.
+async def test_calls_do_not_send_the_same_pieces(server: Server) -> None:
+    server.behave = keeps(10, 1 << 20)
+    async with PlanClient(server.url, config=pieces_of(2)) as client:
+        await asyncio.gather(*(client.plan_request(whole("abcdef")) for _ in range(2)))
+    assert brought(server) == ["ab", "cd", "ef", ""]
+
+
+async def test_who_waits_in_vain_for_another_call_says_so(server: Server) -> None:
+    config = dataclasses.replace(pieces_of(2), timeout=0.2, min_attempts=1)
+    async with PlanClient(server.url, config=config) as client:
+        await client._replicas.members[0].pieces.acquire()
+        with pytest.raises(UnreachableError, match="another call sends it buckets in pieces"):
+            await client.plan_request(whole())
+    assert not server.plans
 
 
 # What the caller built may be what its next request is built from.

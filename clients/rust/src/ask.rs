@@ -6,7 +6,8 @@ use std::time::Duration;
 use nodewise_proto::v1;
 use nodewise_telemetry::grpc::ClientCall;
 use prost::Message as _;
-use tokio::time::Instant;
+use tokio::sync::MutexGuard;
+use tokio::time::{Instant, timeout_at};
 use tonic::{Code, Request, Status};
 
 use super::bounded;
@@ -124,10 +125,21 @@ impl Asking<'_, '_, '_> {
         }
     }
 
+    /// Waits until no other call sends pieces to a replica.
+    async fn turn_for_pieces(self, replica: &Replica, until: Instant) -> Result<MutexGuard<'_, ()>, Failed> {
+        let turn = timeout_at(until, replica.pieces.lock()).await;
+        turn.map_err(|_| Failed {
+            reason: format!("{}: another call sends it buckets in pieces", replica.url()),
+            fault: Fault::Moment,
+            retry_after: None,
+        })
+    }
+
     /// Asks one replica; again when it turns out to lack buckets.
     async fn ask(self, replica: &Replica, until: Instant) -> Result<Answer, Failed> {
         let mut corrections = 0;
         let mut pieces = Pieces::new(self.piece_bytes);
+        let mut turn = None;
         loop {
             let everything = corrections == CORRECTIONS;
             let (number, mut request) = self.builder.build(replica, everything);
@@ -136,6 +148,13 @@ impl Asking<'_, '_, '_> {
             } else {
                 pieces.cut(&mut request)
             };
+            if let (Some(brought), None) = (&piece, &turn) {
+                turn = Some(self.turn_for_pieces(replica, until).await?);
+                if brought.iter().any(|digest| replica.knows(digest)) {
+                    // Another call has sent it meanwhile.
+                    continue;
+                }
+            }
             let (size, digests) = (request.encoded_len(), digests(&request));
             let started = Instant::now();
             let status = match call(replica, request, size, until).await {

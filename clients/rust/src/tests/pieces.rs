@@ -137,6 +137,46 @@ async fn what_fits_neither_in_a_message_nor_in_the_cache_is_an_error_that_says_s
     }
 }
 
+// All workloads have the same nodes, and all of them ask a replica that knows nothing at the same time.
+#[tokio::test]
+async fn calls_do_not_send_the_same_pieces() {
+    let server = serve().await;
+    server.script().slow = Duration::from_millis(20);
+    let client = client_of(&[&server], in_pieces_of(2));
+    server.then(|| Err(lacking(&[2, 3, 4, 5], &[])));
+    server.then(|| Err(lacking(&[4, 5], &[])));
+    let (mut first, mut second) = (large(6), large(6));
+    let (first, second) = tokio::join!(
+        client.plan("uid", &mut first),
+        client.plan("another", &mut second)
+    );
+    first.expect("a plan");
+    second.expect("a plan");
+    assert_eq!(brought(&server), [vec![0, 1], vec![2, 3], vec![4, 5], vec![]]);
+}
+
+#[tokio::test]
+async fn a_call_that_waits_in_vain_for_another_one_says_so() {
+    let server = serve().await;
+    let config = ClientConfig {
+        timeout: Duration::from_millis(300),
+        ..in_pieces_of(2)
+    };
+    let client = client_of(&[&server], config);
+    let replica = member(&client, &server);
+    let _other = replica.pieces.lock().await;
+    let error = client
+        .plan("uid", &mut large(6))
+        .await
+        .expect_err("the other call never ends");
+    assert!(matches!(error, ServiceError::Unreachable(_)), "{error}");
+    assert!(
+        error.to_string().contains("another call sends it buckets"),
+        "{error}"
+    );
+    assert_eq!((server.asked(), counts(&client, "evicted ")), (0, 0));
+}
+
 // Nothing is sent by digest alone that has none.
 #[tokio::test]
 async fn buckets_without_digests_come_in_one_message() {

@@ -168,13 +168,28 @@ class PlanClient:
 
     async def _ask(self, uid: str, replica: Replica, timeout: float, build: BuildRequest) -> v1.Plan | Failed:
         """Asks one replica; again when it turns out to lack buckets."""
-        until, corrections, pieces = time.monotonic() + timeout, 0, Pieces(self._config.max_piece_bytes)
+        with Pieces(self._config.max_piece_bytes, replica.pieces) as pieces:
+            return await self._ask_in(pieces, uid, replica, time.monotonic() + timeout, build)
+
+    async def _ask_in(
+        self, pieces: Pieces, uid: str, replica: Replica, until: float, build: BuildRequest
+    ) -> v1.Plan | Failed:
+        corrections = 0
         while True:
             everything = corrections == CORRECTIONS
             known = () if everything else replica.known
             request, piece = build(known.__contains__), None
             if not everything:
                 request, piece = pieces.cut(request)
+            if piece is not None and not pieces.is_our_turn:
+                try:
+                    await pieces.take_turn(until - time.monotonic())
+                except asyncio.TimeoutError:
+                    reason = f"{replica}: another call sends it buckets in pieces"
+                    return Failed(grpc.StatusCode.FAILED_PRECONDITION, reason)
+                if any(digest in replica.known for digest in piece):
+                    # Another call has sent it meanwhile.
+                    continue
             with tracing.rpc("Plan", replica.address) as rpc:
                 rpc.asks(request)
                 answer = await _call(rpc, replica, replica.stub.Plan, request, until - time.monotonic())

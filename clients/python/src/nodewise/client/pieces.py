@@ -5,21 +5,39 @@ missing buckets inline, and the others by digest alone. The replica says what it
 more of it.
 """
 
+import asyncio
 import dataclasses
 from collections.abc import Callable, Iterator
 
-from .. import v1
+from .. import v1, waiting
 from ..buckets import Digest
 from .fault import Failed, Fault
 
 
 class Pieces:
-    """The pieces of one attempt, of so many bytes each."""
+    """The pieces of one attempt, of so many bytes each. As a context manager it keeps the turn to send them, which one
+    call at a time has at a replica.
+    """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, turn: asyncio.Lock) -> None:
         self._most = most
+        self._turn = turn
+        self.is_our_turn = False
         self._left: int | None = None
         """How many buckets the replica lacked after the last piece."""
+
+    def __enter__(self) -> "Pieces":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.is_our_turn:
+            self._turn.release()
+
+    async def take_turn(self, timeout: float) -> None:
+        """Waits until no other call sends pieces; at most for so many seconds."""
+        async with waiting.timeout(timeout):
+            await self._turn.acquire()
+        self.is_our_turn = True
 
     def cut(self, request: v1.PlanRequest) -> tuple[v1.PlanRequest, list[Digest] | None]:
         """A copy of the request that has as many buckets inline as fit into a piece, and at least one, and the buckets
