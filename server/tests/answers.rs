@@ -317,6 +317,28 @@ fn bytes_with_a_wrong_digest_do_not_enter_the_cache() {
     assert_eq!(missing.node_bucket_indices, [0]);
 }
 
+// By that a client may send its buckets in several calls.
+#[test]
+fn buckets_that_came_with_a_request_that_lacks_others_are_kept() {
+    let engine = engine();
+    let cluster = Cluster::settled(40);
+    let mut piece = cluster.request(8, Form::InlineWithDigest);
+    let snapshot = piece.snapshot.as_mut().unwrap();
+    for bucket in snapshot.node_buckets[3..]
+        .iter_mut()
+        .chain(&mut snapshot.pod_buckets[..5])
+    {
+        bucket.data = None;
+    }
+    for request in [piece, cluster.request(8, Form::DigestOnly)] {
+        let Err(Refusal::MissingBuckets(missing)) = engine.plan(request, &never) else {
+            panic!("some buckets were never sent")
+        };
+        assert_eq!(missing.node_bucket_indices, (3..8).collect::<Vec<_>>());
+        assert_eq!(missing.pod_bucket_indices, (0..5).collect::<Vec<_>>());
+    }
+}
+
 #[test]
 fn the_cache_is_bounded_and_what_was_evicted_is_asked_for_again() {
     let capacity = ByteSize(128 << 10);

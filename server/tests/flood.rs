@@ -12,7 +12,7 @@ use nodewise_server::ByteSize;
 use prost::Message;
 use support::{Cluster, Form, From, Process, Reader, SOON, call, framed, pod};
 use tokio::time::timeout;
-use tonic::{Status, body::Body};
+use tonic::{Code, Status, body::Body};
 
 const PLAN: &str = "/nodewise.v1.ReconcileService/Plan";
 const MIB: u64 = 1 << 20;
@@ -128,6 +128,65 @@ async fn memory_is_held_under_a_bound() {
         "and there is no memory for all of them"
     );
     assert!(peak < REQUESTS + BESIDES, "{} MiB", peak / MIB);
+}
+
+/// Less than the buckets of the pieces take, so that they make room for one another while requests use them.
+const SMALL_CACHE: u64 = 64 * MIB;
+
+/// The buckets of a request in two messages: each has half of them inline, and the others by digest.
+fn pieces() -> [Bytes; 2] {
+    let whole = Cluster::settled(100_000).request(32, Form::InlineWithDigest);
+    [0, 1].map(|half| {
+        let mut piece = whole.clone();
+        let snapshot = piece.snapshot.as_mut().expect("a snapshot");
+        for buckets in [&mut snapshot.node_buckets, &mut snapshot.pod_buckets] {
+            for bucket in buckets.iter_mut().skip(half).step_by(2) {
+                bucket.data = None;
+            }
+        }
+        let message = piece.encode_to_vec();
+        eprintln!("{} MiB", message.len() >> 20);
+        framed(message.len(), &message)
+    })
+}
+
+// What comes inline with a request that lacks buckets is kept in the cache, and in no other memory.
+#[tokio::test(flavor = "multi_thread")]
+async fn buckets_in_pieces_are_held_under_a_bound() {
+    let mut process = Process::start(
+        &[
+            "--listen",
+            "127.0.0.1:0",
+            "--max-request-memory",
+            &ByteSize(REQUESTS).to_string(),
+            "--bucket-cache-size",
+            &ByteSize(SMALL_CACHE).to_string(),
+        ],
+        &[],
+    );
+    let url = process.url();
+    let server: SocketAddr = url["http://".len()..].parse().expect("an address");
+    let pieces = &pieces();
+    let connections = (2..2 + ADDRESSES).map(|address| async move {
+        let channel = From(address).channel(server).await.expect("a connection");
+        let mut codes = Vec::new();
+        for piece in pieces.iter().cycle().take(2 * CALLS) {
+            let sent = call(channel.clone(), PLAN, stream::iter([piece.clone()]));
+            let response = timeout(LONG, sent).await.expect("in time").expect("an answer");
+            codes.push(Status::from_header_map(response.headers()).map(|status| status.code()));
+        }
+        codes
+    });
+    let codes = join_all(connections).await.concat();
+    let peak = process.peak_memory();
+    let count = |code| codes.iter().filter(|answer| **answer == Some(code)).count();
+    let (lacking, refused) = (count(Code::FailedPrecondition), count(Code::ResourceExhausted));
+    eprintln!(
+        "peak {} MiB, {lacking} lacked buckets, {refused} were refused",
+        peak / MIB
+    );
+    assert!(lacking > 0, "some are let in");
+    assert!(peak < REQUESTS + SMALL_CACHE + BESIDES, "{} MiB", peak / MIB);
 }
 
 const EXPLAIN: &str = "/nodewise.v1.ReconcileService/Explain";

@@ -3,11 +3,13 @@ package planclient
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"nodewise.dev/clients/go/nodewisev1"
 )
@@ -135,10 +137,35 @@ func (a *asking) overtaken(turn *turn, taken *taken, stillAsked int) {
 // ask asks one replica; again when it turns out to lack buckets. It may lose more while we send, and what it lacks may be
 // believed to be there again by the answer to another workload: in the end it gets everything, whatever is believed.
 func (a *asking) ask(ctx context.Context, replica *replica) said {
+	pieces := newPieces(a.client.config.maxPiece)
+	isOurTurn := false
+	defer func() {
+		if isOurTurn {
+			<-replica.pieces
+		}
+	}()
 	for corrected := 0; ; {
-		number, request, err := a.builder.buildFor(replica, corrected == corrections)
+		everything := corrected == corrections
+		number, request, err := a.builder.buildFor(replica, everything)
 		if err != nil {
 			return said{replica: replica, unbuilt: err}
+		}
+		var piece []Digest
+		if !everything {
+			request, piece = pieces.cut(request)
+		}
+		if piece != nil && !isOurTurn {
+			select {
+			case replica.pieces <- struct{}{}:
+				isOurTurn = true
+			case <-ctx.Done():
+				reason := replica.address + ": another call sends it buckets in pieces"
+				return said{replica: replica, failure: failure{reason: reason, fault: faultMoment}}
+			}
+			if slices.ContainsFunc(piece, replica.knows) {
+				// Another call has sent it meanwhile.
+				continue
+			}
 		}
 		plan, err := call(ctx, replica, request)
 		if err == nil {
@@ -147,18 +174,27 @@ func (a *asking) ask(ctx context.Context, replica *replica) said {
 				digestsOf(request.GetSnapshot().GetPodBuckets())...))
 			return said{replica: replica, answer: &Answer{Plan: plan, Request: number}}
 		}
-		if status.Code(err) != codes.FailedPrecondition || corrected == corrections {
+		if status.Code(err) != codes.FailedPrecondition || everything {
 			failure := newFailure(replica, err)
+			if everything {
+				failure = pieces.explain(failure, proto.Size(request))
+			}
 			if !errors.Is(ctx.Err(), context.Canceled) {
 				a.client.replicas.judge(a.uid, replica, failure)
 			}
 			return said{replica: replica, failure: failure}
 		}
-		if missing := missingOf(err); missing != nil {
-			replica.forget(lacking(missing, request.GetSnapshot()))
-			corrected++
-		} else {
+		missing := missingOf(err)
+		left := len(missing.GetNodeBucketIndices()) + len(missing.GetPodBucketIndices())
+		switch {
+		case missing == nil, piece != nil && !pieces.areKept(len(piece), left):
 			corrected = corrections
+		case piece == nil:
+			corrected++
+		}
+		if missing != nil {
+			replica.learn(piece)
+			replica.forget(lacking(missing, request.GetSnapshot()))
 		}
 	}
 }

@@ -135,9 +135,9 @@ func TestAReplicaThatForgetsEverythingGetsEverything(t *testing.T) {
 	}
 }
 
-func lacks(t *testing.T, index uint32) error {
+func lacks(t *testing.T, indices ...uint32) error {
 	t.Helper()
-	said, err := status.New(codes.FailedPrecondition, "buckets").WithDetails(&nodewisev1.MissingBuckets{NodeBucketIndices: []uint32{index}})
+	said, err := status.New(codes.FailedPrecondition, "buckets").WithDetails(&nodewisev1.MissingBuckets{NodeBucketIndices: indices})
 	if err != nil {
 		t.Error(err)
 	}

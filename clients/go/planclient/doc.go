@@ -20,7 +20,8 @@
 //
 // A call has one deadline, of which each attempt has a share. A replica that does not answer is left alone until a health
 // check (grpc.health.v1) succeeds; one that drains says so there, and is asked no more. A replica that lacks buckets is sent
-// the same call again with those inline, at last with all. After any error nothing may be written to the cluster.
+// the same call again with those inline, at last with all; in several calls when they are more than [WithMaxPieceBytes] allows. After any
+// error nothing may be written to the cluster.
 //
 // # Traces
 //

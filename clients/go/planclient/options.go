@@ -20,6 +20,7 @@ type config struct {
 	timeout      time.Duration
 	hedgeAfter   time.Duration
 	maxMessage   int
+	maxPiece     int
 	minAttempts  int
 	basePause    time.Duration
 	maxPause     time.Duration
@@ -40,6 +41,7 @@ func defaults() config {
 	return config{
 		timeout:      30 * time.Second,
 		maxMessage:   64 << 20,
+		maxPiece:     32 << 20,
 		minAttempts:  3,
 		basePause:    100 * time.Millisecond,
 		maxPause:     2 * time.Second,
@@ -64,6 +66,12 @@ func WithHedging(after time.Duration) Option {
 // WithMaxMessageBytes sets the largest answer that is taken: 64 MiB if not set.
 func WithMaxMessageBytes(size int) Option {
 	return func(c *config) { c.maxMessage = size }
+}
+
+// WithMaxPieceBytes sets the longest request that is sent in one message whatever the replica lacks: 32 MiB if not set. The buckets of a
+// longer one are sent in several calls.
+func WithMaxPieceBytes(size int) Option {
+	return func(c *config) { c.maxPiece = size }
 }
 
 // WithMinAttempts sets the fewest attempts before a call fails: 3 if not set. There is at least one for each replica.

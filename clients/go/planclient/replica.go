@@ -49,6 +49,8 @@ type replica struct {
 	client nodewisev1.ReconcileServiceClient
 	// callFailed tells the health watch that a call has evicted the replica.
 	callFailed chan struct{}
+	// pieces has room for one: the call whose turn it is to send pieces.
+	pieces chan struct{}
 
 	mu       sync.Mutex
 	known    digests
@@ -94,6 +96,7 @@ func newReplica(at endpoint, config *config) (*replica, error) {
 		conn:       conn,
 		client:     nodewisev1.NewReconcileServiceClient(conn),
 		callFailed: make(chan struct{}, 1),
+		pieces:     make(chan struct{}, 1),
 		known:      digests{recent: map[Digest]struct{}{}},
 	}, nil
 }

@@ -6,11 +6,13 @@ use std::time::Duration;
 use nodewise_proto::v1;
 use nodewise_telemetry::grpc::ClientCall;
 use prost::Message as _;
-use tokio::time::Instant;
+use tokio::sync::MutexGuard;
+use tokio::time::{Instant, timeout_at};
 use tonic::{Code, Request, Status};
 
 use super::bounded;
 use super::fault::{Failed, Fault, note_failure};
+use super::pieces::Pieces;
 use super::replica::Replica;
 use super::replicas::Replicas;
 use super::tries::Turn;
@@ -49,6 +51,8 @@ pub(super) struct Asking<'a, 'b, 'c> {
     pub(super) replicas: &'a Replicas,
     pub(super) observer: &'a dyn Observer,
     pub(super) builder: &'a Builder<'b, 'c>,
+    /// The longest request that is not sent in pieces, in bytes.
+    pub(super) piece_bytes: usize,
 }
 
 /// What became of a turn.
@@ -121,11 +125,36 @@ impl Asking<'_, '_, '_> {
         }
     }
 
+    /// Waits until no other call sends pieces to a replica.
+    async fn turn_for_pieces(self, replica: &Replica, until: Instant) -> Result<MutexGuard<'_, ()>, Failed> {
+        let turn = timeout_at(until, replica.pieces.lock()).await;
+        turn.map_err(|_| Failed {
+            reason: format!("{}: another call sends it buckets in pieces", replica.url()),
+            fault: Fault::Moment,
+            retry_after: None,
+        })
+    }
+
     /// Asks one replica; again when it turns out to lack buckets.
     async fn ask(self, replica: &Replica, until: Instant) -> Result<Answer, Failed> {
         let mut corrections = 0;
+        let mut pieces = Pieces::new(self.piece_bytes);
+        let mut turn = None;
         loop {
-            let (number, request) = self.builder.build(replica, corrections == CORRECTIONS);
+            let everything = corrections == CORRECTIONS;
+            let (number, mut request) = self.builder.build(replica, everything);
+            let piece = if everything {
+                None
+            } else {
+                pieces.cut(&mut request)
+            };
+            if let (Some(brought), None) = (&piece, &turn) {
+                turn = Some(self.turn_for_pieces(replica, until).await?);
+                if brought.iter().any(|digest| replica.knows(digest)) {
+                    // Another call has sent it meanwhile.
+                    continue;
+                }
+            }
             let (size, digests) = (request.encoded_len(), digests(&request));
             let started = Instant::now();
             let status = match call(replica, request, size, until).await {
@@ -144,18 +173,28 @@ impl Asking<'_, '_, '_> {
             self.observer.plan_failed(started.elapsed(), status.code());
             // It may lose more while we send, and what it lacks may be believed to be there again by the answer to another
             // workload: in the end it gets everything, whatever is believed.
-            if status.code() != Code::FailedPrecondition || corrections == CORRECTIONS {
+            if status.code() != Code::FailedPrecondition || everything {
                 let of = (self.replicas, self.observer);
-                return Err(note_failure(of, self.uid, replica, Method::Plan, &status));
+                let failed = note_failure(of, self.uid, replica, Method::Plan, &status);
+                return Err(if everything {
+                    pieces.explain(failed, size)
+                } else {
+                    failed
+                });
             }
             self.observer.call(Method::Plan, Fate::LacksBuckets);
-            match missing(&status) {
-                Some(missing) => {
-                    replica.forget(&missing, &digests);
-                    corrections += 1;
-                }
-                None => corrections = CORRECTIONS,
-            }
+            let Some(missing) = missing(&status) else {
+                corrections = CORRECTIONS;
+                continue;
+            };
+            let left = missing.node_bucket_indices.len() + missing.pod_bucket_indices.len();
+            corrections = match &piece {
+                None => corrections + 1,
+                Some(brought) if pieces.are_kept(brought.len(), left) => corrections,
+                Some(_) => CORRECTIONS,
+            };
+            replica.learn(piece.into_iter().flatten());
+            replica.forget(&missing, &digests);
         }
     }
 }

@@ -27,6 +27,7 @@ mod discovery;
 mod fault;
 mod health;
 mod observer;
+mod pieces;
 mod rendezvous;
 mod replica;
 mod replicas;
@@ -58,6 +59,9 @@ pub struct ClientConfig {
     pub hedge_after: Option<Duration>,
     /// Largest answer that is taken, in bytes.
     pub max_message_bytes: usize,
+    /// Longest request, in bytes, that is sent in one message whatever the replica lacks. The buckets of a longer one are sent in
+    /// several calls ([the protocol](https://github.com/nodewise/nodewise/blob/main/docs/protocol.md#buckets)).
+    pub max_piece_bytes: usize,
     /// Fewest attempts before a call fails; there is at least one for each replica.
     pub min_attempts: usize,
     /// Pause after every replica was tried once; doubles with each further round, with jitter.
@@ -77,6 +81,7 @@ impl Default for ClientConfig {
             timeout: Duration::from_secs(30),
             hedge_after: None,
             max_message_bytes: 64 << 20,
+            max_piece_bytes: 32 << 20,
             min_attempts: 3,
             base_pause: Duration::from_millis(100),
             max_pause: Duration::from_secs(2),
@@ -259,6 +264,7 @@ impl PlanService for PlanClient {
             replicas: &self.replicas,
             observer: &*self.observer,
             builder: &builder,
+            piece_bytes: self.config.max_piece_bytes,
         };
         let (mut tries, mut opinions) = (Tries::new(&self.config), Opinions::new(&self.replicas));
         loop {

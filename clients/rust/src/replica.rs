@@ -38,6 +38,8 @@ pub(super) struct Replica {
     state: Mutex<State>,
     call_failed: Notify,
     gone: CancellationToken,
+    /// Held by the call that sends it pieces.
+    pub(super) pieces: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -133,6 +135,7 @@ impl Replica {
             state: Mutex::default(),
             call_failed: Notify::new(),
             gone: CancellationToken::new(),
+            pieces: tokio::sync::Mutex::default(),
         })
     }
 

@@ -24,6 +24,7 @@ use crate::service::Digest;
 mod blame;
 mod finding;
 mod hedging;
+mod pieces;
 mod plaintext;
 mod standing;
 

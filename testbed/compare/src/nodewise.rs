@@ -180,6 +180,7 @@ impl Nodewise {
             Ending::Settled { after } => (None, after),
             Ending::Failed { after, reason } => (Some(reason), after),
             Ending::Behind(behind) => (Some(behind.to_string()), None),
+            Ending::Relisting(resource) => (Some(format!("waiting for a list of {resource}")), None),
             Ending::Unreachable { reason } => (Some(reason), None),
         };
         Ok(Synced {

@@ -19,6 +19,7 @@ from ..buckets import Digest
 from . import discovery, health, target, words
 from .errors import RefusedError, ServiceError, UnreachableError
 from .fault import Failed, Opinions, note_failure
+from .pieces import Pieces, without_known
 from .replica import Replica
 from .replicas import Replicas
 from .tries import ClientConfig, Tries
@@ -179,11 +180,28 @@ class PlanClient:
 
     async def _ask(self, uid: str, replica: Replica, timeout: float, build: BuildRequest) -> v1.Plan | Failed:
         """Asks one replica; again when it turns out to lack buckets."""
-        until, corrections = time.monotonic() + timeout, 0
+        with Pieces(self._config.max_piece_bytes, replica.pieces) as pieces:
+            return await self._ask_in(pieces, uid, replica, time.monotonic() + timeout, build)
+
+    async def _ask_in(
+        self, pieces: Pieces, uid: str, replica: Replica, until: float, build: BuildRequest
+    ) -> v1.Plan | Failed:
+        corrections = 0
         while True:
             everything = corrections == CORRECTIONS
             known = () if everything else replica.known
-            request = build(known.__contains__)
+            request, piece = build(known.__contains__), None
+            if not everything:
+                request, piece = pieces.cut(request)
+            if piece is not None and not pieces.is_our_turn:
+                try:
+                    await pieces.take_turn(until - time.monotonic())
+                except asyncio.TimeoutError:
+                    reason = f"{replica}: another call sends it buckets in pieces"
+                    return Failed(grpc.StatusCode.FAILED_PRECONDITION, reason)
+                if any(digest in replica.known for digest in piece):
+                    # Another call has sent it meanwhile.
+                    continue
             with tracing.rpc("Plan", replica.address) as rpc:
                 rpc.asks(request)
                 answer = await _call(rpc, replica, replica.stub.Plan, request, until - time.monotonic())
@@ -201,13 +219,18 @@ class PlanClient:
             # another workload: in the end it gets everything, whatever is believed.
             if answer.code is not grpc.StatusCode.FAILED_PRECONDITION or everything:
                 note_failure(self._replicas, uid, replica, answer)
-                return answer
+                return pieces.explain(answer, request.ByteSize()) if everything else answer
             missing = answer.missing
             if missing is None:
                 corrections = CORRECTIONS
                 continue
-            replica.known.forget(_at(nodes, missing.node_bucket_indices) + _at(pods, missing.pod_bucket_indices))
-            corrections += 1
+            lacks = _at(nodes, missing.node_bucket_indices) + _at(pods, missing.pod_bucket_indices)
+            if piece is None:
+                corrections += 1
+            elif not pieces.are_kept(len(piece), len(lacks)):
+                corrections = CORRECTIONS
+            replica.known.used(piece or ())
+            replica.known.forget(lacks)
 
     def _connect(self, address: str) -> Replica:
         targets = [t for t, found in self._found.items() if address in found]
@@ -247,17 +270,6 @@ def workload_uid(snapshot: v1.Snapshot) -> str:
         return DaemonSet.read(snapshot.workload.daemon_set.object).uid
     except ValueError:
         return ""
-
-
-def without_known(request: v1.PlanRequest, known: Callable[[Digest], bool]) -> v1.PlanRequest:
-    """A copy of a request, of whose buckets those go by digest alone that are known."""
-    slim = v1.PlanRequest()
-    slim.CopyFrom(request)
-    for buckets in (slim.snapshot.node_buckets, slim.snapshot.pod_buckets):
-        for bucket in buckets:
-            if bucket.digest and known(bucket.digest):
-                bucket.ClearField("data")
-    return slim
 
 
 async def _call(

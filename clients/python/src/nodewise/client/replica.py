@@ -116,6 +116,8 @@ class Replica:
         self.reason = ""
         """Why it is asked last; it begins with the address."""
         self.known = _Known()
+        self.pieces = asyncio.Lock()
+        """Held by the call that sends it pieces."""
         self.call_failed = asyncio.Event()
         """Set by each failed call. Whoever follows its health clears it before."""
         self.is_closed = False

@@ -34,6 +34,10 @@ class ClientConfig:
     """
     max_message_bytes: int = 64 << 20
     """Largest answer that is taken."""
+    max_piece_bytes: int = 32 << 20
+    """Longest request that is sent in one message whatever the replica lacks. The buckets of a longer one are sent in
+    several calls.
+    """
     min_attempts: int = 3
     """Fewest attempts before a call fails; there is at least one for each replica."""
     base_pause: float = 0.1
