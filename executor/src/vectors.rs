@@ -74,7 +74,6 @@ fn reads(vector: &Value) -> Option<Vec<Reads>> {
     let names_many = Reads {
         node_labels: many(vector).collect(),
         pod_labels: many(vector).collect(),
-        ..Reads::default()
     };
     Some(daemon_sets.iter().map(read).chain([names_many]).collect())
 }

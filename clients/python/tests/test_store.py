@@ -349,7 +349,7 @@ def test_an_orphan_that_is_sealed_is_left_out() -> None:
     assert shown(store) == {"a", "owned"}
     # Where versions begin anew, one says nothing of what was seen before.
     store.seal(Resource.PODS, "ns", "a")
-    store.begin_anew(Resource.PODS)
+    store.begin_anew()
     store.take(listed(Resource.PODS, pod("a", owner=None, version="15"), pod("owned")))
     assert shown(store) == {"a", "owned"}
 

@@ -727,7 +727,6 @@ async fn what_is_too_large_to_be_changed_ends_the_plan_and_is_named() {
     let relabel = Kind::RelabelPod(v1::RelabelPod {
         pod: pod(),
         patch: patch(),
-        ..Default::default()
     });
     for (kind, resource) in [
         (update, Some(Resource::Revisions)),
@@ -972,7 +971,7 @@ async fn status_of_a_replaced_workload() {
                 .live("agent", replaced.clone());
             let update = Kind::UpdateStatus(v1::UpdateStatus {
                 uid_precondition,
-                ..update.clone()
+                ..update
             });
             let applied = run(&script, &plan(vec![phase(P::Status, vec![vec![update]])])).await;
             assert_eq!(results(&applied), [R::Failed]);

@@ -226,7 +226,7 @@ fn an_orphan_that_is_sealed_is_left_out() {
     assert_eq!(sent(&mut store, "u1").len(), 2);
     // Where versions begin anew, one says nothing of what was seen before.
     seal(&mut store, "a");
-    store.begin_anew(Resource::Pods);
+    store.begin_anew();
     list(&mut store, &[object("a", 4, None)]);
     assert_eq!(sent(&mut store, "u1").len(), 1);
 }

@@ -302,7 +302,8 @@ func TestSealedOrphans(t *testing.T) {
 	expect("new 2", put("4"), sent("d1"))
 	// Where versions begin anew, one says nothing of what was seen before.
 	store.Seal(Pods, "ns", "a")
-	store.BeginAnew(Pods)
+	store.BeginAnew()
+	store.ForgetVersions(Pods)
 	expect("new 2", put("4"), sent("d1"))
 }
 
