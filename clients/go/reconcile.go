@@ -220,7 +220,7 @@ func (r *Reconciler) admit(key types.NamespacedName, live *[]*cluster.Revision) 
 	s := r.state
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.store.Synced() {
+	if !s.store.Synced() && !s.store.Relisting() {
 		return nil, &failure{reason: r.unsynced()}
 	}
 	workload := s.store.DaemonSet(key)

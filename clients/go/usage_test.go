@@ -87,8 +87,9 @@ func creatingTwo() *nodewisev1.Plan {
 		State:            &nodewisev1.ReconcileState{Expectations: &nodewisev1.Expectations{SetAt: timestamppb.Now()}},
 	}
 	batch := &nodewisev1.Batch{}
-	for id, node := range []string{"n1", "n2"} {
-		create := &nodewisev1.CreatePod{PodName: "agent-" + node, NodeName: node}
+	for id, name := range []string{"agent-bbbbbbbbbb", "agent-cccccccccc"} {
+		node := fmt.Sprintf("n%d", id+1)
+		create := &nodewisev1.CreatePod{PodName: name, NodeName: node}
 		batch.Actions = append(batch.Actions, &nodewisev1.Action{
 			Id: uint32(id + 1), Reason: nodewisev1.Reason_REASON_NODE_WITHOUT_POD, Message: "node " + node + " has no pod",
 			Kind: &nodewisev1.Action_CreatePod{CreatePod: create},

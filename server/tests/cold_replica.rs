@@ -108,6 +108,7 @@ fn cluster(named: &[&str]) -> (Store, DaemonSet) {
     store.apply(ClusterEvent::DaemonSets(listed(workloads)));
     store.apply(ClusterEvent::Pods(listed(Vec::new())));
     store.apply(ClusterEvent::Revisions(listed(Vec::new())));
+    store.apply(ClusterEvent::Nodes(listed(Vec::new())));
     for index in 0..NODES {
         store.apply(ClusterEvent::Nodes(Delta::Applied(node(index))));
     }
