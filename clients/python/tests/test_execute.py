@@ -72,11 +72,11 @@ async def test_nothing_to_do() -> None:
 @pytest.mark.parametrize("writes", [True, False])
 async def test_the_log_says_what_is_done_and_why(writes: bool, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
-    why = v1.Action(id=90, message="n1 has no pod", create_pod=v1.CreatePod(pod_name="foo-a", node_name="n1"))
+    why = v1.Action(id=90, message="n1 has no pod", create_pod=v1.CreatePod(pod_name="foo-bbbbbbbbbb", node_name="n1"))
     more = [delete("foo-b"), action(emit_event=v1.EmitEvent(type="Normal", reason="R", message="m"))]
-    rig = Rig(plan(phase(CREATES, batch(why, create("foo-c")), batch(*more))), NOOP, writes=writes)
+    rig = Rig(plan(phase(CREATES, batch(why, create("foo-cccccccccc")), batch(*more))), NOOP, writes=writes)
     rig.state.take_in(Applied(pod("foo-b")))
-    rig.actuator.script("create", "foo-c", refused(403, message="a quota"))
+    rig.actuator.script("create", "foo-cccccccccc", refused(403, message="a quota"))
     await rig.reconcile()
     told = [(record.name, record.levelname, record.message) for record in caplog.records if "nodewise" in record.name]
     counts = "create_pod 2, delete_pod 1, emit_event 1"
@@ -86,8 +86,8 @@ async def test_the_log_says_what_is_done_and_why(writes: bool, caplog: pytest.Lo
     lines = [message for name, level, message in told if (name, level) == ("nodewise.apply", "DEBUG")]
     skipped = "SKIPPED" if writes else "not written"
     assert lines == [
-        f"ns/foo: create_pod foo-a on node n1, since n1 has no pod: {done}",
-        f"ns/foo: create_pod foo-c on node n1: {failed}",
+        f"ns/foo: create_pod foo-bbbbbbbbbb on node n1, since n1 has no pod: {done}",
+        f"ns/foo: create_pod foo-cccccccccc on node n1: {failed}",
         f"ns/foo: delete_pod foo-b on node n1: {skipped}",
         f"ns/foo: emit_event R: {skipped}",
     ]
@@ -146,7 +146,9 @@ async def test_outcomes_are_reported_and_settle_what_is_held() -> None:
         )
     ]
     ending = await rig.reconcile()
-    assert ending == Failed("2 of 3 actions were done, 1 failed, 0 were not tried; the first failure: refused", 7, http_status=403)
+    assert ending == Failed(
+        "2 of 3 actions were done, 1 failed, 0 were not tried; the first failure: refused", 7, http_status=403
+    )
     (report,) = rig.service.reported
     assert report.plan_id == "plan"
     assert report.state == expecting("foo-bbbbbbbbbb", "foo-cccccccccc", "foo-dddddddddd")

@@ -137,7 +137,7 @@ async def test_why_it_failed_can_be_told_by_programs(
     server, kube = apiserver
     serve(server, daemon_set())
     server.script[PODS] = [refuse(403, "Forbidden", "pods is forbidden")]
-    creates = plan(phase(v1.PHASE_KIND_CREATES, batch(create("foo-a"))))
+    creates = plan(phase(v1.PHASE_KIND_CREATES, batch(create("foo-bbbbbbbbbb"))))
     service = FakeService([NOOP, creates, UnreachableError("away", grpc.StatusCode.UNAVAILABLE)])
     service.plans.append(RefusedError("wrong", grpc.StatusCode.INVALID_ARGUMENT))
     service.reports = [v1.ReportResponse(requeue=v1.REQUEUE_BACKOFF)]
@@ -146,7 +146,10 @@ async def test_why_it_failed_can_be_told_by_programs(
         await eventually(lambda: len(service.requests) == 1, "the first look")
         endings = [await reconciler.reconcile("ns", "foo") for _ in range(3)]
     assert endings == [
-        Failed("0 of 1 actions were done, 1 failed, 0 were not tried; the first failure: pods is forbidden", http_status=403),
+        Failed(
+            "0 of 1 actions were done, 1 failed, 0 were not tried; the first failure: pods is forbidden",
+            http_status=403,
+        ),
         Unreachable("away", grpc.StatusCode.UNAVAILABLE),
         Failed("wrong", code=grpc.StatusCode.INVALID_ARGUMENT),
     ]

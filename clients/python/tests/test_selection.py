@@ -144,7 +144,7 @@ async def test_what_is_not_selected_is_left_alone_and_taken_up_when_it_is(
     serve(server, daemon_set())
     server.script[f"GET {PATHS[Resource.DAEMON_SETS]}"].pop()
     shown = Shown(server)
-    service = FakeService([plan(phase(v1.PHASE_KIND_CREATES, batch(create("foo-a")))), NOOP, NOOP])
+    service = FakeService([plan(phase(v1.PHASE_KIND_CREATES, batch(create("foo-bbbbbbbbbb")))), NOOP, NOOP])
     async with Reconciler(kube, service, Config(selector="tier=a", rest=0)) as reconciler:
         assert await reconciler.reconcile("ns", "foo") == Settled(), "as one that is not there"
         assert not service.requests
@@ -198,7 +198,7 @@ class Rig:
 
 
 async def test_what_is_unselected_while_it_is_planned_is_not_written() -> None:
-    rig = Rig(plan(phase(v1.PHASE_KIND_CREATES, batch(create("foo-a"))), state=v1.ReconcileState()))
+    rig = Rig(plan(phase(v1.PHASE_KIND_CREATES, batch(create("foo-bbbbbbbbbb"))), state=v1.ReconcileState()))
     rig.service.on_plan = rig.unselect
     assert await rig.executor.reconcile(KEY) == Settled()
     assert rig.actuator.calls == []
