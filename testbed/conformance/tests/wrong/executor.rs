@@ -159,7 +159,10 @@ fn apply_wrongly(defect: Defect, plan: &mut v1::Plan) {
             let batches = plan.phases.iter_mut().flat_map(|phase| &mut phase.batches);
             for action in batches.flat_map(|batch| &mut batch.actions) {
                 if let Some(Kind::CreateRevision(create)) = &mut action.kind {
-                    create.name.push_str("mine");
+                    // Of the planner's form, which the check of plans wants.
+                    if let Some((workload, letters)) = create.name.rsplit_once('-') {
+                        create.name = format!("{workload}-{}", letters.chars().rev().collect::<String>());
+                    }
                     let mut object: Value = serde_json::from_slice(&create.manifest).unwrap_or_default();
                     object["metadata"]["name"] = json!(create.name);
                     create.manifest = object.to_string().into();
