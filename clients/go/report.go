@@ -124,7 +124,8 @@ func reasonToRetry(plan *nodewisev1.Plan, applied *apply.Applied) error {
 			count[outcome.GetResult()]++
 		}
 		return fmt.Errorf("%d of %d actions were done, %d failed, %d were not tried; the first failure: %w",
-			count[nodewisev1.Result_RESULT_SUCCEEDED]+count[nodewisev1.Result_RESULT_ALREADY_EXISTS], len(applied.Outcomes),
+			count[nodewisev1.Result_RESULT_SUCCEEDED]+count[nodewisev1.Result_RESULT_ALREADY_EXISTS]+
+				count[nodewisev1.Result_RESULT_NOT_FOUND], len(applied.Outcomes),
 			count[nodewisev1.Result_RESULT_FAILED], count[nodewisev1.Result_RESULT_SKIPPED], applied.FirstFailure)
 	}
 	if plan.GetError() != "" {

@@ -55,11 +55,15 @@ func TestOnlyWhatIsSelectedIsOwned(t *testing.T) {
 			for _, labels := range []string{"", ours} {
 				queue.take(agent)
 				cluster.Put(t, "daemonsets", daemonSet(labels))
-				testkit.Eventually(t, "it is woken", func() bool { return queue.take(agent) })
-				testkit.Eventually(t, "its turn", func() bool { return r.Reconcile(t.Context(), agent) == nil })
+				// Until the watch has shown these labels, an earlier event may have woken it, and it is planned as before.
+				testkit.Eventually(t, "labels "+labels+" are heeded", func() bool {
+					before := len(planner.requests())
+					err := r.Reconcile(t.Context(), agent)
+					return err == nil && (len(planner.requests()) > before) == (labels == ours)
+				})
 			}
 			asked := planner.requests()
-			if state := asked[len(asked)-1].GetSnapshot().GetState(); len(asked) != 2 || state.GetExpectations() != nil {
+			if state := asked[len(asked)-1].GetSnapshot().GetState(); state.GetExpectations() != nil {
 				t.Errorf("asked %d times, at last with %v", len(asked), state)
 			}
 		})

@@ -276,8 +276,8 @@ async fn work<A: Actuator, P: PlanService>(
             }
             Ending::Failed { after, reason } => {
                 let delay = queue.add_rate_limited(key.clone());
-                let delay = humantime::format_duration(delay);
-                tracing::warn!("{reason}; the next try is in {delay}");
+                let next = humantime::format_duration(after.map_or(delay, |after| after.min(delay)));
+                tracing::warn!("{reason}; the next try is in {next}");
                 come_back(&queue, &key, after);
             }
             // Woken by the event that brings the caches up to date.

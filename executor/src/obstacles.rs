@@ -3,49 +3,75 @@
 //!
 //! Nothing rests on it: where there is no right to watch them the back-off alone counts.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::api::core::v1::ResourceQuota;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::core::PartialObjectMeta;
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, Resource, ResourceExt as _};
 use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
 
 /// Whose writes an obstacle may concern: those in one namespace, or `None`: all.
 pub type Scope = Option<String>;
 
+/// Changes of obstacles are heard of this often at most.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// Changes of obstacles. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Obstacles(Arc<Changes>);
+pub struct Obstacles(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    changes: Mutex<Changes>,
+    more: Notify,
+}
 
 #[derive(Debug, Default)]
 struct Changes {
     /// Those that nobody has heard of yet.
-    scopes: Mutex<Vec<Scope>>,
-    more: Notify,
+    scopes: BTreeSet<Scope>,
+    /// When some were heard of last.
+    heard: Option<Instant>,
 }
 
 impl Obstacles {
     /// One has changed.
     pub fn change(&self, scope: Scope) {
-        let mut scopes = self.0.scopes.lock().unwrap_or_else(PoisonError::into_inner);
-        if !scopes.contains(&scope) {
-            scopes.push(scope);
-        }
+        self.lock().scopes.insert(scope);
         self.0.more.notify_one();
     }
 
-    /// Waits until some have changed. Safe to drop while waiting.
+    /// Waits until some have changed, and gives them once a second at most: who may change a quota may do so all the time. Safe to drop
+    /// while waiting.
     pub async fn changed(&self) -> Vec<Scope> {
-        self.0.more.notified().await;
-        std::mem::take(&mut *self.0.scopes.lock().unwrap_or_else(PoisonError::into_inner))
+        loop {
+            let heard = self.lock().heard;
+            if self.lock().scopes.is_empty() {
+                self.0.more.notified().await;
+            } else if let Some(heard) = heard.filter(|heard| heard.elapsed() < PAUSE) {
+                sleep_until(heard + PAUSE).await;
+            } else {
+                let mut changes = self.lock();
+                changes.heard = Some(Instant::now());
+                return std::mem::take(&mut changes.scopes).into_iter().collect();
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Changes> {
+        self.0.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Watches the quotas of a namespace, or of all, and the webhooks of the cluster, until it is dropped.
@@ -54,12 +80,8 @@ impl Obstacles {
             Some(namespace) => Api::namespaced(client.clone(), namespace),
             None => Api::all(client.clone()),
         };
-        let quotas = watcher(quotas, watcher::Config::default());
-        let limits = |quota: &ResourceQuota| {
-            // Admission reads what the quota controller has copied into the status.
-            let hard = |quota: &ResourceQuota| quota.status.as_ref().and_then(|status| status.hard.clone());
-            (quota.spec.clone(), hard(quota))
-        };
+        // A quota may be as large as an object may be: few are held at a time.
+        let quotas = watcher(quotas, watcher::Config::default().page_size(10));
         let quotas = self.follow("resourcequotas", quotas, limits);
         futures::join!(
             quotas,
@@ -74,16 +96,17 @@ impl Obstacles {
     {
         let webhooks = Api::<PartialObjectMeta<K>>::all(client.clone());
         let webhooks = watcher(webhooks, watcher::Config::default());
-        let generation = |object: &PartialObjectMeta<K>| object.metadata.generation;
+        let generation =
+            |object: &PartialObjectMeta<K>| object.metadata.generation.unwrap_or_default().unsigned_abs();
         self.follow(&K::plural(&()), webhooks, generation).await;
     }
 
     /// Notes when what decides about writes changes, as long as it may be watched.
-    async fn follow<K: Resource, D: PartialEq>(
+    async fn follow<K: Resource>(
         &self,
         plural: &str,
         events: impl futures::Stream<Item = watcher::Result<Event<K>>>,
-        decisive: impl Fn(&K) -> D,
+        decisive: impl Fn(&K) -> u64,
     ) {
         let (mut seen, mut is_listed) = (HashMap::new(), false);
         let mut events = std::pin::pin!(events.default_backoff());
@@ -116,6 +139,26 @@ impl Obstacles {
     }
 }
 
+/// What decides about a quota, hashed: it may be as large as an object may be. Admission reads what the quota controller has copied
+/// into the status.
+fn limits(quota: &ResourceQuota) -> u64 {
+    fn write(hard: Option<&BTreeMap<String, Quantity>>, hasher: &mut DefaultHasher) {
+        let hard = hard.into_iter().flatten();
+        hard.for_each(|(name, Quantity(most))| (name, most).hash(hasher));
+    }
+    let mut hasher = DefaultHasher::new();
+    write(
+        quota.spec.as_ref().and_then(|spec| spec.hard.as_ref()),
+        &mut hasher,
+    );
+    hasher.write_u8(0);
+    write(
+        quota.status.as_ref().and_then(|status| status.hard.as_ref()),
+        &mut hasher,
+    );
+    hasher.finish()
+}
+
 fn is_forbidden(error: &watcher::Error) -> bool {
     use watcher::Error::{InitialListFailed, WatchError, WatchFailed, WatchStartFailed};
     match error {
@@ -129,10 +172,7 @@ fn is_forbidden(error: &watcher::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use futures::stream;
-    use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
     use kube::core::Status;
 
     use super::*;
@@ -149,12 +189,29 @@ mod tests {
 
     async fn changes(events: Vec<watcher::Result<Event<ResourceQuota>>>) -> Vec<Scope> {
         let obstacles = Obstacles::default();
-        let limits = |quota: &ResourceQuota| quota.spec.clone();
         obstacles
             .follow("resourcequotas", stream::iter(events), limits)
             .await;
         obstacles.change(None);
         obstacles.changed().await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn changes_are_heard_of_once_a_second_and_none_is_lost() {
+        let obstacles = Obstacles::default();
+        let at = |namespace: &str| Some(namespace.to_owned());
+        obstacles.change(at("a"));
+        assert_eq!(obstacles.changed().await, [at("a")]);
+        let start = Instant::now();
+        obstacles.change(at("b"));
+        // Whoever waits for something else as well gives up again and again.
+        for _ in 0..3 {
+            let waited = tokio::time::timeout(PAUSE / 10, obstacles.changed()).await;
+            assert!(waited.is_err());
+        }
+        obstacles.change(at("a"));
+        assert_eq!(obstacles.changed().await, [at("a"), at("b")]);
+        assert_eq!(start.elapsed(), PAUSE);
     }
 
     #[tokio::test]
@@ -178,10 +235,10 @@ mod tests {
         assert_eq!(
             told.await,
             [
+                None,
                 Some("a".to_owned()),
                 Some("b".to_owned()),
-                Some("c".to_owned()),
-                None
+                Some("c".to_owned())
             ]
         );
     }
@@ -192,10 +249,6 @@ mod tests {
         let refused = watcher::Error::InitialListFailed(kube::Error::Api(refused));
         let events = stream::iter([Err(refused)]).chain(stream::pending());
         let obstacles = Obstacles::default();
-        obstacles
-            .follow("resourcequotas", events, |quota: &ResourceQuota| {
-                quota.spec.clone()
-            })
-            .await;
+        obstacles.follow("resourcequotas", events, limits).await;
     }
 }

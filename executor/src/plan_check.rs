@@ -109,7 +109,7 @@ impl Violation {
     fn of_plan(what: impl Into<String>) -> Self {
         Self {
             action: None,
-            what: what.into(),
+            what: cut(what.into()),
             object: None,
         }
     }
@@ -117,7 +117,7 @@ impl Violation {
     fn of(action: &v1::Action, what: impl Into<String>) -> Self {
         Self {
             action: Some((action.id, kind_name(action))),
-            what: what.into(),
+            what: cut(what.into()),
             object: None,
         }
     }
@@ -129,6 +129,16 @@ impl Violation {
             ..Self::of(named.action, what)
         }
     }
+}
+
+/// What a plan names may be of any length, and a violation goes into the log and into an Event.
+fn cut(mut what: String) -> String {
+    const MOST: usize = 900;
+    if what.len() > MOST {
+        what.truncate(what.floor_char_boundary(MOST));
+        what.push('…');
+    }
+    what
 }
 
 impl fmt::Display for Violation {

@@ -143,12 +143,11 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         delay
     }
 
-    /// Ends the delays of those keys that are meant and whose work failed: what made it fail may be gone.
+    /// Ends the delays of those keys that are meant and whose work failed: what made it fail may be gone. One that is in work has its
+    /// next turn right after this one.
     pub fn retry_failed(&mut self, is_meant: impl Fn(&K) -> bool, now: Instant) {
-        let failed = self
-            .failures
-            .keys()
-            .filter(|key| self.due.contains_key(key) && is_meant(key));
+        let waits = |key: &&K| self.due.contains_key(*key) || self.processing.contains_key(*key);
+        let failed = self.failures.keys().filter(waits).filter(|key| is_meant(key));
         let mut failed: Vec<K> = failed.cloned().collect();
         failed.sort_unstable();
         for key in failed {

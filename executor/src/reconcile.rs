@@ -536,7 +536,12 @@ fn failure(plan: &v1::Plan, applied: &Applied) -> Option<String> {
             .iter()
             .find(|outcome| outcome.result() == v1::Result::Failed);
         let message = first.map_or("", |outcome| outcome.message.as_str());
-        let done = applied.count(v1::Result::Succeeded) + applied.count(v1::Result::AlreadyExists);
+        let are_done = [
+            v1::Result::Succeeded,
+            v1::Result::AlreadyExists,
+            v1::Result::NotFound,
+        ];
+        let done: usize = are_done.into_iter().map(|result| applied.count(result)).sum();
         let failed = applied.count(v1::Result::Failed);
         let skipped = applied.count(v1::Result::Skipped);
         return Some(format!(

@@ -146,7 +146,11 @@ impl Observer for Sent {
 async fn ask(named: &[&str], flags: &[&str]) -> (usize, usize, Result<v1::Plan, ServiceError>) {
     let (mut store, workload) = cluster(named);
     let whole = request(&mut store, &workload, &|_| false).encoded_len();
-    let mut server = Process::start(&[&["--listen", "127.0.0.1:0"], flags].concat(), &[]);
+    let mut server = Process::start(
+        // The machine may do other things while a message of 32 MiB is sent.
+        &[&["--listen", "127.0.0.1:0", "--transfer-timeout", "5m"], flags].concat(),
+        &[],
+    );
     // In a build for tests, on a machine that does other things.
     let config = ClientConfig {
         timeout: Duration::from_mins(10),

@@ -75,9 +75,7 @@ async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Conf
     }
     let is_named = context.is_some() || std::env::var_os("KUBECONFIG").is_some_and(|paths| !paths.is_empty());
     let found = match Config::from_kubeconfig(&options).await {
-        Err(KubeconfigError::ReadConfig(error, _))
-            if !is_named && error.kind() == io::ErrorKind::NotFound =>
-        {
+        Err(error) if !is_named && is_absent(&error) => {
             Config::incluster().map_err(|_| "neither a kubeconfig nor a service account was found".to_owned())
         }
         found => found.map_err(|error| one_line(&error)),
@@ -88,6 +86,15 @@ async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Conf
             format!("{problem}; give -f FILE or --kubeconfig PATH"),
         )
     })
+}
+
+/// There is no kubeconfig where one is looked for, or no home to look in.
+fn is_absent(error: &KubeconfigError) -> bool {
+    match error {
+        KubeconfigError::FindPath => true,
+        KubeconfigError::ReadConfig(error, _) => error.kind() == io::ErrorKind::NotFound,
+        _ => false,
+    }
 }
 
 fn plural(kind: Kind) -> &'static str {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
+use serde_json::Value;
 
 use crate::actuator::WRITER;
 
@@ -25,17 +26,26 @@ pub struct StatusWriter {
     pub time: String,
 }
 
+/// All of it is what somebody wrote: an apiserver serves a zero time as null, and nothing here may make an object unreadable.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Entry {
-    manager: String,
-    subresource: String,
-    time: String,
+    manager: Value,
+    subresource: Value,
+    time: Value,
+}
+
+/// A text, or nothing.
+fn text(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        _ => String::new(),
+    }
 }
 
 impl<'de> Deserialize<'de> for Writers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(Reading)
+        deserializer.deserialize_any(Reading)
     }
 }
 
@@ -45,17 +55,22 @@ impl<'de> Visitor<'de> for Reading {
     type Value = Writers;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a sequence")
+        f.write_str("managed fields")
+    }
+
+    fn visit_unit<E>(self) -> Result<Writers, E> {
+        Ok(Writers::default())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Writers, A::Error> {
         let mut writers = Writers::default();
-        while let Some(Entry {
-            manager,
-            subresource,
-            time,
-        }) = entries.next_element()?
-        {
+        while let Some(entry) = entries.next_element::<Option<Entry>>()? {
+            let Entry {
+                manager,
+                subresource,
+                time,
+            } = entry.unwrap_or_default();
+            let (manager, subresource, time) = (text(manager), text(subresource), text(time));
             if subresource.is_empty() {
                 writers.creator.get_or_insert(manager);
             } else if subresource == "status" && manager != WRITER {
@@ -75,6 +90,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::event::{DaemonSet, Node, Pod, Revision};
 
     #[test]
     fn the_creator_and_the_last_other_writer_of_the_status_are_found() {
@@ -99,5 +115,26 @@ mod tests {
         };
         assert_eq!(of_workload.other_of_status, Some(writer));
         assert_eq!(of_workload.creator, None);
+    }
+
+    // Whoever may write an object may write these, too: an apiserver keeps a zero time, and serves it as null.
+    #[test]
+    fn odd_entries_are_no_reason_not_to_read_an_object() {
+        for odd in [
+            json!(null),
+            json!([]),
+            json!([null]),
+            json!([{ "manager": null, "subresource": null, "time": null }]),
+            json!([{ "manager": 1, "subresource": {}, "time": [] }]),
+            json!([{ "manager": "a", "subresource": "status", "time": null }]),
+        ] {
+            let object =
+                json!({ "metadata": { "namespace": "ns", "name": "a", "uid": "u", "managedFields": odd } });
+            let text = object.to_string();
+            assert!(Pod::from_text(&text).is_ok(), "{odd}");
+            assert!(Node::from_text(&text).is_ok(), "{odd}");
+            assert!(DaemonSet::from_text(&text).is_ok(), "{odd}");
+            assert!(Revision::from_text(&text).is_ok(), "{odd}");
+        }
     }
 }

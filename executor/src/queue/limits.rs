@@ -47,7 +47,9 @@ impl TokenBucket {
     /// How long to wait for the next token, which is the caller's.
     pub(super) fn reserve(&mut self, limits: &RateLimits, now: Instant) -> Duration {
         let gained = now.saturating_duration_since(self.updated).as_secs_f64() * limits.rate;
-        self.tokens = (self.tokens + gained).min(f64::from(limits.burst)) - 1.0;
+        let tokens = (self.tokens + gained).min(f64::from(limits.burst)) - 1.0;
+        // Who fails again and again must not make all others wait for ever longer.
+        self.tokens = tokens.max(-limits.rate * limits.max_delay.as_secs_f64());
         self.updated = self.updated.max(now);
         if self.tokens >= 0.0 {
             Duration::ZERO

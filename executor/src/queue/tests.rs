@@ -521,11 +521,27 @@ fn what_failed_and_is_meant_comes_at_once() {
         matches!(queue.next(now), Next::Wait(Some(_))),
         "the others wait for their time"
     );
-    queue.done(&"failed", now);
+    // It is in work, and what made it fail changes once more.
+    queue.retry_failed(|_| true, now);
     let delay = queue.add_rate_limited("failed", now);
     assert_eq!(
         delay,
         RateLimits::default().base_delay * 2,
         "its failures still count"
     );
+    queue.done(&"failed", now);
+    let next = [queue.next(now), queue.next(now)];
+    assert!(next.contains(&Next::Key("failed")), "{next:?}");
+}
+
+#[test]
+fn however_often_others_fail_nobody_waits_for_longer_than_the_longest_delay() {
+    let now = Instant::now();
+    let mut queue = queue(now);
+    let limits = RateLimits::default();
+    for _ in 0..20_000 {
+        queue.add_rate_limited("often", now);
+    }
+    let delay = queue.add_rate_limited("another", now);
+    assert!(delay <= limits.max_delay, "{delay:?}");
 }

@@ -322,7 +322,8 @@ class Executor:
                 resource_version=workload.resource_version,
             )
             self.refused_plans += 1
-            self._actuator.emit(WorkloadEvent(reference, "Warning", "PlanRefused", reason))
+            # What a plan names may be of any length.
+            self._actuator.emit(WorkloadEvent(reference, "Warning", "PlanRefused", reason[:1000]))
             raise _EndedError(Failed(reason)) from violation
         except plan_check.UnclearError as error:
             status = error.__cause__.http_status if isinstance(error.__cause__, ActuatorError) else 0
@@ -465,7 +466,7 @@ def _failure(plan: v1.Plan, applied: Applied) -> Failed | None:
     if applied.failed:
         first = applied.failures[0]
         count = Counter(outcome.result for outcome in applied.outcomes)
-        done = count[v1.RESULT_SUCCEEDED] + count[v1.RESULT_ALREADY_EXISTS]
+        done = count[v1.RESULT_SUCCEEDED] + count[v1.RESULT_ALREADY_EXISTS] + count[v1.RESULT_NOT_FOUND]
         reason = (
             f"{done} of {len(applied.outcomes)} actions were done, {count[v1.RESULT_FAILED]} failed, "
             f"{count[v1.RESULT_SKIPPED]} were not tried; the first failure: {first.message}"
