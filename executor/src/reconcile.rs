@@ -411,7 +411,11 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             return Applied::default();
         }
         let span = tracing::debug_span!("apply", nodewise.plan.id = plan.plan_id);
-        let applied = apply::apply(&*self.actuator, plan, &workload.object, &self.apply)
+        let settings = apply::Options {
+            status_with_uid: is_enabled(&self.options, v1::Deviation::StatusWithUid),
+            ..self.apply.clone()
+        };
+        let applied = apply::apply(&*self.actuator, plan, &workload.object, &settings)
             .instrument(span.clone())
             .await;
         trace::count(&span, "nodewise.apply.actions", applied.outcomes.len());

@@ -201,6 +201,7 @@ impl Parts {
                 concurrency: config.concurrent_writes,
                 traced_calls: config.traced_calls,
                 trace_annotations: config.trace_annotations,
+                ..apply::Options::default()
             },
             drain_timeout: config.drain_timeout,
             is_only_owner: config.mode == Mode::Own,

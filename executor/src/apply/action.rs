@@ -7,7 +7,7 @@ use nodewise_proto::v1::{self, action::Kind, outcome::Subject};
 use serde_json::Value;
 
 use super::{
-    OwnWrite, manifest,
+    Options, OwnWrite, manifest,
     manifest::PodManifest,
     patching::{Patching, Seal},
     status,
@@ -23,6 +23,8 @@ pub(super) struct Context<'a, A> {
     pub(super) workload: v1::WorkloadReference,
     /// The workload as the snapshot had it, JSON.
     pub(super) object: &'a Bytes,
+    /// As [`Options::status_with_uid`].
+    pub(super) status_with_uid: bool,
     /// What the plan's pods have in common, or why it cannot be read.
     manifest: Result<Mutex<PodManifest>, String>,
 }
@@ -139,17 +141,13 @@ fn subject(action: &v1::Action) -> Option<Subject> {
 }
 
 impl<'a, A: Actuator> Context<'a, A> {
-    pub(super) fn new(
-        actuator: &'a A,
-        plan: &'a v1::Plan,
-        object: &'a Bytes,
-        trace_annotations: bool,
-    ) -> Self {
-        let manifest = PodManifest::parse(plan).map(|manifest| manifest.annotated(trace_annotations));
+    pub(super) fn new(actuator: &'a A, plan: &'a v1::Plan, object: &'a Bytes, options: &Options) -> Self {
+        let manifest = PodManifest::parse(plan).map(|manifest| manifest.annotated(options.trace_annotations));
         Self {
             actuator,
             workload: plan.workload.clone().unwrap_or_default(),
             object,
+            status_with_uid: options.status_with_uid,
             manifest: manifest.map(Mutex::new),
         }
     }
@@ -170,12 +168,11 @@ impl<'a, A: Actuator> Context<'a, A> {
             })
     }
 
-    /// Reads the workload live, whatever its version. It must be the object that was planned for, whatever the plan says: another
-    /// one of that name gets neither its status nor its pods.
-    pub(super) async fn read_workload(&self) -> Result<Value, ActuatorError> {
+    /// Reads the workload live, whatever its version; with `same_uid` it must be the object that was planned for.
+    pub(super) async fn read_workload(&self, same_uid: bool) -> Result<Value, ActuatorError> {
         let key = self.workload_key()?;
         let live = parse(&key, &self.actuator.read(&key).await?)?;
-        if live["metadata"]["uid"] != self.workload.uid.as_str() {
+        if same_uid && live["metadata"]["uid"] != self.workload.uid.as_str() {
             return Err(ActuatorError::unclear(format!(
                 "{key} is another object now: planned for uid {}, found {}",
                 self.workload.uid, live["metadata"]["uid"]
@@ -186,7 +183,7 @@ impl<'a, A: Actuator> Context<'a, A> {
 
     /// Makes sure before an adoption that the workload still lives (D-27).
     pub(super) async fn confirm_workload(&self) -> Result<(), ActuatorError> {
-        let live = self.read_workload().await?;
+        let live = self.read_workload(true).await?;
         match live["metadata"]["deletionTimestamp"].as_str() {
             Some(since) => Err(ActuatorError::unclear(format!(
                 "{} {}/{} is being deleted since {since}",

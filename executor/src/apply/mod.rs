@@ -35,6 +35,9 @@ pub struct Options {
     pub traced_calls: usize,
     /// Whether created pods carry the trace context of their batch, in the annotation [`trace::ANNOTATION`].
     pub trace_annotations: bool,
+    /// A status goes to no workload with another uid, whatever the plan says. Off only where the deviation `STATUS_WITH_UID` was
+    /// switched off, as upstream has it.
+    pub status_with_uid: bool,
 }
 
 impl Default for Options {
@@ -43,6 +46,7 @@ impl Default for Options {
             concurrency: DEFAULT_CONCURRENCY,
             traced_calls: trace::DEFAULT_TRACED_CALLS,
             trace_annotations: false,
+            status_with_uid: true,
         }
     }
 }
@@ -114,7 +118,7 @@ impl Applied {
 ///
 /// Returns when every call has been answered or has timed out. Plans with nothing to apply give an empty answer.
 pub async fn apply<A: Actuator>(actuator: &A, plan: &v1::Plan, object: &Bytes, options: &Options) -> Applied {
-    let context = Context::new(actuator, plan, object, options.trace_annotations);
+    let context = Context::new(actuator, plan, object, options);
     let mut applied = Applied::default();
     let mut any_failure = false;
     for phase in &plan.phases {

@@ -25,7 +25,7 @@ pub(super) async fn write<A: Actuator>(
         Ok(written) => Ok(written),
         Err(first) => {
             tracing::debug!(%key, error = %first, "the status write was refused; reading the workload and trying once more");
-            let mut live = context.read_workload().await?;
+            let mut live = context.read_workload(holds_uid(context, update)).await?;
             set(&mut live, update);
             context
                 .actuator
@@ -35,13 +35,17 @@ pub(super) async fn write<A: Actuator>(
     }
 }
 
+fn holds_uid<A>(context: &Context<'_, A>, update: &v1::UpdateStatus) -> bool {
+    update.uid_precondition || context.status_with_uid
+}
+
 /// Raises the collision count, unless someone else did so since the snapshot.
 async fn write_collision_count<A: Actuator>(
     context: &Context<'_, A>,
     update: &v1::UpdateStatus,
 ) -> Result<Written, ActuatorError> {
     let key = context.workload_key()?;
-    let mut live = context.read_workload().await?;
+    let mut live = context.read_workload(holds_uid(context, update)).await?;
     let present = live["status"]["collisionCount"].as_i64();
     if present != update.expected_collision_count.map(i64::from) {
         return Err(ActuatorError::unclear(format!(

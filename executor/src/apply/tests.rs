@@ -978,6 +978,22 @@ async fn status_of_a_replaced_workload() {
             assert_eq!(script.calls(), calls);
         }
     }
+
+    // As upstream has it, where that was asked for.
+    let script = Script::default()
+        .refuse("status", &[error(Refusal::Conflict, 409), none()])
+        .live("agent", replaced);
+    let options = Options {
+        status_with_uid: false,
+        ..Options::default()
+    };
+    let plan = plan(vec![phase(
+        P::Status,
+        vec![vec![Kind::UpdateStatus(new_status())]],
+    )]);
+    let applied = apply(&script, &plan, &cached(), &options).await;
+    assert_eq!(results(&applied), [R::Succeeded]);
+    assert_eq!(script.calls(), ["status agent", "read agent", "status agent"]);
 }
 
 // D-88, S-119: only the named fields change, first of the cached object with its version, then of the live one.
