@@ -10,7 +10,7 @@ use nodewise_planner::{
     snapshot::{
         Bucket, ControllerRef, DaemonSet, IntOrString, Labels, List, Node, NodeSelectorRequirement,
         NodeSelectorTerm, Options, Pod, PodPhase, Revision, RollingUpdate, Scheduling, Selector, Snapshot,
-        State, Status, Taint, TaintEffect, Target, UpdateStrategy,
+        State, Status, Taint, TaintEffect, Target, UpdateStrategy, UsedPodName,
     },
 };
 use serde_json::{Value, json};
@@ -61,7 +61,28 @@ fn rolling_update(bencher: Bencher, nodes: usize) {
 /// One pod of a cluster at rest has changed since the last plan.
 #[divan::bench(args = NODES)]
 fn one_pod_changed(bencher: Bencher, nodes: usize) {
-    let before = settled(nodes, BUCKETS, Scheduling::default());
+    one_pod_changes(bencher, nodes, State::default());
+}
+
+/// The same in a rollout: the names of a hundred pods are held, each of which has its successor by now.
+#[divan::bench(args = NODES)]
+fn one_pod_changed_and_names_are_held(bencher: Bencher, nodes: usize) {
+    let used = |index| UsedPodName {
+        node_name: node(index).name,
+        pod_name: format!("agent-of-before-{index}"),
+    };
+    let state = State {
+        used_pod_names: (nodes - 100..nodes).map(used).collect(),
+        ..State::default()
+    };
+    one_pod_changes(bencher, nodes, state);
+}
+
+fn one_pod_changes(bencher: Bencher, nodes: usize, state: State) {
+    let before = Snapshot {
+        state,
+        ..settled(nodes, BUCKETS, Scheduling::default())
+    };
     let mut after = before.clone();
     let mut pods = before.buckets[0].pods.to_vec();
     pods[0].ready = false;

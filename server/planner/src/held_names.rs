@@ -6,7 +6,7 @@ use crate::{
     claims::Claim,
     picture::Picture,
     pods::{self, OwnPod},
-    snapshot::{Deviation, Snapshot, State},
+    snapshot::{Bucket, Deviation, Snapshot, State},
 };
 
 /// Nodes for which names are held although none of the workload's pods may run there. A DaemonSet that leaves every node of a large
@@ -39,11 +39,13 @@ fn lacking_pod<'n>(
     picture: &Picture<'_>,
 ) -> BTreeSet<&'n str> {
     let is_new = |pod: &OwnPod<'_>| pod.updated() && pod.is_live();
-    let (mut lacking, mut idle, mut quiet) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let (mut lacking, mut idle) = (BTreeSet::new(), BTreeSet::new());
     for name in named {
         let place = picture.places.binary_search_by(|place| place.name.cmp(name));
         let Ok(place) = place.map(|index| &picture.places[index]) else {
-            quiet.insert(name);
+            if is_empty_node(name, snapshot) {
+                idle.insert(name);
+            }
             continue;
         };
         if place.node.is_some() && !picture.pods(place).iter().any(is_new) {
@@ -51,27 +53,24 @@ fn lacking_pod<'n>(
             nodes.insert(name);
         }
     }
-    idle.append(&mut without_pod(quiet, snapshot));
     lacking.extend(idle.into_iter().take(MOST_IDLE_NODES));
     lacking
 }
 
-/// Those of some quiet places that are nodes without a pod. The others have the one that they should have.
-fn without_pod<'n>(mut named: BTreeSet<&'n str>, snapshot: &Snapshot) -> BTreeSet<&'n str> {
-    let mut nodes = BTreeSet::new();
-    if named.is_empty() {
-        return nodes;
-    }
-    nodes.extend(snapshot.nodes().filter_map(|node| named.take(&*node.name)));
-    for pod in snapshot.pods() {
-        if let Some(name) = pod.target.node().filter(|name| nodes.contains(name))
-            && matches!(
-                pods::claim(&snapshot.daemon_set, pod),
-                Claim::Owned | Claim::Adopt
-            )
-        {
-            nodes.remove(name);
-        }
-    }
-    nodes
+/// Whether a quiet place is a node without a pod. The other quiet places have the one pod that they should have.
+fn is_empty_node(name: &str, snapshot: &Snapshot) -> bool {
+    let has_node = |bucket: &&Bucket| {
+        bucket
+            .nodes
+            .binary_search_by(|node| (*node.name).cmp(name))
+            .is_ok()
+    };
+    snapshot.buckets.iter().find(has_node).is_some_and(|bucket| {
+        let from = bucket.pods.partition_point(|pod| pod.target.node() < Some(name));
+        let on_node = bucket.pods[from..]
+            .iter()
+            .take_while(|pod| pod.target.node() == Some(name));
+        let mut claims = on_node.map(|pod| pods::claim(&snapshot.daemon_set, pod));
+        !claims.any(|claim| matches!(claim, Claim::Owned | Claim::Adopt))
+    })
 }
