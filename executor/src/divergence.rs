@@ -155,21 +155,14 @@ fn what(action: &v1::Action) -> String {
 
 /// What an action is about: the node of a pod that is created or deleted, the name of another object; nothing for the workload itself.
 fn subject(action: &v1::Action) -> &str {
-    let reference = match &action.kind {
-        Some(Kind::CreatePod(create)) => return &create.node_name,
-        Some(Kind::DeletePod(delete)) if !delete.node_name.is_empty() => return &delete.node_name,
-        Some(Kind::CreateRevision(create)) => return &create.name,
-        Some(Kind::DeletePod(a)) => &a.pod,
-        Some(Kind::AdoptPod(a)) => &a.pod,
-        Some(Kind::ReleasePod(a)) => &a.pod,
-        Some(Kind::RelabelPod(a)) => &a.pod,
-        Some(Kind::UpdateRevision(a)) => &a.revision,
-        Some(Kind::DeleteRevision(a)) => &a.revision,
-        Some(Kind::AdoptRevision(a)) => &a.revision,
-        Some(Kind::ReleaseRevision(a)) => &a.revision,
-        Some(Kind::UpdateStatus(_) | Kind::EmitEvent(_)) | None => return "",
-    };
-    reference.as_ref().map_or("", |reference| &reference.name)
+    match &action.kind {
+        Some(Kind::CreatePod(create)) => &create.node_name,
+        Some(Kind::DeletePod(delete)) if !delete.node_name.is_empty() => &delete.node_name,
+        Some(Kind::CreateRevision(create)) => &create.name,
+        _ => apply::object(action).map_or("", |(_, reference)| {
+            reference.map_or("", |reference| &reference.name)
+        }),
+    }
 }
 
 #[cfg(test)]

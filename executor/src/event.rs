@@ -13,6 +13,7 @@ use serde_json::{Value, value::RawValue};
 
 use crate::project::{self, Meta, NodeObject, PodObject, ProjectError, Reads, StatusWriter, Template};
 use crate::selector::Selector;
+use crate::store::KIND;
 
 /// The namespace and name of a workload: what queues, expectations and own-write records are kept by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -223,6 +224,18 @@ struct DaemonSetSpec {
 }
 
 impl DaemonSet {
+    /// It, as Events name what they are about.
+    #[must_use]
+    pub fn reference(&self) -> v1::WorkloadReference {
+        v1::WorkloadReference {
+            kind: KIND.to_owned(),
+            namespace: self.key.namespace.to_string(),
+            name: self.key.name.to_string(),
+            uid: self.uid.to_string(),
+            resource_version: self.resource_version.clone(),
+        }
+    }
+
     /// Reads the JSON of a DaemonSet.
     pub fn from_json(object: &Value) -> Result<Self, ProjectError> {
         Self::from_text(&object.to_string())

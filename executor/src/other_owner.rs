@@ -8,13 +8,12 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use nodewise_proto::v1;
 use tokio::time::Instant;
 
 use crate::actuator::{WRITER, WorkloadEvent};
 use crate::event::{ClusterEvent, DaemonSet, Delta};
 use crate::metrics::Metrics;
-use crate::store::{KIND, Store};
+use crate::store::Store;
 
 /// The log and the Events of a DaemonSet tell it this often at most.
 const PAUSE: Duration = Duration::from_mins(1);
@@ -109,13 +108,7 @@ impl OtherOwners {
         );
         tracing::warn!(%key, "{message}");
         (self.emit)(WorkloadEvent {
-            workload: v1::WorkloadReference {
-                kind: KIND.to_owned(),
-                namespace: key.namespace.to_string(),
-                name: key.name.to_string(),
-                uid: workload.uid.to_string(),
-                ..v1::WorkloadReference::default()
-            },
+            workload: workload.reference(),
             kind: "Warning".to_owned(),
             reason: REASON.to_owned(),
             message,

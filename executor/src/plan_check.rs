@@ -12,7 +12,7 @@ use std::fmt;
 use bytes::Bytes;
 use nodewise_proto::v1::{self, action::Kind};
 
-use crate::apply::kind_name;
+use crate::apply::{self, kind_name};
 use crate::event::{DaemonSet, Pod, Resource, Revision};
 use crate::store::KIND;
 
@@ -271,32 +271,17 @@ fn check_scope(plan: &v1::Plan, scope: v1::Scope) -> Result<(), Violation> {
 
 /// The uid of what an action adopts.
 fn adopts(action: &v1::Action) -> Option<&str> {
-    let reference = match &action.kind {
-        Some(Kind::AdoptPod(adopt)) => &adopt.pod,
-        Some(Kind::AdoptRevision(adopt)) => &adopt.revision,
-        _ => return None,
-    };
-    reference.as_ref().map(|reference| &*reference.uid)
+    let (_, reference) = apply::object(action).filter(|_| apply::is_adoption(action))?;
+    reference.map(|reference| &*reference.uid)
 }
 
 /// The object that exists already which an action is about; `None` when there is none.
 fn named<'a>(action: &'a v1::Action, adopted: &HashSet<&str>) -> Result<Option<Named<'a>>, Violation> {
-    let (resource, reference) = match &action.kind {
-        Some(Kind::UpdateRevision(a)) => (Resource::Revisions, &a.revision),
-        Some(Kind::DeleteRevision(a)) => (Resource::Revisions, &a.revision),
-        Some(Kind::AdoptRevision(a)) => (Resource::Revisions, &a.revision),
-        Some(Kind::ReleaseRevision(a)) => (Resource::Revisions, &a.revision),
-        Some(Kind::AdoptPod(a)) => (Resource::Pods, &a.pod),
-        Some(Kind::ReleasePod(a)) => (Resource::Pods, &a.pod),
-        Some(Kind::RelabelPod(a)) => (Resource::Pods, &a.pod),
-        Some(Kind::DeletePod(a)) => (Resource::Pods, &a.pod),
-        // What an action of an unknown kind would write is not known; it is not carried out.
-        Some(Kind::CreateRevision(_) | Kind::CreatePod(_) | Kind::UpdateStatus(_) | Kind::EmitEvent(_))
-        | None => {
-            return Ok(None);
-        }
+    // What an action of an unknown kind would write is not known; it is not carried out.
+    let Some((resource, reference)) = apply::object(action) else {
+        return Ok(None);
     };
-    let Some(reference) = reference.as_ref().filter(|reference| !reference.name.is_empty()) else {
+    let Some(reference) = reference.filter(|reference| !reference.name.is_empty()) else {
         return Err(Violation::of(action, "it names no object"));
     };
     if reference.uid.is_empty() {

@@ -183,7 +183,7 @@ impl Store {
     /// A resource that was not listed since the versions have begun anew.
     #[must_use]
     pub fn relisting(&self) -> Option<Resource> {
-        self.unsynced().next().filter(|_| self.is_relisting)
+        self.is_relisting.then(|| self.unsynced().next()).flatten()
     }
 
     /// The watch of a resource has reached a version. Before the first list that says nothing about what is known.

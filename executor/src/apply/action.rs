@@ -116,7 +116,7 @@ impl Done {
 }
 
 /// Whether an action makes the workload the controller of an object, which only a workload that lives may become (D-27).
-pub(super) fn is_adoption(action: &v1::Action) -> bool {
+pub(crate) fn is_adoption(action: &v1::Action) -> bool {
     matches!(action.kind, Some(Kind::AdoptPod(_) | Kind::AdoptRevision(_)))
 }
 

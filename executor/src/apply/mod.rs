@@ -19,6 +19,7 @@ mod manifest;
 mod patching;
 mod status;
 
+pub(crate) use action::is_adoption;
 use action::{Context, Done};
 #[cfg(test)]
 pub(crate) use manifest::render_pod;
@@ -186,6 +187,24 @@ async fn run_batch<A: Actuator>(
         .await;
     dones.sort_unstable_by_key(|&(position, _)| position);
     dones.into_iter().map(|(_, done)| done).collect()
+}
+
+/// The kind of the object that an action changes or deletes, and which one it is. `None` for what creates an object, and for what is
+/// about the workload itself; an action of an unknown kind is about nothing that is known.
+pub(crate) fn object(action: &v1::Action) -> Option<(Resource, Option<&v1::ObjectReference>)> {
+    let (resource, reference) = match &action.kind {
+        Some(Kind::UpdateRevision(a)) => (Resource::Revisions, &a.revision),
+        Some(Kind::DeleteRevision(a)) => (Resource::Revisions, &a.revision),
+        Some(Kind::AdoptRevision(a)) => (Resource::Revisions, &a.revision),
+        Some(Kind::ReleaseRevision(a)) => (Resource::Revisions, &a.revision),
+        Some(Kind::AdoptPod(a)) => (Resource::Pods, &a.pod),
+        Some(Kind::ReleasePod(a)) => (Resource::Pods, &a.pod),
+        Some(Kind::RelabelPod(a)) => (Resource::Pods, &a.pod),
+        Some(Kind::DeletePod(a)) => (Resource::Pods, &a.pod),
+        Some(Kind::CreateRevision(_) | Kind::CreatePod(_) | Kind::UpdateStatus(_) | Kind::EmitEvent(_))
+        | None => return None,
+    };
+    Some((resource, reference.as_ref()))
 }
 
 /// The kind of an action in one word, for logs and metrics.

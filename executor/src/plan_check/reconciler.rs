@@ -8,7 +8,6 @@ use crate::actuator::{Actuator, ObjectKey, Refusal, WorkloadEvent};
 use crate::event::{DaemonSet, Resource, Revision};
 use crate::reconcile::{Ending, Reconciler};
 use crate::state::{Shared, is_enabled};
-use crate::store::KIND;
 
 /// The caches of the namespace of one workload. Each look takes the lock anew, so that no watch waits while a manifest is read.
 pub(super) struct Shown<'a> {
@@ -88,13 +87,7 @@ impl<A: Actuator, P> Reconciler<A, P> {
     fn refuse(&self, workload: &DaemonSet, violation: &Violation) -> Ending {
         self.metrics.plan_violation();
         self.actuator.emit(WorkloadEvent {
-            workload: v1::WorkloadReference {
-                kind: KIND.to_owned(),
-                namespace: workload.key.namespace.to_string(),
-                name: workload.key.name.to_string(),
-                uid: workload.uid.to_string(),
-                resource_version: workload.resource_version.clone(),
-            },
+            workload: workload.reference(),
             kind: "Warning".to_owned(),
             reason: "PlanRefused".to_owned(),
             message: violation.to_string(),
