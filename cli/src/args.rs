@@ -128,14 +128,14 @@ pub(crate) struct SourceArgs {
 /// Who answers, and how.
 #[derive(Debug, Args)]
 pub(crate) struct EngineArgs {
-    /// Ask this planning service, for example http://127.0.0.1:7443, instead of the planner in this binary; of several,
-    /// repeated or separated by commas, the first that can be reached
+    /// Ask this planning service, for example http://127.0.0.1:7443 or dns:///planner.example:7443, instead of the planner in
+    /// this binary; of several, repeated or separated by commas, one that can be reached
     #[arg(long, env = "NODEWISE_SERVER", value_delimiter = ',', value_name = "URL")]
     pub(crate) server: Vec<String>,
     /// TLS to it
     #[command(flatten)]
     pub(crate) tls: TlsArgs,
-    /// Longest wait for each answer of the service
+    /// Longest wait for each answer of the service, whoever is asked in that time
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_timeout)]
     pub(crate) timeout: Duration,
     /// The clock to plan by, as in 2026-01-31T12:00:00Z; else the present

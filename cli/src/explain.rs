@@ -80,7 +80,7 @@ pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     let name = daemon_set_name(&args.target)?;
     let cluster = Cluster::read(&args.source, args.namespace.as_deref()).await?;
     let daemon_set = find(&cluster, name, args.namespace.as_deref())?;
-    let engine = Engine::new(&args.engine).await?;
+    let engine = Engine::new(&args.engine)?;
     let question = Questioner::new(&cluster, &args.engine).ask(daemon_set);
     let nodes = engine.explain(&question, args.node.as_deref()).await?;
     let odd = Odd::of(engine.plan(&question).await?);

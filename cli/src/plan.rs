@@ -29,7 +29,7 @@ struct Element<'a> {
 pub(crate) async fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
     let namespace = args.namespace.as_deref();
     let cluster = Cluster::read(&args.source, namespace).await?;
-    let engine = Engine::new(&args.engine).await?;
+    let engine = Engine::new(&args.engine)?;
     let questioner = Questioner::new(&cluster, &args.engine);
     let daemon_sets: Vec<&Served> = cluster
         .daemon_sets

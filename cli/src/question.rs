@@ -2,19 +2,29 @@
 
 use bytes::Bytes;
 use jiff::Timestamp;
+use nodewise_client::Digest;
 use nodewise_executor::project::timestamp;
-use nodewise_proto::{pods, v1};
-use prost::Message as _;
+use nodewise_proto::{
+    bucket,
+    pods::{sharing, target_node},
+    v1,
+};
+use prost::Message;
+use sha2::Digest as _;
 
 use crate::{
     args::EngineArgs,
     input::{Cluster, Origin, Projected, Served},
 };
 
+/// Buckets of nodes, and of pods: as many as the clients send by default.
+const BUCKETS: u32 = 64;
+
 /// What to ask about one DaemonSet.
 pub(crate) struct Question<'a> {
     pub(crate) daemon_set: &'a Served,
-    pub(crate) snapshot: v1::Snapshot,
+    /// With all buckets inline.
+    snapshot: v1::Snapshot,
     pub(crate) options: v1::PlanOptions,
     places: Places<'a>,
 }
@@ -23,26 +33,29 @@ pub(crate) struct Question<'a> {
 struct Places<'a> {
     daemon_set: &'a Served,
     nodes: &'a [Projected<v1::Node>],
-    pods: Vec<&'a Origin>,
+    pods: Vec<&'a Projected<v1::Pod>>,
     revisions: Vec<&'a Origin>,
 }
 
 /// The parts of a request that all DaemonSets of a cluster share.
 pub(crate) struct Questioner<'a> {
     cluster: &'a Cluster,
-    nodes: Bytes,
+    nodes: Vec<v1::Bucket>,
     now: Timestamp,
     profile: v1::Profile,
 }
 
 impl<'a> Questioner<'a> {
     pub(crate) fn new(cluster: &'a Cluster, engine: &EngineArgs) -> Self {
-        let nodes = v1::NodeBucket {
-            nodes: cluster.nodes.iter().map(|node| node.object.clone()).collect(),
+        let bucket = |nodes: &Vec<&Projected<v1::Node>>| v1::NodeBucket {
+            nodes: nodes.iter().map(|node| node.object.clone()).collect(),
         };
         Self {
             cluster,
-            nodes: nodes.encode_to_vec().into(),
+            nodes: node_buckets(&cluster.nodes)
+                .iter()
+                .map(|nodes| inline(&bucket(nodes)))
+                .collect(),
             now: engine.now.unwrap_or_else(Timestamp::now),
             profile: engine.profile.into(),
         }
@@ -64,7 +77,8 @@ impl<'a> Questioner<'a> {
             .iter()
             .filter(|revision| concerns(revision.controller.as_deref()))
             .collect();
-        let pod_bucket = pods::sharing(pods.iter().map(|pod| pod.object.clone()).collect());
+        let bucket =
+            |pods: &Vec<&Projected<v1::Pod>>| sharing(pods.iter().map(|pod| pod.object.clone()).collect());
         let snapshot = v1::Snapshot {
             now: Some(timestamp(self.now)),
             workload: Some(v1::Workload {
@@ -80,9 +94,13 @@ impl<'a> Questioner<'a> {
                 })
                 .collect(),
             caches_synced: true,
-            bucket_count: 1,
-            node_buckets: vec![inline(self.nodes.clone())],
-            pod_buckets: vec![inline(pod_bucket.encode_to_vec().into())],
+            bucket_count: BUCKETS,
+            digest_function: v1::DigestFunction::Sha256.into(),
+            node_buckets: self.nodes.clone(),
+            pod_buckets: pod_buckets(&pods)
+                .iter()
+                .map(|pods| inline(&bucket(pods)))
+                .collect(),
             ..v1::Snapshot::default()
         };
         Question {
@@ -95,25 +113,61 @@ impl<'a> Questioner<'a> {
             places: Places {
                 daemon_set,
                 nodes: &self.cluster.nodes,
-                pods: pods.iter().map(|pod| &pod.origin).collect(),
+                pods,
                 revisions: revisions.iter().map(|revision| &revision.origin).collect(),
             },
         }
     }
 }
 
+fn node_buckets(nodes: &[Projected<v1::Node>]) -> Vec<Vec<&Projected<v1::Node>>> {
+    divided(nodes.iter(), |node| &node.name)
+}
+
+fn pod_buckets<'a>(pods: &[&'a Projected<v1::Pod>]) -> Vec<Vec<&'a Projected<v1::Pod>>> {
+    divided(pods.iter().copied(), target_node)
+}
+
+/// Objects by the bucket of the node that they are, or that they are for.
+fn divided<'a, T: 'a>(
+    objects: impl Iterator<Item = &'a Projected<T>>,
+    node_name: impl Fn(&T) -> &str,
+) -> Vec<Vec<&'a Projected<T>>> {
+    let mut buckets: Vec<_> = (0..BUCKETS).map(|_| Vec::new()).collect();
+    for object in objects {
+        buckets[bucket::of(node_name(&object.object), BUCKETS) as usize].push(object);
+    }
+    buckets
+}
+
 fn json(served: &Served) -> Bytes {
     Bytes::copy_from_slice(served.json.get().as_bytes())
 }
 
-fn inline(data: Bytes) -> v1::Bucket {
+fn inline(bucket: &impl Message) -> v1::Bucket {
+    let data = bucket.encode_to_vec();
     v1::Bucket {
-        data: Some(data),
-        digest: Bytes::new(),
+        digest: sha2::Sha256::digest(&data).to_vec().into(),
+        data: Some(data.into()),
     }
 }
 
 impl Question<'_> {
+    pub(crate) fn uid(&self) -> &str {
+        &self.daemon_set.uid
+    }
+
+    /// What to send to a service that has some buckets already.
+    pub(crate) fn snapshot(&self, knows: impl Fn(&Digest) -> bool) -> v1::Snapshot {
+        let mut snapshot = self.snapshot.clone();
+        for bucket in snapshot.node_buckets.iter_mut().chain(&mut snapshot.pod_buckets) {
+            if Digest::try_from(&*bucket.digest).is_ok_and(|digest| knows(&digest)) {
+                bucket.data = None;
+            }
+        }
+        snapshot
+    }
+
     /// `DaemonSet kube-system/fluentd`.
     pub(crate) fn title(&self) -> String {
         self.daemon_set.title()
@@ -139,11 +193,13 @@ impl Places<'_> {
         if let Some((index, ".object")) = indexed(field, "revisions[") {
             return Some(inside(self.revisions.get(index)?, problem));
         }
-        let (origin, rest) = if let Some((index, rest)) = indexed(field, "node_buckets[0].data.nodes[") {
-            (&self.nodes.get(index)?.origin, rest)
+        let (origin, rest) = if let Some((bucket, rest)) = indexed(field, "node_buckets[") {
+            let (index, rest) = indexed(rest, ".data.nodes[")?;
+            (&node_buckets(self.nodes).get(bucket)?.get(index)?.origin, rest)
         } else {
-            let (index, rest) = indexed(field, "pod_buckets[0].data.pods[")?;
-            (*self.pods.get(index)?, rest)
+            let (bucket, rest) = indexed(field, "pod_buckets[")?;
+            let (index, rest) = indexed(rest, ".data.pods[")?;
+            (&pod_buckets(&self.pods).get(bucket)?.get(index)?.origin, rest)
         };
         Some(format!("{}: {problem}", origin.at(rest)))
     }

@@ -304,12 +304,15 @@ fn a_service_or_cluster_that_is_not_there() {
     let ran = nodewise(&["plan", "-f", &new, "--server", &url]);
     refused(
         &ran,
-        &format!("--server {url}: Connection refused (os error 111)"),
+        &format!(
+            "DaemonSet monitoring/agent: no replica of the planning service answered: {url}: Unavailable: tcp connect error: \
+             transport error: Connection refused (os error 111) (--server says where to ask, and --timeout for how long: 60s)"
+        ),
     );
     let ran = nodewise(&["plan", "-f", &new, "--server", "not a url"]);
     refused(
         &ran,
-        "--server not a url: expected a URL such as http://127.0.0.1:7443",
+        "--server not a url: must be https://HOST:PORT, http://HOST:PORT, dns:///HOST:PORT or kubernetes:///SERVICE.NAMESPACE:PORT",
     );
     for command in [&["plan"][..], &["explain", "daemonset", "agent"]] {
         let elsewhere = ["-f", &new, "--server", &url, "--server", "http://192.0.2.1:7443"];

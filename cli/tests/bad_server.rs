@@ -28,6 +28,8 @@ use tonic_types::{ErrorDetails, StatusExt as _};
 #[derive(Clone)]
 struct Scripted {
     refusals: Arc<Mutex<VecDeque<Status>>>,
+    /// How many buckets came inline with each request.
+    inline: Arc<Mutex<Vec<usize>>>,
     engine: Arc<nodewise_server::Engine>,
 }
 
@@ -35,6 +37,7 @@ impl Scripted {
     fn new(refusals: impl IntoIterator<Item = Status>) -> Self {
         Self {
             refusals: Arc::new(Mutex::new(refusals.into_iter().collect())),
+            inline: Arc::default(),
             engine: Arc::new(nodewise_server::Engine::new(
                 nodewise_server::Limits::default(),
                 nodewise_server::ByteSize::mib(1),
@@ -46,7 +49,11 @@ impl Scripted {
         self.refusals.lock().unwrap().len()
     }
 
-    fn next(&self) -> Result<(), Status> {
+    fn next(&self, snapshot: Option<&v1::Snapshot>) -> Result<(), Status> {
+        let snapshot = snapshot.expect("a snapshot");
+        let buckets = snapshot.node_buckets.iter().chain(&snapshot.pod_buckets);
+        let inline = buckets.filter(|bucket| bucket.data.is_some()).count();
+        self.inline.lock().unwrap().push(inline);
         let refusal = self.refusals.lock().unwrap().pop_front();
         refusal.map_or(Ok(()), Err)
     }
@@ -57,7 +64,7 @@ impl ReconcileService for Scripted {
     type PlanStreamStream = futures::stream::Empty<Result<v1::PlanStreamResponse, Status>>;
 
     async fn plan(&self, request: Request<v1::PlanRequest>) -> Result<Response<v1::PlanResponse>, Status> {
-        self.next()?;
+        self.next(request.get_ref().snapshot.as_ref())?;
         let answer = self.engine.plan(request.into_inner(), &nodewise_server::never)?;
         Ok(Response::new(answer))
     }
@@ -66,7 +73,7 @@ impl ReconcileService for Scripted {
         &self,
         request: Request<v1::ExplainRequest>,
     ) -> Result<Response<v1::ExplainResponse>, Status> {
-        self.next()?;
+        self.next(request.get_ref().snapshot.as_ref())?;
         let answer = self
             .engine
             .explain(request.into_inner(), &nodewise_server::never)?;
@@ -123,6 +130,18 @@ fn refused(ran: &Ran, expected: &str) {
     assert_eq!(ran.stderr, format!("error: {expected}\n"));
 }
 
+/// The service at this address has said this last, in the time that there is.
+#[track_caller]
+fn unanswered(ran: &Ran, url: &str, said: &str, timeout: &str) {
+    assert_eq!((ran.code, &*ran.stdout), (Some(1), ""), "{ran:?}");
+    let begins = format!(
+        "error: DaemonSet monitoring/agent: no replica of the planning service answered: {url}: {said}"
+    );
+    let ends = format!(" (--server says where to ask, and --timeout for how long: {timeout})\n");
+    let is_told = ran.stderr.starts_with(&begins) && ran.stderr.ends_with(&ends);
+    assert!(is_told && ran.stderr.lines().count() == 1, "{ran:?}");
+}
+
 fn saturated(retry_after: Duration) -> Status {
     let details = ErrorDetails::with_retry_info(Some(retry_after));
     Status::with_error_details(Code::ResourceExhausted, "every place is taken", details)
@@ -141,12 +160,7 @@ async fn a_listener_that_never_answers() {
             &[],
         )
         .await;
-        refused(
-            &ran,
-            &format!(
-                "--server {url}: DaemonSet monitoring/agent: no answer within 300ms; --timeout sets how long to wait"
-            ),
-        );
+        unanswered(&ran, &url, "DeadlineExceeded: no answer within ", "300ms");
     }
 }
 
@@ -170,25 +184,38 @@ async fn a_saturated_service_is_asked_once_more_after_the_delay_it_names() {
 /// Neither for ever, nor where waiting does not help, nor longer than there is time.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_refusal_is_retried_twice_or_in_vain() {
-    let too_large = Status::resource_exhausted("the request is too large");
-    for (refusals, left, message) in [
-        (vec![saturated(SOON); 3], 1, "every place is taken"),
-        (vec![too_large; 2], 1, "the request is too large"),
-        (
-            vec![saturated(Duration::from_hours(1)); 2],
-            1,
-            "every place is taken",
+    let too_large = "the request is too large";
+    let service = Scripted::new(vec![Status::resource_exhausted(too_large); 2]);
+    let url = serve_scripted(&service).await;
+    let ran = run(&["plan", "--server", &url], &[]).await;
+    refused(
+        &ran,
+        &format!(
+            "DaemonSet monitoring/agent: the planning service refused the request: {url}: ResourceExhausted: {too_large}"
         ),
-    ] {
-        let service = Scripted::new(refusals);
+    );
+    assert_eq!(service.left(), 1, "{too_large}");
+    for (delay, timeout, left) in [(SOON, "60s", 1), (Duration::from_hours(1), "1s", 2)] {
+        let service = Scripted::new(vec![saturated(delay); 3]);
         let url = serve_scripted(&service).await;
-        let ran = run(&["plan", "--server", &url], &[]).await;
-        refused(
-            &ran,
-            &format!("--server {url}: DaemonSet monitoring/agent: {message}"),
-        );
-        assert_eq!(service.left(), left, "{message}");
+        let ran = run(&["plan", "--server", &url, "--timeout", timeout], &[]).await;
+        unanswered(&ran, &url, "ResourceExhausted: every place is taken", timeout);
+        assert_eq!(service.left(), left, "after {delay:?}");
     }
+}
+
+/// Nor is what a service has sent twice: nodes and pods that do not change between two questions go by their digests.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_is_sent_once_what_two_questions_are_about() {
+    let service = Scripted::new([]);
+    let url = serve_scripted(&service).await;
+    let local = run(&["explain", "daemonset", "agent", "--now", NOW], &[])
+        .await
+        .ok();
+    let asked = ["explain", "daemonset", "agent", "--now", NOW, "--server", &url];
+    assert_eq!(run(&asked, &[]).await.ok(), local);
+    let inline = service.inline.lock().unwrap().clone();
+    assert!(matches!(inline[..], [first, 0] if first > 0), "{inline:?}");
 }
 
 /// As many a web server does, it takes the beginning of HTTP/2 for a wrong request and says so.
@@ -224,25 +251,30 @@ async fn whatever_else_listens_there_is_no_nodewise_server() {
         http1_that_answers_anything().await,
     ] {
         let ran = run(&["plan", "--server", &url], &[]).await;
-        assert_eq!(ran.code, Some(1), "{ran:?}");
-        let expected = format!("error: --server {url}: does not answer as a nodewise-server: ");
-        assert!(ran.stderr.starts_with(&expected), "{ran:?}");
-        assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+        unanswered(&ran, &url, "", "60s");
+        let told =
+            "; what listens there does not answer as a nodewise-server: check the address and the port";
+        assert!(ran.stderr.contains(told), "{ran:?}");
     }
 }
 
-/// The variable is the executor's, which may name several replicas: the first that can be reached is asked.
+/// The variable is the executor's, which may name several replicas: one that can be reached is asked.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_environment_names_the_service_and_the_profile() {
-    let service = Scripted::new([Status::unavailable("asked")]);
-    let url = serve_scripted(&service).await;
+    let local = run(&["plan", "--now", NOW], &[]).await.ok();
+    let url = serve_scripted(&Scripted::new([])).await;
     // Bound and not listening: nobody else gets the port meanwhile.
     let away = tokio::net::TcpSocket::new_v4().unwrap();
     away.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let away_url = format!("http://{}", away.local_addr().unwrap());
     let servers = format!("{away_url},{url}");
-    let ran = run(&["plan"], &[("NODEWISE_SERVER", &servers)]).await;
-    refused(&ran, &format!("--server {url}: not available: asked"));
+    let ran = run(&["plan", "--now", NOW], &[("NODEWISE_SERVER", &servers)]).await;
+    assert_eq!(ran.ok(), local);
+    let service = Scripted::new(vec![Status::unavailable("asked"); 2]);
+    let url = serve_scripted(&service).await;
+    let ran = run(&["plan"], &[("NODEWISE_SERVER", &url)]).await;
+    unanswered(&ran, &url, "Unavailable: asked", "60s");
+    assert_eq!(service.left(), 0);
 
     let json = ["plan", "--now", NOW, "--output", "json"];
     let by_flag = run(&[&json[..], &["--profile", "upstream-strict"]].concat(), &[]).await;

@@ -82,12 +82,8 @@ impl Parts {
             nodes[bucket::of(&node.name, count) as usize].nodes.push(node);
         }
         for pod in self.pods {
-            let node = if pod.node_name.is_empty() {
-                &pod.target_node_name
-            } else {
-                &pod.node_name
-            };
-            pods[bucket::of(node, count) as usize].push(pod);
+            let bucket = bucket::of(pods::target_node(&pod), count);
+            pods[bucket as usize].push(pod);
         }
         let shares = random.random();
         let pod_bucket = |pods| {

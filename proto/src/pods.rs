@@ -6,6 +6,16 @@ use prost::Message as _;
 
 use crate::v1::{Pod, PodBucket, SharedMetadata};
 
+/// The node that a pod is on, or else the one that it is meant for; empty when it is meant for none. Its bucket is that of this name.
+#[must_use]
+pub fn target_node(pod: &Pod) -> &str {
+    if pod.node_name.is_empty() {
+        &pod.target_node_name
+    } else {
+        &pod.node_name
+    }
+}
+
 /// A bucket of these pods, in which labels and controllers are there once.
 #[must_use]
 pub fn sharing(mut pods: Vec<Pod>) -> PodBucket {

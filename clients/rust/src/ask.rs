@@ -1,4 +1,4 @@
-//! A plan from one replica, or from the quicker of two.
+//! An answer about a workload from one replica, or from the quicker of two.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,22 +16,23 @@ use super::pieces::Pieces;
 use super::replica::Replica;
 use super::replicas::Replicas;
 use super::tries::Turn;
-use crate::observer::{Evicted, Fate, Hedge, Method, Observer};
-use crate::service::{Answer, BuildRequest, Digest};
+use crate::observer::{Evicted, Fate, Hedge, Observer};
+use crate::question::Question;
+use crate::service::{BuildRequest, Digest};
 
 /// How often a replica may lack buckets of one request before it is sent all of them.
 const CORRECTIONS: usize = 3;
 
 /// Builds requests for several replicas, and numbers them.
-pub(super) struct Builder<'a, 'b>(Mutex<(usize, &'a mut BuildRequest<'b>)>);
+pub(super) struct Builder<'a, 'b, Q>(Mutex<(usize, &'a mut BuildRequest<'b, Q>)>);
 
-impl<'a, 'b> Builder<'a, 'b> {
-    pub(super) fn new(build: &'a mut BuildRequest<'b>) -> Self {
+impl<'a, 'b, Q> Builder<'a, 'b, Q> {
+    pub(super) fn new(build: &'a mut BuildRequest<'b, Q>) -> Self {
         Self(Mutex::new((0, build)))
     }
 
     /// A request for this replica, with everything inline or only what it is not believed to have, and which one it is.
-    fn build(&self, replica: &Replica, everything: bool) -> (usize, v1::PlanRequest) {
+    fn build(&self, replica: &Replica, everything: bool) -> (usize, Q) {
         let mut builder = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let number = builder.0;
         builder.0 += 1;
@@ -44,30 +45,44 @@ impl<'a, 'b> Builder<'a, 'b> {
 }
 
 /// What asking needs.
-#[derive(Clone, Copy)]
-pub(super) struct Asking<'a, 'b, 'c> {
+pub(super) struct Asking<'a, 'b, 'c, Q> {
     /// Of the workload.
     pub(super) uid: &'a str,
     pub(super) replicas: &'a Replicas,
     pub(super) observer: &'a dyn Observer,
-    pub(super) builder: &'a Builder<'b, 'c>,
+    pub(super) builder: &'a Builder<'b, 'c, Q>,
     /// The longest request that is not sent in pieces, in bytes.
     pub(super) piece_bytes: usize,
 }
 
+/// An answer, and which of the requests that were built it answers.
+#[derive(Debug)]
+pub(super) struct Answered<A> {
+    pub(super) answer: A,
+    pub(super) request: usize,
+}
+
 /// What became of a turn.
-#[derive(Debug, Default)]
-pub(super) struct Taken<'t> {
-    /// The plan, and whose it is.
-    pub(super) answer: Option<(Answer, &'t Arc<Replica>)>,
+#[derive(Debug)]
+pub(super) struct Taken<'t, A> {
+    /// The answer, and whose it is.
+    pub(super) answer: Option<(Answered<A>, &'t Arc<Replica>)>,
     /// Who failed.
     pub(super) failed: Vec<(&'t Arc<Replica>, Failed)>,
     /// Whether the spare replica was asked, too.
     pub(super) hedged: bool,
 }
 
-impl<'t> Taken<'t> {
-    fn said(mut self, by: &'t Arc<Replica>, result: Result<Answer, Failed>) -> Self {
+impl<'t, A> Taken<'t, A> {
+    fn nothing() -> Self {
+        Self {
+            answer: None,
+            failed: Vec::new(),
+            hedged: false,
+        }
+    }
+
+    fn said(mut self, by: &'t Arc<Replica>, result: Result<Answered<A>, Failed>) -> Self {
         match result {
             Ok(answer) => self.answer = Some((answer, by)),
             Err(failed) => self.failed.push((by, failed)),
@@ -76,12 +91,16 @@ impl<'t> Taken<'t> {
     }
 }
 
-impl Asking<'_, '_, '_> {
+impl<Q: Question> Asking<'_, '_, '_, Q> {
     /// Asks the replica whose turn it is. When `hedge_after` has passed without an answer, a spare one is asked as well; the
-    /// first plan is taken, and the other call is cancelled. A plan changes nothing, so that it may be asked for twice.
-    pub(super) async fn take_turn(self, turn: &Turn, hedge_after: Option<Duration>) -> Taken<'_> {
+    /// first answer is taken, and the other call is cancelled. A question changes nothing, so that it may be asked twice.
+    pub(super) async fn take_turn<'t>(
+        &self,
+        turn: &'t Turn,
+        hedge_after: Option<Duration>,
+    ) -> Taken<'t, Q::Answer> {
         let (asked, until) = (&turn.replica, turn.until);
-        let taken = Taken::default();
+        let taken = Taken::nothing();
         let mut first = std::pin::pin!(self.ask(asked, until));
         let (Some(after), Some(spare)) = (hedge_after, &turn.spare) else {
             return taken.said(asked, first.await);
@@ -103,7 +122,7 @@ impl Asking<'_, '_, '_> {
         if asks_on {
             taken = taken.said(its, slower.await);
         } else {
-            self.observer.call(Method::Plan, Fate::Cancelled);
+            self.observer.call(Q::METHOD, Fate::Cancelled);
             if taken.answer.is_some() && Arc::ptr_eq(its, asked) {
                 self.overtaken(asked);
             }
@@ -118,7 +137,7 @@ impl Asking<'_, '_, '_> {
 
     /// Another replica that was asked later has answered first. That is no failure; but one that hangs is never told from one
     /// that is slow when nobody waits for it.
-    fn overtaken(self, replica: &Replica) {
+    fn overtaken(&self, replica: &Replica) {
         if replica.is_overtaken_again() {
             let reason = format!("{}: others answered first, time after time", replica.url());
             self.replicas.failed(replica, &reason, Evicted::TimedOut);
@@ -126,17 +145,22 @@ impl Asking<'_, '_, '_> {
     }
 
     /// Waits until no other call sends pieces to a replica.
-    async fn turn_for_pieces(self, replica: &Replica, until: Instant) -> Result<MutexGuard<'_, ()>, Failed> {
+    async fn turn_for_pieces<'r>(
+        &self,
+        replica: &'r Replica,
+        until: Instant,
+    ) -> Result<MutexGuard<'r, ()>, Failed> {
         let turn = timeout_at(until, replica.pieces.lock()).await;
         turn.map_err(|_| Failed {
             reason: format!("{}: another call sends it buckets in pieces", replica.url()),
             fault: Fault::Moment,
+            violations: Vec::new(),
             retry_after: None,
         })
     }
 
     /// Asks one replica; again when it turns out to lack buckets.
-    async fn ask(self, replica: &Replica, until: Instant) -> Result<Answer, Failed> {
+    async fn ask(&self, replica: &Replica, until: Instant) -> Result<Answered<Q::Answer>, Failed> {
         let mut corrections = 0;
         let mut pieces = Pieces::new(self.piece_bytes);
         let mut turn = None;
@@ -155,34 +179,34 @@ impl Asking<'_, '_, '_> {
                     continue;
                 }
             }
-            let (size, digests) = (request.encoded_len(), digests(&request));
+            let (size, digests) = (request.encoded_len(), digests(request.snapshot()));
             let started = Instant::now();
             let status = match call(replica, request, size, until).await {
-                Ok(plan) => {
-                    self.observer.plan_answered(started.elapsed(), size, &plan);
-                    self.observer.call(Method::Plan, Fate::Answered);
+                Ok(answer) => {
+                    Q::answered(self.observer, started.elapsed(), size, &answer);
+                    self.observer.call(Q::METHOD, Fate::Answered);
                     self.replicas.answered(replica);
                     replica.learn(digests.into_iter().flatten());
-                    return Ok(Answer {
-                        plan,
+                    return Ok(Answered {
+                        answer,
                         request: number,
                     });
                 }
                 Err(status) => status,
             };
-            self.observer.plan_failed(started.elapsed(), status.code());
+            Q::failed(self.observer, started.elapsed(), status.code());
             // It may lose more while we send, and what it lacks may be believed to be there again by the answer to another
             // workload: in the end it gets everything, whatever is believed.
             if status.code() != Code::FailedPrecondition || everything {
                 let of = (self.replicas, self.observer);
-                let failed = note_failure(of, self.uid, replica, Method::Plan, &status);
+                let failed = note_failure(of, self.uid, replica, Q::METHOD, &status);
                 return Err(if everything {
                     pieces.explain(failed, size)
                 } else {
                     failed
                 });
             }
-            self.observer.call(Method::Plan, Fate::LacksBuckets);
+            self.observer.call(Q::METHOD, Fate::LacksBuckets);
             let Some(missing) = missing(&status) else {
                 corrections = CORRECTIONS;
                 continue;
@@ -199,23 +223,20 @@ impl Asking<'_, '_, '_> {
     }
 }
 
-async fn call(
+async fn call<Q: Question>(
     replica: &Replica,
-    request: v1::PlanRequest,
+    request: Q,
     size: usize,
     until: Instant,
-) -> Result<v1::Plan, Status> {
-    let call = ClientCall::new(Method::Plan.full_name(), replica.url());
+) -> Result<Q::Answer, Status> {
+    let call = ClientCall::new(Q::METHOD.full_name(), replica.url());
     call.count("nodewise.request.bytes", size);
     let answer = call.run(timed(request, until), async |request| {
-        bounded(until, replica.client().plan(request)).await
+        bounded(until, Q::ask(replica.client(), request)).await
     });
-    let plan = answer
-        .await?
-        .plan
-        .ok_or_else(|| Status::internal("an answer without a plan"))?;
-    describe(&call, &plan);
-    Ok(plan)
+    let answer = Q::read(answer.await?)?;
+    Q::describe(&call, &answer);
+    Ok(answer)
 }
 
 /// A request that tells its deadline.
@@ -226,14 +247,13 @@ pub(super) fn timed<T>(message: T, until: Instant) -> Request<T> {
 }
 
 /// The digests of a request's node and pod buckets.
-fn digests(request: &v1::PlanRequest) -> [Vec<Digest>; 2] {
+fn digests(snapshot: Option<&v1::Snapshot>) -> [Vec<Digest>; 2] {
     let read = |buckets: &[v1::Bucket]| {
         buckets
             .iter()
             .map(|bucket| bucket.digest.as_ref().try_into().unwrap_or_default())
             .collect()
     };
-    let snapshot = request.snapshot.as_ref();
     [
         snapshot
             .map(|snapshot| read(&snapshot.node_buckets))
@@ -242,13 +262,6 @@ fn digests(request: &v1::PlanRequest) -> [Vec<Digest>; 2] {
             .map(|snapshot| read(&snapshot.pod_buckets))
             .unwrap_or_default(),
     ]
-}
-
-/// What a trace shows of a plan.
-fn describe(call: &ClientCall, plan: &v1::Plan) {
-    call.count("nodewise.plan.actions", plan.actions().count());
-    let verdict = plan.verdict().as_str_name();
-    call.tell("nodewise.plan.verdict", verdict.trim_start_matches("VERDICT_"));
 }
 
 /// The detail of FAILED_PRECONDITION that names buckets.

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tonic::{Code, Status};
-use tonic_types::StatusExt as _;
+use tonic_types::{FieldViolation, StatusExt as _};
 
 use super::failure;
 use super::replica::Replica;
 use super::replicas::Replicas;
 use crate::observer::{Evicted, Fate, Method, Observer};
-use crate::service::ServiceError;
+use crate::service::{Refusal, ServiceError};
 
 /// How many replicas a request may fail at, when it may be the request that fails, and how many have to find it too large.
 const OPINIONS: usize = 2;
@@ -24,6 +24,8 @@ const OPINIONS: usize = 2;
 pub(super) struct Failed {
     pub(super) reason: String,
     pub(super) fault: Fault,
+    /// What it finds wrong with the request.
+    pub(super) violations: Vec<FieldViolation>,
     /// When it asked to come back.
     pub(super) retry_after: Option<Duration>,
 }
@@ -72,7 +74,11 @@ pub(super) fn note_failure(
     status: &Status,
 ) -> Failed {
     let reason = failure(replica, status);
-    let retry_after = status.get_details_retry_info().and_then(|info| info.retry_delay);
+    let details = status.get_error_details();
+    let retry_after = details.retry_info().and_then(|info| info.retry_delay);
+    let violations = details
+        .bad_request()
+        .map(|request| request.field_violations.clone());
     let fault = Fault::of(status, retry_after);
     observer.call(
         method,
@@ -95,6 +101,7 @@ pub(super) fn note_failure(
     Failed {
         reason,
         fault,
+        violations: violations.unwrap_or_default(),
         retry_after,
     }
 }
@@ -152,7 +159,10 @@ impl<'a> Opinions<'a> {
         let Some(last) = &self.last else { return Ok(()) };
         let too_large = self.too_large >= OPINIONS.min(replicas.max(1));
         if last.fault == Fault::Request || too_large {
-            return Err(ServiceError::Refused(last.reason.clone()));
+            return Err(ServiceError::Refused(Refusal {
+                reason: last.reason.clone(),
+                violations: last.violations.clone(),
+            }));
         }
         if self.suspects.len() >= OPINIONS {
             return Err(ServiceError::Unreachable(last.reason.clone()));

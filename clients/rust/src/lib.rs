@@ -10,7 +10,7 @@ use kube::Client;
 use nodewise_proto::v1;
 use nodewise_telemetry::{grpc::ClientCall, with_causes};
 use tokio::time::{Instant, timeout_at};
-use tonic::Status;
+use tonic::{Code, Status};
 
 #[cfg(test)]
 #[allow(
@@ -28,6 +28,7 @@ mod fault;
 mod health;
 mod observer;
 mod pieces;
+mod question;
 mod rendezvous;
 mod replica;
 mod replicas;
@@ -38,12 +39,13 @@ mod tries;
 
 pub use dial::connect;
 pub use observer::{Evicted, Fate, Hedge, Method, Observer, ReplicaCounts};
-pub use service::{Answer, BuildRequest, Digest, PlanService, ServiceError};
+pub use service::{Answer, BuildRequest, Digest, PlanService, Refusal, ServiceError};
 pub use tls::ClientTls;
 
-use ask::{Asking, Builder, timed};
+use ask::{Answered, Asking, Builder, timed};
 use discovery::{Discovery, Lookup};
 use fault::{Opinions, note_failure};
+use question::Question;
 use replica::Replica;
 use replicas::Replicas;
 use target::{Address, Mismatch, Target, TargetError};
@@ -243,21 +245,21 @@ impl PlanClient {
         );
     }
 
-    /// The replicas in the order in which a workload asks them. Waits a little for the first.
-    async fn order(&self, uid: &str, tries: &Tries<'_>) -> Vec<Arc<Replica>> {
-        let until = tries.deadline().min(Instant::now() + FIRST_ADDRESS);
-        self.replicas.order(uid, until).await
+    /// Asks why a workload runs, or does not run, on nodes. As for [`PlanService::plan`] the request is built anew for each replica.
+    pub async fn explain(
+        &self,
+        uid: &str,
+        build: &mut BuildRequest<'_, v1::ExplainRequest>,
+    ) -> Result<v1::ExplainResponse, ServiceError> {
+        Ok(self.ask(uid, build).await?.answer)
     }
 
-    /// Nobody answered, or nobody was asked.
-    fn unreachable(&self, opinions: Opinions<'_>) -> ServiceError {
-        let nobody = || self.health().err().unwrap_or_default();
-        ServiceError::Unreachable(opinions.reason().unwrap_or_else(nobody))
-    }
-}
-
-impl PlanService for PlanClient {
-    async fn plan(&self, uid: &str, build: &mut BuildRequest<'_>) -> Result<Answer, ServiceError> {
+    /// Asks replicas in turn until one answers.
+    async fn ask<Q: Question>(
+        &self,
+        uid: &str,
+        build: &mut BuildRequest<'_, Q>,
+    ) -> Result<Answered<Q::Answer>, ServiceError> {
         let builder = Builder::new(build);
         let asking = Asking {
             uid,
@@ -291,6 +293,28 @@ impl PlanService for PlanClient {
             tokio::time::sleep(pause).await;
         }
         Err(self.unreachable(opinions))
+    }
+
+    /// The replicas in the order in which a workload asks them. Waits a little for the first.
+    async fn order(&self, uid: &str, tries: &Tries<'_>) -> Vec<Arc<Replica>> {
+        let until = tries.deadline().min(Instant::now() + FIRST_ADDRESS);
+        self.replicas.order(uid, until).await
+    }
+
+    /// Nobody answered, or nobody was asked.
+    fn unreachable(&self, opinions: Opinions<'_>) -> ServiceError {
+        let nobody = || self.health().err().unwrap_or_default();
+        ServiceError::Unreachable(opinions.reason().unwrap_or_else(nobody))
+    }
+}
+
+impl PlanService for PlanClient {
+    async fn plan(&self, uid: &str, build: &mut BuildRequest<'_>) -> Result<Answer, ServiceError> {
+        let Answered { answer, request } = self.ask(uid, build).await?;
+        Ok(Answer {
+            plan: answer,
+            request,
+        })
     }
 
     async fn report(&self, report: v1::ReportRequest) -> Result<v1::ReportResponse, ServiceError> {
@@ -361,10 +385,28 @@ fn has_expired(status: &Status) -> bool {
     false
 }
 
+/// One sentence: which replica failed a call, how, and what to change if that can be told.
 fn failure(replica: &Replica, status: &Status) -> String {
     // Without its causes "tcp connect error" leaves open whether nobody listens or nobody could be found.
     let text = format!("{}: {:?}: {}", replica.url(), status.code(), status.message());
-    with_causes(text, status)
+    let text = with_causes(text, status);
+    if is_foreign(status) {
+        return format!(
+            "{text}; what listens there does not answer as a nodewise-server: check the address and the port, and whether it speaks TLS"
+        );
+    }
+    text
+}
+
+/// Whether the answer is none that a nodewise-server gives: a gRPC server of something else says UNIMPLEMENTED, and from
+/// what speaks no gRPC tonic makes a status of its own, which has a cause or is known by its words only.
+fn is_foreign(status: &Status) -> bool {
+    let words = ["grpc-status header missing", "protocol error: "];
+    match status.code() {
+        Code::Unimplemented | Code::Unknown => true,
+        Code::Internal | Code::Cancelled if std::error::Error::source(status).is_some() => true,
+        _ => words.iter().any(|words| status.message().starts_with(words)),
+    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ pub enum Method {
     Plan,
     /// To say what became of one.
     Report,
+    /// For why a workload runs, or does not run, on nodes.
+    Explain,
 }
 
 impl Method {
@@ -23,6 +25,7 @@ impl Method {
         match self {
             Self::Plan => "nodewise.v1.ReconcileService/Plan",
             Self::Report => "nodewise.v1.ReconcileService/Report",
+            Self::Explain => "nodewise.v1.ReconcileService/Explain",
         }
     }
 }
@@ -83,7 +86,7 @@ macro_rules! names {
     };
 }
 
-names!(Method { Plan => "plan", Report => "report" });
+names!(Method { Plan => "plan", Report => "report", Explain => "explain" });
 names!(Fate {
     Answered => "answered",
     LacksBuckets => "lacks_buckets",

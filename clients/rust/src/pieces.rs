@@ -3,10 +3,8 @@
 //! A replica keeps the buckets that came inline also when it lacks others of the same request. So a piece has some of the missing
 //! buckets inline, and the others by digest alone. The replica says what it still lacks, and the next piece brings more of it.
 
-use nodewise_proto::v1;
-use prost::Message as _;
-
 use crate::fault::{Failed, Fault};
+use crate::question::Question;
 use crate::service::Digest;
 
 /// The pieces of one attempt.
@@ -24,12 +22,12 @@ impl Pieces {
 
     /// Leaves as many buckets inline as fit into a piece, and at least one. Answers with these, or with `None` when the request fits
     /// as it is. Only buckets that have a digest can wait.
-    pub(super) fn cut(&self, request: &mut v1::PlanRequest) -> Option<Vec<Digest>> {
+    pub(super) fn cut(&self, request: &mut impl Question) -> Option<Vec<Digest>> {
         let size = request.encoded_len();
         if size <= self.most {
             return None;
         }
-        let snapshot = request.snapshot.as_mut()?;
+        let snapshot = request.snapshot_mut()?;
         let mut inline: Vec<_> = (snapshot.node_buckets.iter_mut())
             .chain(&mut snapshot.pod_buckets)
             .filter_map(|bucket| {

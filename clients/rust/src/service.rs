@@ -3,12 +3,13 @@
 use std::future::Future;
 
 use nodewise_proto::v1;
+use tonic_types::FieldViolation;
 
 /// What tells a bucket: SHA-256 of its bytes.
 pub type Digest = [u8; 32];
 
 /// Builds a request; it is told which buckets the replica that is about to be asked is believed to have.
-pub type BuildRequest<'a> = dyn FnMut(&dyn Fn(&Digest) -> bool) -> v1::PlanRequest + Send + 'a;
+pub type BuildRequest<'a, Q = v1::PlanRequest> = dyn FnMut(&dyn Fn(&Digest) -> bool) -> Q + Send + 'a;
 
 /// Why there is no answer. Nothing may be written to the cluster then.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +19,26 @@ pub enum ServiceError {
     Unreachable(String),
     /// A replica refused the request itself.
     #[error("the planning service refused the request: {0}")]
-    Refused(String),
+    Refused(Refusal),
+}
+
+/// Why a replica refuses a request, whoever is asked.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{reason}")]
+pub struct Refusal {
+    /// Which replica, and what it said.
+    pub reason: String,
+    /// The fields that it complains about, as the detail `google.rpc.BadRequest` of its answer has them.
+    pub violations: Vec<FieldViolation>,
+}
+
+impl<S: Into<String>> From<S> for Refusal {
+    fn from(reason: S) -> Self {
+        Self {
+            reason: reason.into(),
+            violations: Vec::new(),
+        }
+    }
 }
 
 /// A plan, and the request that it answers.

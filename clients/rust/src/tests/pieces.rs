@@ -6,7 +6,7 @@ use super::*;
 const BUCKET: usize = 1_000;
 
 /// A request with so many node buckets, one pod bucket that is empty, and next to nothing else.
-fn large(buckets: u8) -> impl FnMut(&dyn Fn(&Digest) -> bool) -> v1::PlanRequest + Send {
+pub(super) fn large(buckets: u8) -> impl FnMut(&dyn Fn(&Digest) -> bool) -> v1::PlanRequest + Send {
     move |known| {
         let bucket = |content: Vec<u8>| {
             let digest: Digest = Sha256::digest(&content).into();
@@ -27,7 +27,7 @@ fn large(buckets: u8) -> impl FnMut(&dyn Fn(&Digest) -> bool) -> v1::PlanRequest
 }
 
 /// As [`quick`], with pieces that take so many buckets of [`large`].
-fn in_pieces_of(buckets: usize) -> ClientConfig {
+pub(super) fn in_pieces_of(buckets: usize) -> ClientConfig {
     ClientConfig {
         max_piece_bytes: buckets * BUCKET + BUCKET / 2,
         ..quick()
@@ -39,7 +39,7 @@ fn too_large() -> Result<v1::Plan, Status> {
 }
 
 /// The node buckets that came inline with each request.
-fn brought(server: &Server) -> Vec<Vec<usize>> {
+pub(super) fn brought(server: &Server) -> Vec<Vec<usize>> {
     let positions = |[nodes, _]: [Vec<bool>; 2]| {
         let inline = nodes.iter().enumerate().filter(|(_, inline)| **inline);
         inline.map(|(index, _)| index).collect()

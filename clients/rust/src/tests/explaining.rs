@@ -1,0 +1,86 @@
+//! Explanations are asked for as plans are.
+
+use super::pieces::{brought, in_pieces_of, large};
+use super::*;
+
+/// As [`large`], for an explanation.
+fn question(buckets: u8) -> impl FnMut(&dyn Fn(&Digest) -> bool) -> v1::ExplainRequest + Send {
+    let mut large = large(buckets);
+    move |known| v1::ExplainRequest {
+        snapshot: large(known).snapshot,
+        ..Default::default()
+    }
+}
+
+#[tokio::test]
+async fn a_large_question_comes_in_pieces() {
+    let server = serve().await;
+    let client = client_of(&[&server], in_pieces_of(2));
+    server.then(|| Err(lacking(&[2, 3], &[])));
+    let answer = client.explain("uid", &mut question(4)).await.expect("an answer");
+    assert_eq!(answer.nodes[0].node_name, "n1");
+    assert_eq!(brought(&server), [[0, 1], [2, 3]]);
+    client.plan("uid", &mut large(4)).await.expect("a plan");
+    assert!(
+        brought(&server)[2].is_empty(),
+        "a plan for the same snapshot needs none again"
+    );
+    assert_eq!(client.recorder.told()["explain answered"], 1);
+    assert_eq!(client.recorder.told()["explain lacks_buckets"], 1);
+}
+
+#[tokio::test]
+async fn another_replica_is_asked_when_one_is_away() {
+    let (url, _reserved) = dead();
+    let server = serve().await;
+    let client = client(&[url, server.url.clone()], quick());
+    for workload in 0..8 {
+        let uid = format!("uid-{workload}");
+        client.explain(&uid, &mut question(1)).await.expect("an answer");
+    }
+    assert_eq!(server.asked(), 8);
+}
+
+#[tokio::test]
+async fn a_refusal_says_which_field_is_wrong() {
+    let server = serve().await;
+    let client = client_of(&[&server], quick());
+    server.then(|| {
+        let details = ErrorDetails::with_bad_request_violation("snapshot.now", "is missing");
+        Err(Status::with_error_details(
+            Code::InvalidArgument,
+            "wrong",
+            details,
+        ))
+    });
+    let refused = client.explain("uid", &mut question(1)).await;
+    let Err(ServiceError::Refused(refusal)) = refused else {
+        panic!("{refused:?}");
+    };
+    let [violation] = &refusal.violations[..] else {
+        panic!("{refusal:?}");
+    };
+    assert_eq!(
+        (&*violation.field, &*violation.description),
+        ("snapshot.now", "is missing")
+    );
+    assert_eq!(refusal.reason, format!("{}: InvalidArgument: wrong", server.url));
+}
+
+#[tokio::test]
+async fn a_server_of_something_else_is_called_that() {
+    let server = serve().await;
+    let client = client_of(&[&server], quick());
+    for _ in 0..3 {
+        server.then(|| Err(Status::unimplemented("unknown method")));
+    }
+    let error = client
+        .explain("uid", &mut question(1))
+        .await
+        .expect_err("no answer")
+        .to_string();
+    assert!(
+        error.contains("does not answer as a nodewise-server: check the address"),
+        "{error}"
+    );
+}
