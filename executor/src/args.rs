@@ -11,6 +11,7 @@ use crate::{
     config::{Config, ConfigError, Mode},
     lead::Timing,
     reconcile::DEFAULT_BURST,
+    selection::Selection,
     trace::DEFAULT_TRACED_CALLS,
 };
 
@@ -73,6 +74,16 @@ pub struct Args {
     /// Watch DaemonSets, pods and revisions of this namespace only [default: all]
     #[arg(long, env = "NODEWISE_NAMESPACE", value_name = "NAMESPACE")]
     pub namespace: Option<String>,
+
+    /// Own only DaemonSets whose labels match, in the syntax of kubectl --selector: app=agent,tier in (a,b) [default: all]
+    #[arg(
+        long,
+        env = "NODEWISE_SELECTOR",
+        default_value = "",
+        hide_default_value = true,
+        value_name = "SELECTOR"
+    )]
+    pub selector: Selection,
 
     /// DaemonSets in work at the same time; one more worker takes only those with a node that is new
     #[arg(
@@ -219,6 +230,7 @@ impl Args {
                 timing,
             }),
             namespace: self.namespace.clone(),
+            selection: self.selector.clone(),
             concurrent_syncs: self.concurrent_syncs.get(),
             concurrent_writes: self.concurrent_writes.get(),
             calls_per_second: self.client_qps,
@@ -394,6 +406,19 @@ mod tests {
             .expect("valid")
             .servers;
         assert_eq!(servers.len(), 3);
+    }
+
+    #[test]
+    fn a_bad_selector_is_refused_with_what_is_wrong() {
+        let of =
+            |selector| Args::try_parse_from(SERVER.iter().chain(&["--mode=own", "--selector", selector]));
+        let selection = of("app=agent,!legacy").expect("valid").selector;
+        assert_eq!(selection.to_string(), "app=agent,!legacy");
+        assert_eq!(config(&[]).expect("valid").selection, Selection::default());
+        let error = of("app=agent,").expect_err("a comma too many").to_string();
+        for part in ["--selector", "'app=agent,'", "it ends with a comma"] {
+            assert!(error.contains(part), "{error}");
+        }
     }
 
     #[test]

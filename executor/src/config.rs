@@ -5,7 +5,10 @@ use std::{fmt, num::NonZeroU64, time::Duration};
 use nodewise_client::{ClientTls, args::TlsError, target::Target};
 use nodewise_proto::v1;
 
-use crate::lead::{Timing, TimingError};
+use crate::{
+    lead::{Timing, TimingError},
+    selection::Selection,
+};
 
 /// Settings of an executor.
 #[derive(Debug, Clone)]
@@ -24,6 +27,8 @@ pub struct Config {
     pub election: Option<Election>,
     /// The only namespace to watch; `None`: all.
     pub namespace: Option<String>,
+    /// Which DaemonSets are owned.
+    pub selection: Selection,
     /// Workloads in work at the same time.
     pub concurrent_syncs: usize,
     /// Writes of one workload under way at the same time.

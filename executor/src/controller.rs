@@ -20,6 +20,7 @@ use crate::obstacles::Obstacles;
 use crate::other_owner::OtherOwners;
 use crate::queue::{RateLimits, Serves, Taken, Urgency, WorkQueue};
 use crate::reconcile::{Clock, Ending, NextPlans, Reconciler};
+use crate::selection::Selection;
 use crate::state::{Shared, State};
 use crate::trace::{self, Origins, Trigger};
 
@@ -36,6 +37,8 @@ pub struct Config {
     pub workers: usize,
     /// Buckets that nodes and pods are sent in. At least 1, at most what the service accepts.
     pub buckets: u32,
+    /// Which DaemonSets are owned.
+    pub selection: Selection,
     /// How to plan.
     pub options: v1::PlanOptions,
     /// How plans are applied.
@@ -64,6 +67,7 @@ impl Default for Config {
         Self {
             workers: 2,
             buckets: 64,
+            selection: Selection::default(),
             options: v1::PlanOptions::default(),
             apply: apply::Options::default(),
             is_only_owner: false,
@@ -118,7 +122,8 @@ where
     P: PlanService,
 {
     let queue = Arc::new(WorkQueue::new(config.limits, config.rest, metrics.clone()));
-    let state = Shared::new(State::new(config.buckets, &config.options));
+    let state =
+        Shared::new(State::new(config.buckets, &config.options).with_selection(config.selection.clone()));
     let reconciler = Arc::new(Reconciler {
         state: state.clone(),
         actuator,
@@ -141,7 +146,7 @@ where
         origins: Arc::clone(&reconciler.origins),
         other_owners: config
             .is_only_owner
-            .then(|| OtherOwners::new(emit, metrics.clone())),
+            .then(|| OtherOwners::new(emit, metrics.clone(), config.selection.clone())),
         metrics,
     };
     let mut workers = JoinSet::new();

@@ -169,6 +169,8 @@ pub struct DaemonSet {
     pub uid: Arc<str>,
     /// metadata.resourceVersion.
     pub resource_version: String,
+    /// metadata.labels, ordered by key.
+    pub labels: Vec<v1::Label>,
     /// spec.selector.
     pub selector: Selector,
     /// What the decisions about it read of nodes and pods.
@@ -269,6 +271,7 @@ impl DaemonSet {
             key: Key::new(&metadata.namespace, &metadata.name),
             uid: metadata.uid.into(),
             resource_version: metadata.resource_version,
+            labels: project::labels(metadata.labels),
             reads: Reads::new(&selector, template.unwrap_or_default()),
             selector,
             min_ready_seconds: spec

@@ -84,6 +84,21 @@ pub enum Reaction {
 }
 
 impl Reaction {
+    /// The one workload that it is about, if so.
+    #[must_use]
+    pub fn key(&self) -> Option<&Key> {
+        match self {
+            Self::EnqueueAll(_) => None,
+            Self::Enqueue(key)
+            | Self::EnqueueFirst(key)
+            | Self::EnqueueAfter(key, _)
+            | Self::ObserveCreate { key, .. }
+            | Self::ObserveDeletion { key, .. }
+            | Self::RetireName { key, .. }
+            | Self::Forget { key, .. } => Some(key),
+        }
+    }
+
     /// The one workload that is to be looked at, if so.
     #[must_use]
     pub fn woken(&self) -> Option<&Key> {

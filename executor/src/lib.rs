@@ -24,6 +24,7 @@ pub mod project;
 pub mod queue;
 pub mod reconcile;
 mod run;
+pub mod selection;
 pub mod selector;
 pub mod sim;
 pub mod snapshot;

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use crate::actuator::{WRITER, WorkloadEvent};
 use crate::event::{ClusterEvent, DaemonSet, Delta};
 use crate::metrics::Metrics;
+use crate::selection::Selection;
 use crate::store::Store;
 
 /// The log and the Events of a DaemonSet tell it this often at most.
@@ -80,15 +81,22 @@ pub(crate) fn shown_by<'a>(
 pub(crate) struct OtherOwners {
     emit: Box<dyn Fn(WorkloadEvent) + Send + Sync>,
     metrics: Metrics,
+    /// Of the DaemonSets outside of it nothing is told: they are another controller's.
+    selection: Selection,
     /// When each DaemonSet was told of last, by uid.
     told: Mutex<HashMap<String, Instant>>,
 }
 
 impl OtherOwners {
-    pub(crate) fn new(emit: impl Fn(WorkloadEvent) + Send + Sync + 'static, metrics: Metrics) -> Self {
+    pub(crate) fn new(
+        emit: impl Fn(WorkloadEvent) + Send + Sync + 'static,
+        metrics: Metrics,
+        selection: Selection,
+    ) -> Self {
         Self {
             emit: Box::new(emit),
             metrics,
+            selection,
             told: Mutex::default(),
         }
     }
@@ -98,6 +106,9 @@ impl OtherOwners {
         let Some((workload, write, writer)) = shown_by(store, event) else {
             return;
         };
+        if !self.selection.owns(workload) {
+            return;
+        }
         let key = &workload.key;
         self.metrics.other_owner(key, write.name());
         if !self.is_due(&workload.uid) {

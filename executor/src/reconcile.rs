@@ -190,6 +190,10 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 None => self.plan(&workload, &live).await?,
             };
             self.check_plan(&planned.plan, &planned.workload, &live).await?;
+            if self.state.lock().is_left_alone(key) {
+                // The event that showed that has woken it, and the next reconcile forgets it.
+                return Ok(Ending::Settled { after: None });
+            }
             self.hold(&planned);
             if planned.plan.verdict() == v1::Verdict::Stale {
                 return Err(Ending::failed(
@@ -281,12 +285,15 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         read.collect()
     }
 
-    /// The workload, if it exists and the caches show our last writes to it (D-71, steps 1 and 2). While they do not, what was
+    /// The workload, if it exists, is selected, and the caches show our last writes to it (D-71, steps 1 and 2). While they do not, what was
     /// read live is kept, and is there again when the workload is admitted.
     fn admit(&self, key: &Key, live: &mut Vec<Revision>) -> Result<Option<Arc<DaemonSet>>, Ending> {
         let mut state = self.state.lock();
         let state = &mut *state;
-        let Some(workload) = state.store.daemon_set(key) else {
+        if state.is_left_alone(key) {
+            tracing::debug!("not selected, so it is left alone");
+        }
+        let Some(workload) = state.owned(key) else {
             state.forget(key, &self.metrics);
             return Ok(None);
         };
@@ -315,8 +322,9 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         let mut build = |known: &dyn Fn(&Digest) -> bool| {
             let mut state = self.state.lock();
             let state = &mut *state;
-            // A retry takes what is known by now, unless the workload was replaced: then it finishes with what it had.
-            if let Some(newer) = state.store.daemon_set(key).filter(|newer| newer.uid == *uid) {
+            // A retry takes what is known by now, unless the workload was replaced or is not selected any more: then it finishes
+            // with what it had, and of the latter nothing is applied.
+            if let Some(newer) = state.owned(key).filter(|newer| newer.uid == *uid) {
                 current = Arc::clone(newer);
             }
             let sent = state.holdings.get(key, uid);

@@ -56,7 +56,8 @@ pub async fn run(
     let cluster = config.apiserver.as_ref().map(ToString::to_string);
     let namespace = config.namespace.as_deref().unwrap_or("all");
     let (version, mode, cluster) = (env!("CARGO_PKG_VERSION"), config.mode, cluster.as_deref());
-    tracing::info!(version, %mode, cluster, namespace, "nodewise-executor begins");
+    let selector = config.selection.to_string();
+    tracing::info!(version, %mode, cluster, namespace, selector, "nodewise-executor begins");
     let metrics = Metrics::new();
     let shown = metrics.clone();
     let mut health = Health {
@@ -196,6 +197,7 @@ impl Parts {
         let settings = controller::Config {
             workers: config.concurrent_syncs,
             buckets: config.buckets,
+            selection: config.selection.clone(),
             options: config.options.clone(),
             apply: apply::Options {
                 concurrency: config.concurrent_writes,

@@ -1,4 +1,4 @@
-//! Label selectors, as far as the executor needs them: to find the DaemonSets that an orphan may belong to.
+//! Label selectors, as far as the executor needs them: to find the DaemonSets that an orphan may belong to, and those that are owned.
 //!
 //! The service decides what is claimed. This decides which workloads an orphan wakes, of which orphans the service is told, and
 //! whether a plan may adopt one.
@@ -16,18 +16,23 @@ pub struct Selector {
     requirements: Option<Vec<Requirement>>,
 }
 
+/// What one label has to be like.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Requirement {
+pub(crate) struct Requirement {
     key: String,
     operator: Operator,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Operator {
+pub(crate) enum Operator {
     In(Vec<String>),
     NotIn(Vec<String>),
     Exists,
     DoesNotExist,
+    /// Of a selector as text only: the label is a number that is greater than this.
+    GreaterThan(i64),
+    /// The same, less than this.
+    LessThan(i64),
 }
 
 #[derive(Deserialize)]
@@ -45,6 +50,13 @@ struct Expression {
 }
 
 impl Selector {
+    /// The selector of what fulfils all of these.
+    pub(crate) fn new(requirements: Vec<Requirement>) -> Self {
+        Self {
+            requirements: Some(requirements),
+        }
+    }
+
     /// Reads `spec.selector`.
     #[must_use]
     pub fn from_json(selector: &Value) -> Self {
@@ -108,16 +120,23 @@ impl Expression {
 }
 
 impl Requirement {
+    pub(crate) fn new(key: String, operator: Operator) -> Self {
+        Self { key, operator }
+    }
+
     fn holds(&self, labels: &[Label]) -> bool {
         let value = labels
             .iter()
             .find(|label| label.key == self.key)
             .map(|label| &label.value);
+        let number = || value.and_then(|value| value.parse::<i64>().ok());
         match &self.operator {
             Operator::In(values) => value.is_some_and(|value| values.contains(value)),
             Operator::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
             Operator::Exists => value.is_some(),
             Operator::DoesNotExist => value.is_none(),
+            Operator::GreaterThan(than) => number().is_some_and(|number| number > *than),
+            Operator::LessThan(than) => number().is_some_and(|number| number < *than),
         }
     }
 }

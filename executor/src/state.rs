@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nodewise_proto::v1;
 
+use crate::event::DaemonSet;
 use crate::event::{ClusterEvent, Key, Revision};
 use crate::expectations::{DeletionRule, Holdings};
 use crate::gate::{self, Gate};
@@ -13,6 +14,7 @@ use crate::handlers::{self, Author, Reaction, Rules};
 use crate::metrics::Metrics;
 use crate::plan_check::Contradicted;
 use crate::queue::Urgency;
+use crate::selection::Selection;
 use crate::store::{Change, Store, Transition};
 
 /// Reports kept for a workload until they can be delivered; older ones are dropped, which costs time only.
@@ -33,6 +35,8 @@ pub struct State {
     /// Plans that contradicted the caches.
     pub(crate) contradicted: Contradicted,
     rules: Rules,
+    /// The others are as if they were not there, but for the labels that they name.
+    selection: Selection,
 }
 
 impl State {
@@ -60,7 +64,30 @@ impl State {
                     _ => Author::Us,
                 },
             },
+            selection: Selection::default(),
         }
+    }
+
+    /// Owns only these DaemonSets.
+    #[must_use]
+    pub fn with_selection(self, selection: Selection) -> Self {
+        Self { selection, ..self }
+    }
+
+    /// A DaemonSet as the caches show it now, if it is owned.
+    #[must_use]
+    pub fn owned(&self, key: &Key) -> Option<&Arc<DaemonSet>> {
+        self.store
+            .daemon_set(key)
+            .filter(|workload| self.selection.owns(workload))
+    }
+
+    /// Whether a DaemonSet is there, and not owned.
+    #[must_use]
+    pub fn is_left_alone(&self, key: &Key) -> bool {
+        self.store
+            .daemon_set(key)
+            .is_some_and(|workload| !self.selection.owns(workload))
     }
 
     /// Forgets what versions told, where a list shows that they have begun anew: no list that is asked for now can be older than
@@ -94,6 +121,7 @@ impl State {
             undelivered,
             read_live,
             rules,
+            selection,
             ..
         } = self;
         let mut memory = Memory {
@@ -105,14 +133,24 @@ impl State {
         };
         let resource = event.resource();
         store.apply_each(event, &mut |store, transition| {
-            if let Transition::DaemonSet(Change {
-                new: Some(workload), ..
-            }) = &transition
-            {
-                metrics.workload_status(workload);
+            if let Transition::DaemonSet(Change { old, new }) = &transition {
+                let owned = new.as_ref().filter(|new| selection.owns(new));
+                if let Some(workload) = owned {
+                    metrics.workload_status(workload);
+                } else if !old.as_ref().is_some_and(|old| selection.owns(old)) {
+                    return;
+                }
             }
+            // One that is not selected any more is looked at once more, and forgotten then.
+            let is_of_others = |key: &Key| {
+                !matches!(transition, Transition::DaemonSet(_))
+                    && store
+                        .daemon_set(key)
+                        .is_some_and(|workload| !selection.owns(workload))
+            };
             for reaction in handlers::react(store, &transition, *rules) {
                 match reaction {
+                    reaction if reaction.key().is_some_and(is_of_others) => {}
                     Reaction::EnqueueAll(urgency) => wake_all = wake_all.max(Some(urgency)),
                     Reaction::Enqueue(_) | Reaction::EnqueueFirst(_) | Reaction::EnqueueAfter(..) => {
                         // A list shows the pods of a workload one after the other.
@@ -143,15 +181,16 @@ impl State {
         wake_ups
     }
 
-    /// The keys of all workloads, in order.
+    /// The keys of all workloads that are owned, in order.
     #[must_use]
     pub fn every_workload(&self) -> Vec<Key> {
-        let mut keys: Vec<_> = self.store.keys().cloned().collect();
+        let keys = self.store.keys().filter(|key| !self.is_left_alone(key));
+        let mut keys: Vec<_> = keys.cloned().collect();
         keys.sort_unstable();
         keys
     }
 
-    /// The workload is gone: nothing about it is kept.
+    /// The workload is gone, or not owned any more: nothing about it is kept.
     pub fn forget(&mut self, key: &Key, metrics: &Metrics) {
         self.gate.clear(key, None);
         self.contradicted.forget(key);
@@ -532,6 +571,36 @@ mod tests {
             let revision = Revision::from_json(&controlled).expect("a revision");
             let woken = state.take_in(ClusterEvent::Revisions(Delta::Applied(revision)), &Metrics::new());
             assert_eq!(woken, expected, "{scope:?}");
+        }
+    }
+
+    // W17: what is not selected is as if it were not there.
+    #[test]
+    fn of_what_is_not_selected_nothing_wakes_and_nothing_is_counted() {
+        use crate::testing::{daemon_set, key, labelled, owned, pod};
+        let metrics = Metrics::new();
+        let mut state = State::new(1, &v1::PlanOptions::default()).with_selection(owned());
+        for event in crate::testing::first_lists() {
+            assert_eq!(state.take_in(event, &metrics), []);
+        }
+        let changed = |version: &str| ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u1", version)));
+        let node = crate::event::Node::from_json(&serde_json::json!({"metadata": {"name": "n1"}}));
+        let node = ClusterEvent::Nodes(Delta::Applied(node.expect("a node")));
+        let pod = |version| ClusterEvent::Pods(Delta::Applied(pod("p", version)));
+        for event in [changed("11"), node, pod("11")] {
+            assert_eq!(state.take_in(event, &metrics), []);
+        }
+        assert!(!metrics.encode().contains("name=\"foo\""));
+        let wakes = [Reaction::Enqueue(key())];
+        let selected = ClusterEvent::DaemonSets(Delta::Applied(labelled("12")));
+        assert_eq!(state.take_in(selected, &metrics), wakes);
+        assert_eq!(state.every_workload(), [key()]);
+        assert!(metrics.encode().contains("name=\"foo\""));
+        // It is to be forgotten.
+        assert_eq!(state.take_in(changed("13"), &metrics), wakes);
+        let gone = ClusterEvent::DaemonSets(Delta::Deleted(daemon_set("u1", "14")));
+        for event in [changed("14"), pod("14"), gone] {
+            assert_eq!(state.take_in(event, &metrics), []);
         }
     }
 

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::actuator::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written};
 use crate::event::{ClusterEvent, DaemonSet, Delta, Key, Node, Pod, Resource, Revision};
 use crate::project::{KeySet, Reads};
+use crate::selection::Selection;
 
 /// What is sent where DaemonSets name these labels of nodes.
 pub(crate) fn keys(labels: &[&str]) -> KeySet {
@@ -230,6 +231,23 @@ pub(crate) fn daemon_set(uid: &str, version: &str) -> DaemonSet {
         "spec": {"selector": {"matchLabels": {"app": "foo"}}},
     });
     DaemonSet::from_json(&object).expect("a DaemonSet")
+}
+
+/// The workload with the label that [`owned`] selects.
+pub(crate) fn labelled(version: &str) -> DaemonSet {
+    let label = v1::Label {
+        key: "owned".into(),
+        value: "yes".into(),
+    };
+    DaemonSet {
+        labels: vec![label],
+        ..daemon_set("u1", version)
+    }
+}
+
+/// The DaemonSets with that label.
+pub(crate) fn owned() -> Selection {
+    "owned=yes".parse().expect("a selector")
 }
 
 /// A pod of the workload.

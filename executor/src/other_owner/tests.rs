@@ -100,6 +100,7 @@ async fn each_write_is_counted_and_few_are_told() {
     let others = OtherOwners::new(
         move |event| sent.lock().expect("no panic").push(event),
         metrics.clone(),
+        Selection::default(),
     );
     let store = store();
     for name in ["agent-a", "agent-b"] {
@@ -132,5 +133,15 @@ async fn each_write_is_counted_and_few_are_told() {
     );
     assert_eq!(told().len(), 2);
     metrics.forget_workload("ns", "agent");
+    assert!(!metrics.encode().contains("other_owner_writes_total{"));
+}
+
+#[test]
+fn of_daemon_sets_that_are_not_owned_nothing_is_told() {
+    let metrics = Metrics::new();
+    let selection = "owned=yes".parse().expect("a selector");
+    let others = OtherOwners::new(|event| panic!("{event:?}"), metrics.clone(), selection);
+    let event = ClusterEvent::Pods(Delta::Applied(pod("agent-a", "u1", OTHER)));
+    others.look(&store(), &event);
     assert!(!metrics.encode().contains("other_owner_writes_total{"));
 }

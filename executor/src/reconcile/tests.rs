@@ -10,6 +10,7 @@ use super::*;
 use crate::actuator::Refusal;
 use crate::divergence::PATIENCE;
 use crate::event::{ClusterEvent, Delta, Resource};
+use crate::handlers::Reaction;
 use crate::state::State;
 use crate::testing::*;
 
@@ -122,6 +123,57 @@ async fn a_workload_that_is_gone_is_forgotten() {
     fixture.watch(ClusterEvent::DaemonSets(Delta::Deleted(daemon_set("u1", "11"))));
     assert_eq!(fixture.reconcile().await, SETTLED);
     assert_eq!(fixture.service.plans_asked(), 0);
+}
+
+/// Owns what is selected, and knows the workload as it is at first.
+fn selective(service: ScriptedService, first: DaemonSet) -> Fixture {
+    let fixture = with(service);
+    {
+        let mut state = fixture.state.lock();
+        *state = State::new(1, &v1::PlanOptions::default()).with_selection(owned());
+        for event in first_lists() {
+            state.take_in(event, &fixture.metrics);
+        }
+    }
+    fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(first)));
+    fixture
+}
+
+// W17
+#[tokio::test]
+async fn a_daemon_set_is_planned_while_it_is_selected() {
+    let expecting = ScriptedService::default().then_plan(creating(&[("foo-bbbbbbbbbb", "n1")]));
+    let fixture = selective(expecting, daemon_set("u1", "11"));
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    assert_eq!(fixture.service.plans_asked(), 0);
+    fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(labelled("12"))));
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    assert_eq!(fixture.outstanding(), (1, 0));
+    fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u1", "13"))));
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    assert_eq!(fixture.service.plans_asked(), 1);
+    assert_eq!(
+        fixture.held(),
+        v1::ReconcileState::default(),
+        "nothing is kept of it"
+    );
+    assert!(!fixture.metrics.encode().contains("name=\"foo\""));
+}
+
+// W17: the plan that is there when the label goes is not applied.
+#[tokio::test]
+async fn a_plan_for_what_is_not_selected_any_more_is_dropped() {
+    let service = ScriptedService::default().then_plan(creating(&[("foo-bbbbbbbbbb", "n1")]));
+    let fixture = selective(service, labelled("11"));
+    let (state, metrics) = (fixture.state.clone(), fixture.metrics.clone());
+    fixture.service.meanwhile(move || {
+        let without = ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u1", "12")));
+        let woken = state.lock().take_in(without, &metrics);
+        assert_eq!(woken, [Reaction::Enqueue(key())]);
+    });
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    assert_eq!(fixture.actuator.calls(), [""; 0]);
+    assert_eq!(fixture.held(), v1::ReconcileState::default());
 }
 
 // D-1 to D-5: what goes out.

@@ -9,6 +9,7 @@ use super::*;
 use crate::{
     config::Election,
     lead::Timing,
+    selection::Selection,
     testing::api::{Asked, Requests, apiserver, failure},
 };
 
@@ -59,6 +60,7 @@ async fn start(mode: Mode, elect: bool) -> Running {
             timing: Timing::default(),
         }),
         namespace: None,
+        selection: Selection::default(),
         concurrent_syncs: 2,
         concurrent_writes: 4,
         calls_per_second: None,
