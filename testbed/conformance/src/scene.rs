@@ -344,6 +344,13 @@ impl Solo {
         self.start_with(None, &servers)
     }
 
+    /// Starts the executor with these flags besides.
+    pub(crate) fn start_with_flags(&mut self, flags: &str) -> Result<()> {
+        let own = self.cluster().executor_kubeconfig()?;
+        let (command, servers) = (format!("{} {flags}", self.command), [self.proxy().url()]);
+        self.start_command(&command, &own, &servers, &[])
+    }
+
     /// Starts the executor on another control plane, with another server, and with these variables in its environment.
     pub(crate) fn start_on(
         &mut self,
@@ -373,15 +380,20 @@ impl Solo {
         environment: &[(String, String)],
     ) -> Result<()> {
         let own: PathBuf = self.cluster().executor_kubeconfig()?;
+        let command = Arc::clone(&self.command);
+        self.start_command(&command, kubeconfig.unwrap_or(&own), servers, environment)
+    }
+
+    fn start_command(
+        &mut self,
+        command: &str,
+        kubeconfig: &Path,
+        servers: &[String],
+        environment: &[(String, String)],
+    ) -> Result<()> {
         let log = format!("executor-{}", self.namespace());
-        let started = Executor::start(
-            self.cluster().plane(),
-            &log,
-            &self.command,
-            kubeconfig.unwrap_or(&own),
-            servers,
-            environment,
-        )?;
+        let plane = self.cluster().plane();
+        let started = Executor::start(plane, &log, command, kubeconfig, servers, environment)?;
         self.executor.set(Some(started));
         Ok(())
     }

@@ -11,6 +11,7 @@ mod placement;
 mod process;
 mod revisions;
 mod rollout;
+mod selection;
 mod service;
 mod sizes;
 mod takeover;
@@ -36,6 +37,7 @@ pub(crate) const ALL: &[&[Case]] = &[
     crashes::CASES,
     kills::CASES,
     process::CASES,
+    selection::CASES,
     tls::CASES,
     traces::CASES,
     wrong_service::CASES,

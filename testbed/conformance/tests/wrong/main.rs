@@ -113,6 +113,20 @@ async fn without_a_defect_the_same_cases_pass() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_that_ignores_the_selector_fails_and_says_so() -> Result<()> {
+    // The case's flags become those of the shell, which heeds none.
+    let executor = format!("sh -c \"exec {}\"", command("none")?);
+    let failed = failures(executor, &["only-selected"], Duration::from_secs(15)).await?;
+    ensure!(
+        failed
+            .iter()
+            .any(|(_, why)| why.contains("which is not selected")),
+        "{failed:?}"
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn one_that_does_nothing_or_ends_fails_and_says_so() -> Result<()> {
     let ids = ["create-one-pod-per-node", "sigterm-at-rest"];
     let failed = failures("sleep 600".into(), &ids, Duration::from_secs(5)).await?;
