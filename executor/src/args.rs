@@ -8,6 +8,7 @@ use nodewise_proto::v1;
 use nodewise_telemetry::LogFormat;
 
 use crate::{
+    apply::DEFAULT_CONCURRENCY,
     config::{Config, ConfigError, Mode},
     lead::Timing,
     reconcile::DEFAULT_BURST,
@@ -95,12 +96,7 @@ pub struct Args {
     pub concurrent_syncs: NonZeroUsize,
 
     /// Writes to the apiserver under way at the same time, for one DaemonSet; a burst by default
-    #[arg(
-        long,
-        env = "NODEWISE_CONCURRENT_WRITES",
-        default_value = "250",
-        value_name = "N"
-    )]
+    #[arg(long, env = "NODEWISE_CONCURRENT_WRITES", default_value_t = DEFAULT_CONCURRENCY, value_name = "N")]
     pub concurrent_writes: NonZeroUsize,
 
     /// Most creates, and separately most deletes, of one plan
@@ -343,6 +339,9 @@ mod tests {
         assert!(election.identity.starts_with("host_"));
         assert_eq!((config.concurrent_syncs, config.options.burst), (2, Some(250)));
         assert_eq!(config.mode, Mode::Own);
+        // A burst; as Go and Python have it.
+        let of_library = crate::apply::Options::default().concurrency;
+        assert_eq!((config.concurrent_writes, of_library), (250, 250));
     }
 
     #[test]

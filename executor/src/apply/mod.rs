@@ -3,6 +3,8 @@
 //! Nothing is decided here but what the contract leaves to the executor: run conditions, stopping after a failed batch, and
 //! what a refusal means for the kind of write that was refused.
 
+use std::num::NonZeroUsize;
+
 use bytes::Bytes;
 use futures::StreamExt as _;
 use nodewise_proto::v1::{self, action::Kind};
@@ -24,8 +26,8 @@ use action::{Context, Done};
 #[cfg(test)]
 pub(crate) use manifest::render_pod;
 
-/// Most calls of one batch that are under way at the same time.
-pub const DEFAULT_CONCURRENCY: usize = 64;
+/// Most calls of one batch that are under way at the same time: as many as a burst has.
+pub const DEFAULT_CONCURRENCY: NonZeroUsize = NonZeroUsize::new(250).unwrap();
 
 /// How plans are applied.
 #[derive(Clone, Debug)]
@@ -44,7 +46,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            concurrency: DEFAULT_CONCURRENCY,
+            concurrency: DEFAULT_CONCURRENCY.get(),
             traced_calls: trace::DEFAULT_TRACED_CALLS,
             trace_annotations: false,
             status_with_uid: true,
