@@ -33,7 +33,7 @@ func (r *Reconciler) replanAfter(ctx context.Context, applied *apply.Applied) re
 	case len(again.colliding) > 0:
 		logger.Info("The name of a new revision is taken; planning again with the object of that name")
 	case again.takenNames:
-		logger.Info("Names of new pods are taken by pods of others; planning again for other names",
+		logger.Info("Names of new pods are taken by other pods; planning again for other names",
 			"count", len(applied.TakenNames), "first", applied.TakenNames[0])
 	default:
 	}

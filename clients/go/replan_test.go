@@ -22,7 +22,7 @@ func atOnce(report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error
 	}, nil
 }
 
-// taking lets pods of others have the names that are told apart by characters that begin so.
+// taking lets other pods have the names that are told apart by characters that begin so.
 func taking(r *rig, short string) {
 	prefix := strings.TrimRight(podNamed(short), "z")
 	r.cluster.refuse = func(verb string, at write.Key) error {

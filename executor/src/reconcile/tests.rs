@@ -702,7 +702,7 @@ async fn a_revision_name_collision_is_planned_again_at_once() {
     assert_eq!(fixture.service.snapshot(1).revisions, [marked]);
 }
 
-// Names that pods of other owners have are no failure: the next plan follows at once, with what the report says.
+// Names that are taken by other pods are no failure: the next plan follows at once, with what the report says.
 #[tokio::test]
 async fn a_taken_pod_name_is_planned_again_at_once() {
     let at_once = || {

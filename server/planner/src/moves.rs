@@ -174,7 +174,7 @@ pub(crate) fn lack_labels(ds: &DaemonSet, hash: &str) -> bool {
     hash.is_empty() && !manifest::has_template_labels(ds) && manifest::template_generation(ds).is_none()
 }
 
-/// Most derived names that are tried on a node where the apiserver refuses them, because pods of other owners have them. After
+/// Most derived names that are tried on a node where the apiserver refuses them, because they are taken by other pods. After
 /// that the apiserver chooses the name, which cannot be computed and taken beforehand.
 const MOST_REFUSED_NAMES: u32 = 3;
 

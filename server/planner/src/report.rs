@@ -159,7 +159,7 @@ pub fn come_back(outcomes: &[Outcome], after: Option<Duration>, plan_error: Opti
         return ComeBack {
             backoff,
             after: Some(Duration::ZERO),
-            message: format!("{taken} names belong to pods of other owners; the next plan gives other names"),
+            message: format!("{taken} names are taken by other pods; the next plan gives other names"),
         };
     }
     if !backoff && after.is_some() {

@@ -37,7 +37,7 @@ type Applied struct {
 	Vanished []write.Key
 	// Sealed are revisions, and pods to adopt, that cannot be changed: plan again at once with nothing to change in them.
 	Sealed []write.Key
-	// TakenNames are names of new pods that pods of others have: report, and plan again at once. Nothing failed for it.
+	// TakenNames are names of new pods that are taken by other pods: report, and plan again at once. Nothing failed for it.
 	TakenNames []string
 	// Batches is how many batches were begun.
 	Batches int

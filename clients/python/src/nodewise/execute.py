@@ -478,7 +478,10 @@ def _failure(plan: v1.Plan, applied: Applied) -> Failed | None:
 def _tell_taken_names(key: Key, applied: Applied) -> None:
     names = applied.taken_names
     _log.info(
-        "%s: %d names of new pods are taken, first: %s; planning again for other names", key, len(names), names[0]
+        "%s: %d names of new pods are taken by other pods, first: %s; planning again for other names",
+        key,
+        len(names),
+        names[0],
     )
 
 

@@ -187,7 +187,7 @@ fn d_82_creates_with_other_ends() {
 
 // Names can be computed by anyone: what somebody else took costs no time, and after three names no name can be guessed.
 #[test]
-fn names_that_other_owners_took_are_passed_over_at_once() {
+fn names_that_other_pods_took_are_passed_over_at_once() {
     let mut cluster = Cluster::new(2);
     let mut tried = BTreeSet::new();
     for round in 1..=3_u32 {
@@ -201,6 +201,10 @@ fn names_that_other_owners_took_are_passed_over_at_once() {
         let back = come_back(&outcomes, plan.requeue.map(|requeue| requeue.delay), None);
         assert!(!back.backoff, "a taken name is no failure: {back:?}");
         assert_eq!(back.after, Some(Duration::ZERO), "{back:?}");
+        assert_eq!(
+            back.message,
+            "1 names are taken by other pods; the next plan gives other names"
+        );
         assert_eq!(count(&outcomes, OutcomeResult::Skipped), 0, "no batch stops");
         cluster.state = fold(cluster.state.clone(), &outcomes, &cluster.options);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Names of pods: those of replacements, and those that pods of other owners have.
+//! Names of pods: those of replacements, and those that are taken by other pods.
 
 use std::time::{Duration, Instant};
 

@@ -39,7 +39,7 @@ class Applied:
     sealed: list[ObjectKey] = field(default_factory=list)
     """Revisions, and pods to adopt, that cannot be changed: plan again at once with nothing to change in them."""
     taken_names: list[str] = field(default_factory=list)
-    """Names of new pods that pods of others have: report, and plan again at once. Nothing failed for it."""
+    """Names of new pods that are taken by other pods: report, and plan again at once. Nothing failed for it."""
     failed: bool = False
     """Some action outside the events phase failed."""
     aborted: bool = False
