@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use nodewise_proto::v1;
+use nodewise_proto::{Timestamp, v1};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
@@ -307,6 +307,8 @@ pub struct Revision {
     pub controller: Option<v1::ControllerReference>,
     /// metadata.deletionTimestamp is set.
     pub deleting: bool,
+    /// metadata.creationTimestamp.
+    pub created: Option<Timestamp>,
     /// The object as JSON, without its managed fields.
     pub object: Bytes,
 }
@@ -328,6 +330,7 @@ impl Revision {
         Ok(Self {
             controller: metadata.controller(),
             deleting: metadata.deletion_timestamp.is_some(),
+            created: metadata.creation_timestamp.map(Into::into),
             namespace: metadata.namespace,
             name: metadata.name,
             uid: metadata.uid,

@@ -113,7 +113,8 @@ impl State {
     pub fn take_in(&mut self, event: ClusterEvent, metrics: &Metrics) -> Vec<Reaction> {
         self.begin_anew(&event);
         let was_relisting = self.store.relisting().is_some();
-        let (mut wake_ups, mut wake_all) = (Vec::new(), None);
+        let was_synced = self.store.is_synced();
+        let (mut wake_ups, mut wake_all, mut came) = (Vec::new(), None, Vec::new());
         let Self {
             store,
             holdings,
@@ -134,10 +135,14 @@ impl State {
         let resource = event.resource();
         store.apply_each(event, &mut |store, transition| {
             if let Transition::DaemonSet(Change { old, new }) = &transition {
-                let owned = new.as_ref().filter(|new| selection.owns(new));
-                if let Some(workload) = owned {
+                let old = old.as_ref().filter(|old| selection.owns(old));
+                let new = new.as_ref().filter(|new| selection.owns(new));
+                if let Some(workload) = new {
                     metrics.workload_status(workload);
-                } else if !old.as_ref().is_some_and(|old| selection.owns(old)) {
+                    if old.is_none_or(|old| old.uid != workload.uid) {
+                        came.push(Arc::clone(workload));
+                    }
+                } else if old.is_none() {
                     return;
                 }
             }
@@ -162,6 +167,16 @@ impl State {
                 }
             }
         });
+        if store.is_synced() {
+            if !was_synced {
+                let owned = store.workloads().filter(|workload| selection.owns(workload));
+                came = owned.cloned().collect();
+            }
+            for workload in &came {
+                let standstill = || store.standstill(workload, jiff::Timestamp::now());
+                metrics.rollout_found(&workload.key, standstill);
+            }
+        }
         for (resource, count) in store.take_cuts() {
             metrics.cut(resource, count);
         }
@@ -345,8 +360,11 @@ pub fn is_enabled(options: &v1::PlanOptions, deviation: v1::Deviation) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use jiff::SignedDuration;
+
     use super::*;
-    use crate::event::{Delta, Resource};
+    use crate::event::{DaemonSet, Delta, Resource};
+    use crate::testing::listed;
 
     #[test]
     fn deviations_follow_the_profile() {
@@ -520,6 +538,41 @@ mod tests {
         state.take_in(ClusterEvent::Pods(list), &metrics);
         let phase = state.store.remove_pod("ns", "p").map(|pod| pod.phase());
         assert_eq!(phase, Some(v1::PodPhase::Failed));
+    }
+
+    // The rollout did not begin with the executor: a restart must not hide that it is stuck.
+    #[test]
+    fn a_rollout_that_stands_still_at_the_start_has_the_age_that_the_cluster_shows() {
+        let hour_ago = jiff::Timestamp::now() - SignedDuration::from_hours(1);
+        let revision = Revision::from_json(&serde_json::json!({"metadata": {
+            "namespace": "ns", "name": "r", "resourceVersion": "11", "creationTimestamp": hour_ago.to_string(),
+            "ownerReferences": [{"kind": "DaemonSet", "name": "foo", "uid": "u1", "controller": true}],
+        }}));
+        let workload = DaemonSet::from_json(&serde_json::json!({
+            "metadata": {"namespace": "ns", "name": "foo", "uid": "u1", "resourceVersion": "10", "generation": 2},
+            "spec": {"selector": {"matchLabels": {"app": "foo"}}},
+            "status": {"observedGeneration": 2, "desiredNumberScheduled": 3, "currentNumberScheduled": 3},
+        }));
+        let (revision, workload) = (revision.expect("a revision"), workload.expect("a DaemonSet"));
+        let lists = [
+            ClusterEvent::DaemonSets(listed(vec![workload])),
+            ClusterEvent::Nodes(listed(Vec::new())),
+            ClusterEvent::Pods(listed(Vec::new())),
+            ClusterEvent::Revisions(listed(vec![revision])),
+        ];
+        for first in 0..lists.len() {
+            let (metrics, mut lists) = (Metrics::new(), lists.clone());
+            let mut state = State::new(1, &v1::PlanOptions::default());
+            lists.rotate_left(first);
+            for list in lists {
+                state.take_in(list, &metrics);
+            }
+            let scrape = metrics.encode();
+            let series = "nodewise_rollout_since_progress_seconds{namespace=\"ns\",name=\"foo\"} ";
+            let age = scrape.lines().find_map(|line| line.strip_prefix(series));
+            let age: f64 = age.expect("an age").parse().expect("a number");
+            assert!((3_600.0..3_660.0).contains(&age), "{age}, {first}");
+        }
     }
 
     // D-105: however many nodes an event brings, each workload is woken once for all of them.

@@ -22,6 +22,7 @@ mod parts;
 mod pods;
 mod sent;
 mod staged;
+mod standstill;
 
 use cached::Cached;
 use cuts::Cuts;
@@ -200,6 +201,12 @@ impl Store {
             .filter(|resource| !self.reached.contains_key(resource))
     }
 
+    /// Whether every resource was listed.
+    #[must_use]
+    pub fn is_synced(&self) -> bool {
+        self.unsynced().next().is_none()
+    }
+
     /// The resourceVersion that the watch of a resource has reached; empty before its first list.
     #[must_use]
     pub fn reached(&self, resource: Resource) -> &str {
@@ -210,6 +217,11 @@ impl Store {
     #[must_use]
     pub fn daemon_set(&self, key: &Key) -> Option<&Arc<DaemonSet>> {
         self.daemon_sets.get(key)
+    }
+
+    /// All DaemonSets.
+    pub(crate) fn workloads(&self) -> impl Iterator<Item = &Arc<DaemonSet>> {
+        self.daemon_sets.values()
     }
 
     /// The keys of all DaemonSets.

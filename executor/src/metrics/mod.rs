@@ -223,6 +223,12 @@ impl Metrics {
         self.families().rollouts.status(workload, Instant::now());
     }
 
+    /// A workload is new to this executor: should its rollout not be done, then it has stood still for so long.
+    pub(crate) fn rollout_found(&self, key: &Key, standstill: impl FnOnce() -> Duration) {
+        let workload = Workload::new(&key.namespace, &key.name);
+        self.families().rollouts.found(&workload, standstill);
+    }
+
     /// So many creates and deletes were not seen in time.
     pub fn expectations_expired(&self, count: usize) {
         self.families().expectations_expired.inc_by(count as u64);

@@ -37,7 +37,12 @@ struct Progress {
     /// It has come to its end. What becomes unavailable later is no rollout.
     done: bool,
     since: Instant,
+    /// For how long it had stood still by then, while nobody looked.
+    before: Duration,
 }
+
+/// What is to go before any status told of the generation.
+const UNKNOWN: [i64; 3] = [i64::MAX; 3];
 
 impl Progress {
     fn of(workload: &DaemonSet, now: Instant) -> Self {
@@ -54,13 +59,19 @@ impl Progress {
         } else {
             updated
         };
-        let fewest = [current, updated, available].map(|count| (desired - count).max(0));
+        // A status of the generation before says nothing about this one.
+        let fewest = if observed_generation >= workload.generation {
+            [current, updated, available].map(|count| (desired - count).max(0))
+        } else {
+            UNKNOWN
+        };
         Self {
             uid: Arc::clone(&workload.uid),
             generation: workload.generation,
             fewest,
-            done: observed_generation >= workload.generation && fewest == [0; 3],
+            done: fewest == [0; 3],
             since: now,
+            before: Duration::ZERO,
         }
     }
 
@@ -77,7 +88,7 @@ impl Progress {
             .zip(&self.fewest)
             .any(|(now, fewest)| now < fewest)
         {
-            self.since = now.since;
+            (self.since, self.before) = (now.since, now.before);
             for (fewest, now) in self.fewest.iter_mut().zip(now.fewest) {
                 *fewest = now.min(*fewest);
             }
@@ -88,7 +99,7 @@ impl Progress {
         if self.done {
             return Duration::ZERO;
         }
-        now.saturating_duration_since(self.since)
+        self.before + now.saturating_duration_since(self.since)
     }
 }
 
@@ -118,6 +129,16 @@ impl Rollouts {
         match self.progress().entry(Workload::new(&key.namespace, &key.name)) {
             Entry::Occupied(mut before) => before.get_mut().advance(now),
             Entry::Vacant(first) => _ = first.insert(now),
+        }
+    }
+
+    /// A workload is new to this executor, whose rollout has stood still for so long. What the cluster shows is asked for once, and
+    /// only where a rollout is not done.
+    pub(super) fn found(&self, workload: &Workload, standstill: impl FnOnce() -> Duration) {
+        let mut all = self.progress();
+        let progress = all.get_mut(workload);
+        if let Some(progress) = progress.filter(|progress| !progress.done && progress.fewest != UNKNOWN) {
+            progress.before = standstill();
         }
     }
 
@@ -162,7 +183,7 @@ impl Rollouts {
                     updated and available";
         own.register("rollout_nodes", help, self.nodes.clone());
         let help = "How long the rollout of a generation has not come closer to an available pod of its template on every node; 0 \
-                    after it was";
+                    after it was. An executor that starts begins with what revisions and pods show";
         own.register(
             "rollout_since_progress_seconds",
             help,
@@ -194,11 +215,12 @@ mod tests {
         let mut progress = Progress::of(&workload(2, 1, [3, 3, 3]), start);
         let steps = [
             ("the status is of the generation before", (2, 1), [3, 3, 3], 1),
-            ("pods of the new template are counted", (2, 2), [3, 0, 3], 2),
-            ("a pod is away", (2, 2), [3, 0, 2], 3),
-            ("it comes back", (2, 2), [3, 0, 3], 4),
-            ("a node comes", (2, 2), [4, 0, 3], 5),
-            ("and goes", (2, 2), [3, 0, 3], 6),
+            ("pods of the new template are counted", (2, 2), [3, 0, 3], 0),
+            ("a pod is away", (2, 2), [3, 0, 2], 1),
+            ("it comes back", (2, 2), [3, 0, 3], 2),
+            ("a node comes", (2, 2), [4, 0, 3], 3),
+            ("and goes", (2, 2), [3, 0, 3], 4),
+            ("one is new", (2, 2), [3, 1, 3], 0),
         ];
         for (minutes, (what, (generation, observed), counts, age)) in (1..).zip(steps) {
             let now = start + minute * minutes;
@@ -224,6 +246,34 @@ mod tests {
             let now = start + minute * minutes;
             progress.advance(Progress::of(&workload(generation, generation, counts), now));
             assert_eq!(progress.age(now), Duration::from_secs(age), "{what}");
+        }
+    }
+
+    // What was done before its start an executor has not seen.
+    #[test]
+    fn a_rollout_that_is_found_standing_still_keeps_its_age_until_it_comes_closer() {
+        let hour = Duration::from_hours(1);
+        for (what, observed, counts, found, [then, later]) in [
+            ("it stands still", 2, [3, 1, 3], hour, [hour, Duration::ZERO]),
+            ("it is done", 2, [3, 3, 3], Duration::ZERO, [Duration::ZERO; 2]),
+            (
+                "nobody has begun",
+                1,
+                [3, 3, 3],
+                Duration::ZERO,
+                [hour, Duration::ZERO],
+            ),
+        ] {
+            let rollouts = Rollouts::default();
+            let (start, key) = (Instant::now(), Workload::new("a", "agent"));
+            let age = |now| rollouts.progress()[&key].age(now);
+            rollouts.status(&workload(2, observed, counts), start);
+            rollouts.found(&key, || hour);
+            assert_eq!(age(start), found, "{what}");
+            rollouts.status(&workload(2, observed, counts), start + hour);
+            assert_eq!(age(start + hour), found + then, "{what}");
+            rollouts.status(&workload(2, 2, [3, 2, 3]), start + hour);
+            assert_eq!(age(start + hour), later, "{what}");
         }
     }
 

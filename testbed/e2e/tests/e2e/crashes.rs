@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use jiff::Timestamp;
 use nodewise_conformance::{DEADLINE, daemon_set, image_patch};
 use nodewise_e2e::{Rig, RigOptions};
@@ -163,4 +163,72 @@ async fn a_leader_that_was_stopped_writes_nothing_more() -> Result<()> {
     rig.expect_one_pod_per_node("agent").await?;
     standby.terminate(DEADLINE).await?;
     Ok(())
+}
+
+/// When pods of the workload last came, became ready or ceased to be.
+async fn last_change(rig: &Rig, name: &str) -> Result<Timestamp> {
+    let pods = rig.live_pods(name).await?;
+    let times = pods.into_iter().flat_map(|pod| {
+        let conditions = pod.status.unwrap_or_default().conditions.unwrap_or_default();
+        let ready = conditions
+            .into_iter()
+            .filter(|condition| condition.type_ == "Ready");
+        let ready = ready.filter_map(|condition| condition.last_transition_time);
+        ready.chain(pod.metadata.creation_timestamp).map(|time| time.0)
+    });
+    times.max().context("a pod with a time")
+}
+
+/// What a scrape says about how long the rollout has not come closer to its end.
+async fn since_progress(rig: &Rig, name: &str) -> Result<f64> {
+    let series = format!("nodewise_rollout_since_progress_seconds{{namespace=\"default\",name=\"{name}\"}} ");
+    let (_, scrape) = rig.executor_get("/metrics").await?;
+    let age = scrape.lines().find_map(|line| line.strip_prefix(&series));
+    Ok(age.with_context(|| format!("no {series}"))?.parse()?)
+}
+
+/// An alert about a rollout that is stuck would end with each restart otherwise.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_executor_knows_for_how_long_a_rollout_has_been_stuck() -> Result<()> {
+    let mut rig = Rig::start(RigOptions::nodes(3)).await?;
+    rig.roll_out("agent", daemon_set("agent").max_unavailable(1).build())
+        .await?;
+    rig.patch("agent", rig.never_ready_patch(2)).await?;
+    eventually(DEADLINE, "a pod that does not become ready", async || {
+        let status = rig.observed_status("agent").await?;
+        let counts = (status.updated_number_scheduled, status.number_available);
+        ensure!(counts == (Some(1), Some(2)), "{status:?}");
+        Ok(())
+    })
+    .await?;
+    rig.stop_executor().await?;
+    let stuck = Duration::from_secs(5);
+    let since = last_change(&rig, "agent").await?;
+    let age = || Timestamp::now().duration_since(since).as_secs_f64();
+    eventually(DEADLINE, "the rollout to stand still for a while", async || {
+        ensure!(age() > stuck.as_secs_f64(), "{} s", age());
+        Ok(())
+    })
+    .await?;
+    let began = Instant::now();
+    rig.start_executor().await?;
+    let told = eventually(DEADLINE, "the age of the rollout", async || {
+        let (least, told) = (age(), since_progress(&rig, "agent").await?);
+        ensure!(told >= least, "{told} s, and it was {least} s before");
+        Ok(told)
+    })
+    .await?;
+    ensure!(
+        told > (began.elapsed() + stuck / 2).as_secs_f64(),
+        "{told} s, which began with the executor"
+    );
+    // From here on it counts as ever.
+    rig.patch("agent", rig.ready_again_patch(3)).await?;
+    rig.rolled_out("agent").await?;
+    eventually(DEADLINE, "the end of the rollout", async || {
+        let told = since_progress(&rig, "agent").await?;
+        ensure!(told == 0.0, "{told} s");
+        Ok(())
+    })
+    .await
 }
