@@ -1956,10 +1956,18 @@ type Rollout struct {
 	Unavailable uint32 `protobuf:"varint,6,opt,name=unavailable,proto3" json:"unavailable,omitempty"`
 	// How much of maxSurge is used before this plan. May exceed it.
 	Surging uint32 `protobuf:"varint,7,opt,name=surging,proto3" json:"surging,omitempty"`
-	// Nodes whose pod is still of an older template.
-	Outdated      uint32 `protobuf:"varint,8,opt,name=outdated,proto3" json:"outdated,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Of the nodes that should run a pod, those that have pods none of which is of the current template. Together with the three
+	// counts below, each of these nodes is counted once: the four are `desired`. A pod that is being deleted is still there, and is
+	// not available.
+	Outdated uint32 `protobuf:"varint,8,opt,name=outdated,proto3" json:"outdated,omitempty"`
+	// Those that have no pod.
+	WithoutPod uint32 `protobuf:"varint,9,opt,name=without_pod,json=withoutPod,proto3" json:"without_pod,omitempty"`
+	// Those that have a pod of the current template, and no such pod that is available.
+	UpdatedUnavailable uint32 `protobuf:"varint,10,opt,name=updated_unavailable,json=updatedUnavailable,proto3" json:"updated_unavailable,omitempty"`
+	// Those that have a pod of the current template that is available.
+	UpdatedAvailable uint32 `protobuf:"varint,11,opt,name=updated_available,json=updatedAvailable,proto3" json:"updated_available,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Rollout) Reset() {
@@ -2044,6 +2052,27 @@ func (x *Rollout) GetSurging() uint32 {
 func (x *Rollout) GetOutdated() uint32 {
 	if x != nil {
 		return x.Outdated
+	}
+	return 0
+}
+
+func (x *Rollout) GetWithoutPod() uint32 {
+	if x != nil {
+		return x.WithoutPod
+	}
+	return 0
+}
+
+func (x *Rollout) GetUpdatedUnavailable() uint32 {
+	if x != nil {
+		return x.UpdatedUnavailable
+	}
+	return 0
+}
+
+func (x *Rollout) GetUpdatedAvailable() uint32 {
+	if x != nil {
+		return x.UpdatedAvailable
 	}
 	return 0
 }
@@ -2171,7 +2200,7 @@ const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"\tEmitEvent\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage\"\x8f\x02\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"\x8e\x03\n" +
 	"\aRollout\x12!\n" +
 	"\fcurrent_hash\x18\x01 \x01(\tR\vcurrentHash\x12)\n" +
 	"\x10current_revision\x18\x02 \x01(\x03R\x0fcurrentRevision\x12\x18\n" +
@@ -2180,7 +2209,12 @@ const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"\tmax_surge\x18\x05 \x01(\rR\bmaxSurge\x12 \n" +
 	"\vunavailable\x18\x06 \x01(\rR\vunavailable\x12\x18\n" +
 	"\asurging\x18\a \x01(\rR\asurging\x12\x1a\n" +
-	"\boutdated\x18\b \x01(\rR\boutdated*s\n" +
+	"\boutdated\x18\b \x01(\rR\boutdated\x12\x1f\n" +
+	"\vwithout_pod\x18\t \x01(\rR\n" +
+	"withoutPod\x12/\n" +
+	"\x13updated_unavailable\x18\n" +
+	" \x01(\rR\x12updatedUnavailable\x12+\n" +
+	"\x11updated_available\x18\v \x01(\rR\x10updatedAvailable*s\n" +
 	"\aVerdict\x12\x17\n" +
 	"\x13VERDICT_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rVERDICT_APPLY\x10\x01\x12\x17\n" +

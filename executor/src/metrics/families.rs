@@ -147,6 +147,24 @@ impl Workload {
     }
 }
 
+/// `max_unavailable` or `max_surge` of a workload.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Budget {
+    namespace: String,
+    name: String,
+    budget: &'static str,
+}
+
+impl Budget {
+    pub(super) fn new(namespace: &str, name: &str, budget: &'static str) -> Self {
+        Self {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            budget,
+        }
+    }
+}
+
 /// What another controller wrote of a workload: `pod` or `status`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct OtherWrite {

@@ -351,8 +351,13 @@ impl Observer for Metrics {
         observe(&families.plan_request_bytes, float(request_bytes));
         families.plans.get_or_create(&Verdict { verdict }).inc();
         observe(&families.plan_actions, float(plan.actions().count()));
-        if let (Some(workload), Some(rollout)) = (&plan.workload, &plan.rollout) {
-            families.rollouts.plan(workload, rollout);
+        match (&plan.workload, &plan.rollout) {
+            (Some(workload), Some(rollout)) => families.rollouts.plan(workload, rollout),
+            // One that was made from a cache that is behind is made again, and says nothing.
+            (Some(workload), None) if plan.verdict() != v1::Verdict::Stale => {
+                families.rollouts.not_planned(&workload.namespace, &workload.name);
+            }
+            _ => {}
         }
     }
 

@@ -12,18 +12,25 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::families::{OfWorkload, Workload};
+use super::families::{Budget, OfWorkload, Workload};
 use crate::event::{DaemonSet, DaemonSetStatus};
 
-/// From the plan.
-const PLANNED: [&str; 4] = ["desired", "outdated", "unavailable", "surging"];
-/// From the status.
-const OBSERVED: [&str; 3] = ["current", "updated", "available"];
+/// What a node that should run a pod has; in one of these states each.
+const STATES: [&str; 4] = [
+    "without_pod",
+    "outdated",
+    "updated_unavailable",
+    "updated_available",
+];
+/// What a rollout may use.
+const BUDGETS: [&str; 2] = ["max_unavailable", "max_surge"];
 
 /// The families.
 #[derive(Default)]
 pub(super) struct Rollouts {
     nodes: Family<OfWorkload, Gauge>,
+    budget: Family<Budget, Gauge>,
+    budget_used: Family<Budget, Gauge>,
     since_progress: Family<Workload, Gauge<f64, AtomicU64>>,
     progress: Mutex<HashMap<Workload, Progress>>,
 }
@@ -106,25 +113,43 @@ impl Progress {
 impl Rollouts {
     /// What a plan says.
     pub(super) fn plan(&self, workload: &v1::WorkloadReference, rollout: &v1::Rollout) {
+        let (namespace, name) = (&*workload.namespace, &*workload.name);
         let counts = [
-            rollout.desired,
+            rollout.without_pod,
             rollout.outdated,
-            rollout.unavailable,
-            rollout.surging,
+            rollout.updated_unavailable,
+            rollout.updated_available,
         ];
-        let counts = PLANNED.into_iter().zip(counts.map(i64::from));
-        self.set(&workload.namespace, &workload.name, counts);
+        for (state, count) in STATES.into_iter().zip(counts) {
+            let labels = OfWorkload::new(namespace, name, state);
+            self.nodes.get_or_create(&labels).set(count.into());
+        }
+        let [unavailable, surge] = BUDGETS;
+        for (budget, limit, used) in [
+            (unavailable, rollout.max_unavailable, rollout.unavailable),
+            (surge, rollout.max_surge, rollout.surging),
+        ] {
+            let labels = Budget::new(namespace, name, budget);
+            self.budget.get_or_create(&labels).set(limit.into());
+            self.budget_used.get_or_create(&labels).set(used.into());
+        }
+    }
+
+    /// A plan decides nothing about the rollout of a workload, as when a companion is not asked for it any more.
+    pub(super) fn not_planned(&self, namespace: &str, name: &str) {
+        for state in STATES {
+            self.nodes.remove(&OfWorkload::new(namespace, name, state));
+        }
+        for budget in BUDGETS {
+            let labels = Budget::new(namespace, name, budget);
+            self.budget.remove(&labels);
+            self.budget_used.remove(&labels);
+        }
     }
 
     /// What a status says.
     pub(super) fn status(&self, workload: &DaemonSet, now: Instant) {
-        let (key, status) = (&workload.key, workload.status);
-        let counts = [
-            status.current_number_scheduled,
-            status.updated_number_scheduled,
-            status.number_available,
-        ];
-        self.set(&key.namespace, &key.name, OBSERVED.into_iter().zip(counts));
+        let key = &workload.key;
         let now = Progress::of(workload, now);
         match self.progress().entry(Workload::new(&key.namespace, &key.name)) {
             Entry::Occupied(mut before) => before.get_mut().advance(now),
@@ -142,18 +167,9 @@ impl Rollouts {
         }
     }
 
-    fn set(&self, namespace: &str, name: &str, counts: impl Iterator<Item = (&'static str, i64)>) {
-        for (state, count) in counts {
-            let labels = OfWorkload::new(namespace, name, state);
-            self.nodes.get_or_create(&labels).set(count);
-        }
-    }
-
     /// A workload is gone.
     pub(super) fn forget(&self, namespace: &str, name: &str) {
-        for state in PLANNED.into_iter().chain(OBSERVED) {
-            self.nodes.remove(&OfWorkload::new(namespace, name, state));
-        }
+        self.not_planned(namespace, name);
         let workload = Workload::new(namespace, name);
         self.progress().remove(&workload);
         self.since_progress.remove(&workload);
@@ -163,6 +179,8 @@ impl Rollouts {
     pub(super) fn forget_all(&self) {
         self.progress().clear();
         self.nodes.clear();
+        self.budget.clear();
+        self.budget_used.clear();
         self.since_progress.clear();
     }
 
@@ -179,9 +197,13 @@ impl Rollouts {
     }
 
     pub(super) fn register(&self, own: &mut Registry) {
-        let help = "Nodes of a workload: by the last plan desired, outdated, unavailable and surging, by its status current, \
-                    updated and available";
+        let help = "Nodes that should run a pod of a workload, by what they have, each counted once: without_pod; outdated (pods, none of the \
+                    current template); updated_unavailable (one of it, none available); updated_available";
         own.register("rollout_nodes", help, self.nodes.clone());
+        let help = "What the rollout of a workload may use of max_unavailable or max_surge, in nodes";
+        own.register("rollout_budget", help, self.budget.clone());
+        let help = "What is used of that, in nodes; it may be more than the budget";
+        own.register("rollout_budget_used", help, self.budget_used.clone());
         let help = "How long the rollout of a generation has not come closer to an available pod of its template on every node; 0 \
                     after it was. An executor that starts begins with what revisions and pods show";
         own.register(

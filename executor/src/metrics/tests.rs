@@ -23,8 +23,13 @@ fn plan() -> v1::Plan {
             ..v1::Phase::default()
         }],
         rollout: Some(v1::Rollout {
-            desired: 7,
-            outdated: 3,
+            desired: 10,
+            without_pod: 1,
+            outdated: 2,
+            updated_unavailable: 3,
+            updated_available: 4,
+            max_unavailable: 5,
+            unavailable: 6,
             ..v1::Rollout::default()
         }),
         ..v1::Plan::default()
@@ -103,7 +108,13 @@ fn plans_and_actions_are_counted_and_forgotten_with_their_workload() {
         "nodewise_plans_total{verdict=\"apply\"} 1",
         "nodewise_plan_errors_total{code=\"UNAVAILABLE\"} 1",
         "nodewise_actions_total{action=\"CreatePod\",reason=\"NODE_WITHOUT_POD\",result=\"SUCCEEDED\"} 1",
-        "nodewise_rollout_nodes{namespace=\"a\",name=\"agent\",state=\"outdated\"} 3",
+        "nodewise_rollout_nodes{namespace=\"a\",name=\"agent\",state=\"without_pod\"} 1",
+        "nodewise_rollout_nodes{namespace=\"a\",name=\"agent\",state=\"outdated\"} 2",
+        "nodewise_rollout_nodes{namespace=\"a\",name=\"agent\",state=\"updated_unavailable\"} 3",
+        "nodewise_rollout_nodes{namespace=\"a\",name=\"agent\",state=\"updated_available\"} 4",
+        "nodewise_rollout_budget{namespace=\"a\",name=\"agent\",budget=\"max_unavailable\"} 5",
+        "nodewise_rollout_budget_used{namespace=\"a\",name=\"agent\",budget=\"max_unavailable\"} 6",
+        "nodewise_rollout_budget_used{namespace=\"a\",name=\"agent\",budget=\"max_surge\"} 0",
         "nodewise_expectations{namespace=\"a\",name=\"agent\",state=\"create\"} 1",
     ] {
         assert_line(&text, line);
@@ -111,6 +122,24 @@ fn plans_and_actions_are_counted_and_forgotten_with_their_workload() {
     assert_eq!((metrics.plans(), metrics.batches()), (1, 1));
     metrics.forget_workload("a", "agent");
     assert!(!metrics.encode().contains("agent"));
+}
+
+// The annotation that asks a companion may be taken away.
+#[test]
+fn nothing_is_said_about_a_rollout_that_no_plan_decides_about_any_more() {
+    let metrics = Metrics::new();
+    let answered = |plan: &v1::Plan| {
+        metrics.plan_answered(Duration::ZERO, 1, plan);
+        metrics.encode().contains("nodewise_rollout_")
+    };
+    let without = |verdict: v1::Verdict| v1::Plan {
+        verdict: verdict.into(),
+        rollout: None,
+        ..plan()
+    };
+    assert!(answered(&plan()));
+    assert!(answered(&without(v1::Verdict::Stale)), "it is made again");
+    assert!(!answered(&without(v1::Verdict::Noop)));
 }
 
 // No label names a replica, so that there are as many series after a thousand restarts as before the first.
@@ -154,18 +183,13 @@ fn workload(status: &serde_json::Value) -> DaemonSet {
 }
 
 #[test]
-fn what_a_status_says_is_shown() {
+fn how_old_a_rollout_is_goes_with_its_workload() {
     let metrics = Metrics::new();
     let status = serde_json::json!({
         "desiredNumberScheduled": 3, "currentNumberScheduled": 3, "numberAvailable": 1, "updatedNumberScheduled": 2,
     });
     metrics.workload_status(&workload(&status));
     let text = metrics.encode();
-    for (state, count) in [("current", 3), ("updated", 2), ("available", 1)] {
-        let line =
-            format!("nodewise_rollout_nodes{{namespace=\"a\",name=\"agent\",state=\"{state}\"}} {count}");
-        assert_line(&text, &line);
-    }
     assert!(text.contains("nodewise_rollout_since_progress_seconds{namespace=\"a\",name=\"agent\"} "));
     metrics.forget_workload("a", "agent");
     assert!(!metrics.encode().contains("agent"));

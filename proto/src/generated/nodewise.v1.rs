@@ -1361,9 +1361,20 @@ pub struct Rollout {
     /// How much of maxSurge is used before this plan. May exceed it.
     #[prost(uint32, tag = "7")]
     pub surging: u32,
-    /// Nodes whose pod is still of an older template.
+    /// Of the nodes that should run a pod, those that have pods none of which is of the current template. Together with the three
+    /// counts below, each of these nodes is counted once: the four are `desired`. A pod that is being deleted is still there, and is
+    /// not available.
     #[prost(uint32, tag = "8")]
     pub outdated: u32,
+    /// Those that have no pod.
+    #[prost(uint32, tag = "9")]
+    pub without_pod: u32,
+    /// Those that have a pod of the current template, and no such pod that is available.
+    #[prost(uint32, tag = "10")]
+    pub updated_unavailable: u32,
+    /// Those that have a pod of the current template that is available.
+    #[prost(uint32, tag = "11")]
+    pub updated_available: u32,
 }
 /// Verdict is a plan in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

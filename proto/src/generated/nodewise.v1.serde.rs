@@ -8114,6 +8114,15 @@ impl serde::Serialize for Rollout {
         if self.outdated != 0 {
             len += 1;
         }
+        if self.without_pod != 0 {
+            len += 1;
+        }
+        if self.updated_unavailable != 0 {
+            len += 1;
+        }
+        if self.updated_available != 0 {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.Rollout", len)?;
         if !self.current_hash.is_empty() {
             struct_ser.serialize_field("currentHash", &self.current_hash)?;
@@ -8141,6 +8150,15 @@ impl serde::Serialize for Rollout {
         if self.outdated != 0 {
             struct_ser.serialize_field("outdated", &self.outdated)?;
         }
+        if self.without_pod != 0 {
+            struct_ser.serialize_field("withoutPod", &self.without_pod)?;
+        }
+        if self.updated_unavailable != 0 {
+            struct_ser.serialize_field("updatedUnavailable", &self.updated_unavailable)?;
+        }
+        if self.updated_available != 0 {
+            struct_ser.serialize_field("updatedAvailable", &self.updated_available)?;
+        }
         struct_ser.end()
     }
 }
@@ -8163,6 +8181,12 @@ impl<'de> serde::Deserialize<'de> for Rollout {
             "unavailable",
             "surging",
             "outdated",
+            "without_pod",
+            "withoutPod",
+            "updated_unavailable",
+            "updatedUnavailable",
+            "updated_available",
+            "updatedAvailable",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -8175,6 +8199,9 @@ impl<'de> serde::Deserialize<'de> for Rollout {
             Unavailable,
             Surging,
             Outdated,
+            WithoutPod,
+            UpdatedUnavailable,
+            UpdatedAvailable,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -8204,6 +8231,9 @@ impl<'de> serde::Deserialize<'de> for Rollout {
                             "unavailable" => Ok(GeneratedField::Unavailable),
                             "surging" => Ok(GeneratedField::Surging),
                             "outdated" => Ok(GeneratedField::Outdated),
+                            "withoutPod" | "without_pod" => Ok(GeneratedField::WithoutPod),
+                            "updatedUnavailable" | "updated_unavailable" => Ok(GeneratedField::UpdatedUnavailable),
+                            "updatedAvailable" | "updated_available" => Ok(GeneratedField::UpdatedAvailable),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -8231,6 +8261,9 @@ impl<'de> serde::Deserialize<'de> for Rollout {
                 let mut unavailable__ = None;
                 let mut surging__ = None;
                 let mut outdated__ = None;
+                let mut without_pod__ = None;
+                let mut updated_unavailable__ = None;
+                let mut updated_available__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::CurrentHash => {
@@ -8295,6 +8328,30 @@ impl<'de> serde::Deserialize<'de> for Rollout {
                                 Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
                         }
+                        GeneratedField::WithoutPod => {
+                            if without_pod__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("withoutPod"));
+                            }
+                            without_pod__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::UpdatedUnavailable => {
+                            if updated_unavailable__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("updatedUnavailable"));
+                            }
+                            updated_unavailable__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::UpdatedAvailable => {
+                            if updated_available__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("updatedAvailable"));
+                            }
+                            updated_available__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
                     }
                 }
                 Ok(Rollout {
@@ -8306,6 +8363,9 @@ impl<'de> serde::Deserialize<'de> for Rollout {
                     unavailable: unavailable__.unwrap_or_default(),
                     surging: surging__.unwrap_or_default(),
                     outdated: outdated__.unwrap_or_default(),
+                    without_pod: without_pod__.unwrap_or_default(),
+                    updated_unavailable: updated_unavailable__.unwrap_or_default(),
+                    updated_available: updated_available__.unwrap_or_default(),
                 })
             }
         }

@@ -351,10 +351,6 @@ impl<'d, 'a> Draft<'d, 'a> {
 
     fn rollout(&self) -> Rollout {
         let (picture, step) = (&self.survey.picture, &self.step);
-        let places = picture.places.iter().filter(|place| place.node.is_some());
-        let outdated = places
-            .filter(|place| rollout::is_outdated(picture.pods(place)))
-            .count();
         let count = |number: i64| u32::try_from(number.max(0)).unwrap_or(u32::MAX);
         Rollout {
             current_hash: self.survey.resolution.current_hash.clone(),
@@ -368,7 +364,7 @@ impl<'d, 'a> Draft<'d, 'a> {
             max_surge: count(step.limits.max_surge),
             unavailable: count(step.unavailable),
             surging: count(step.surging),
-            outdated: u32::try_from(outdated).unwrap_or(u32::MAX),
+            nodes: rollout::count_nodes(picture),
         }
     }
 }

@@ -210,8 +210,21 @@ pub struct Rollout {
     pub unavailable: u32,
     /// Used of maxSurge before this plan.
     pub surging: u32,
-    /// Nodes whose pod is of an older template.
+    /// The nodes that should run a pod, by what they have.
+    pub nodes: NodeCounts,
+}
+
+/// Nodes that should run a pod. Each is counted once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NodeCounts {
+    /// No pod.
+    pub without_pod: u32,
+    /// Pods, none of the current template.
     pub outdated: u32,
+    /// A pod of the current template, and none that is available.
+    pub updated_unavailable: u32,
+    /// An available pod of the current template.
+    pub updated_available: u32,
 }
 
 /// Why an action is in a plan. The variants are those of the protocol's `Reason`, which documents them.

@@ -6,7 +6,7 @@ use crate::{
     companion,
     moves::Moves,
     picture::{Picture, Place},
-    plan::Reason,
+    plan::{NodeCounts, Reason},
     pods::OwnPod,
     snapshot::{DaemonSet, Deviation, IntOrString, Options, RollingUpdate, UpdateStrategy},
     surge,
@@ -203,7 +203,28 @@ fn without_surge<'a>(picture: &Picture<'a>, limits: Limits) -> Step<'a> {
     step
 }
 
-/// Whether a node's pod is of an older template, for people who watch a rollout.
-pub(crate) fn is_outdated(pods: &[OwnPod<'_>]) -> bool {
-    pods.iter().any(|pod| !pod.pod.deleting && !pod.updated())
+/// The nodes that should run a pod by what they have, for people who watch a rollout.
+pub(crate) fn count_nodes(picture: &Picture<'_>) -> NodeCounts {
+    let mut counts = NodeCounts {
+        updated_available: u32::try_from(picture.quiet.running).unwrap_or(u32::MAX),
+        ..NodeCounts::default()
+    };
+    for place in picture.places.iter().filter(|place| place.fit.run) {
+        let pods = picture.pods(place);
+        let count = if pods.is_empty() {
+            &mut counts.without_pod
+        } else if !pods.iter().any(OwnPod::updated) {
+            &mut counts.outdated
+        } else if pods.iter().any(is_updated_and_available) {
+            &mut counts.updated_available
+        } else {
+            &mut counts.updated_unavailable
+        };
+        *count = count.saturating_add(1);
+    }
+    counts
+}
+
+fn is_updated_and_available(pod: &OwnPod<'_>) -> bool {
+    pod.updated() && pod.available && !pod.pod.deleting
 }

@@ -146,6 +146,9 @@ fn rollout(rollout: Rollout) -> v1::Rollout {
         max_surge: rollout.max_surge,
         unavailable: rollout.unavailable,
         surging: rollout.surging,
-        outdated: rollout.outdated,
+        outdated: rollout.nodes.outdated,
+        without_pod: rollout.nodes.without_pod,
+        updated_unavailable: rollout.nodes.updated_unavailable,
+        updated_available: rollout.nodes.updated_available,
     }
 }

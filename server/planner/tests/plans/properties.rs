@@ -6,8 +6,8 @@ mod world;
 
 use jiff::{SignedDuration, Timestamp};
 use nodewise_planner::{
-    explain::NodeState,
-    plan::{ActionKind, Reason},
+    explain::{NodeState, PodExplanation},
+    plan::{ActionKind, NodeCounts, Reason},
     snapshot::{
         Bucket, Deviation, Expectations, ExpectedCreate, FailedPodBackoff, Options, OwnWrite, Scope,
         Snapshot, UpdateStrategy,
@@ -262,6 +262,29 @@ proptest! {
         }
         let same = nodewise_planner::plan(&shuffled(&snapshot, seed, 3));
         prop_assert_eq!(format!("{plan:?}"), format!("{same:?}"));
+    }
+
+    // Each node that should run a pod is counted once, whether it is one of those that a plan walks along or not.
+    #[test]
+    fn nodes_are_counted_once_by_what_they_have(snapshot in prop_oneof![3 => anything(), 1 => beside()]) {
+        let snapshot = Snapshot { own_writes: vec![], ..snapshot };
+        if let Some(rollout) = nodewise_planner::plan(&snapshot).rollout {
+            let mut expected = NodeCounts::default();
+            for node in nodewise_planner::explain(&snapshot, None).iter().filter(|node| node.should_run) {
+                let is_there = |pod: &&PodExplanation| !(pod.deleting && pod.phase.is_terminal());
+                let pods: Vec<_> = node.pods.iter().filter(is_there).collect();
+                let updated = || pods.iter().filter(|pod| pod.updated);
+                *match () {
+                    () if pods.is_empty() => &mut expected.without_pod,
+                    () if updated().count() == 0 => &mut expected.outdated,
+                    () if updated().any(|pod| pod.available && !pod.deleting) => &mut expected.updated_available,
+                    () => &mut expected.updated_unavailable,
+                } += 1;
+            }
+            prop_assert_eq!(rollout.nodes, expected);
+            let NodeCounts { without_pod, outdated, updated_unavailable, updated_available } = rollout.nodes;
+            prop_assert_eq!(without_pod + outdated + updated_unavailable + updated_available, rollout.desired);
+        }
     }
 
     // What is said about a node is what a plan does there.

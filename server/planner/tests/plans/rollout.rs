@@ -118,9 +118,48 @@ fn s_75_a_budget_that_is_exceeded() {
     assert_eq!(moves(&plan), (vec![], vec!["p88", "p89"]), "S-75");
     let rollout = plan.rollout.expect("it is described");
     assert_eq!(
-        (rollout.unavailable, rollout.max_unavailable, rollout.outdated),
+        (
+            rollout.unavailable,
+            rollout.max_unavailable,
+            rollout.nodes.outdated
+        ),
         (90, 10, 12)
     );
+}
+
+#[test]
+fn nodes_are_told_apart_by_what_they_have() {
+    for (pods, expected) in [
+        (&[][..], [1, 0, 0, 0]),
+        (&["a@node-0 old ready"], [0, 1, 0, 0]),
+        (&["a@node-0 old deleting"], [0, 1, 0, 0]),
+        (&["a@node-0 old failed deleting"], [1, 0, 0, 0]),
+        (&["a@node-0 new"], [0, 0, 1, 0]),
+        (&["a@node-0 new failed"], [0, 0, 1, 0]),
+        (&["a@node-0 new ready deleting"], [0, 0, 1, 0]),
+        (&["a@node-0 by-generation ready"], [0, 0, 0, 1]),
+        (&["a@node-0 old ready", "b@node-0 new"], [0, 0, 1, 0]),
+        (&["a@node-0 old ready", "b@node-0 new ready"], [0, 0, 0, 1]),
+        // Quiet, and counted all the same.
+        (&["a@node-0 new ready"], [0, 0, 0, 1]),
+        // Not a node that should run one.
+        (&["a@gone old ready"], [1, 0, 0, 0]),
+    ] {
+        let mut cluster = Cluster::new(1).rolling("0", "1").with(pods);
+        let annotation = (
+            "deprecated.daemonset.template.generation".to_owned(),
+            "1".to_owned(),
+        );
+        cluster.ds.annotations.push(annotation);
+        let nodes = cluster.plan().rollout.expect("it is described").nodes;
+        let counts = [
+            nodes.without_pod,
+            nodes.outdated,
+            nodes.updated_unavailable,
+            nodes.updated_available,
+        ];
+        assert_eq!(counts, expected, "{pods:?}");
+    }
 }
 
 #[test]

@@ -244,8 +244,15 @@ async fn prometheus_scrapes_both_and_leads_to_traces() -> Result<()> {
     rig.patch("agent", image_patch(2)).await?;
     rig.rolled_out("agent").await?;
     for (question, least) in [
-        (r#"nodewise_rollout_nodes{name="agent",state="available"}"#, 10.0),
-        (r#"nodewise_rollout_nodes{name="agent",state="updated"}"#, 10.0),
+        (
+            r#"nodewise_rollout_nodes{name="agent",state="updated_available"}"#,
+            10.0,
+        ),
+        (r#"sum(nodewise_rollout_nodes{name="agent"})"#, 10.0),
+        (
+            r#"nodewise_rollout_budget{name="agent",budget="max_unavailable"}"#,
+            2.0,
+        ),
         (
             r#"sum(nodewise_actions_total{action="CreatePod",result="SUCCEEDED"})"#,
             20.0,

@@ -972,6 +972,9 @@ class Rollout(google.protobuf.message.Message):
     UNAVAILABLE_FIELD_NUMBER: builtins.int
     SURGING_FIELD_NUMBER: builtins.int
     OUTDATED_FIELD_NUMBER: builtins.int
+    WITHOUT_POD_FIELD_NUMBER: builtins.int
+    UPDATED_UNAVAILABLE_FIELD_NUMBER: builtins.int
+    UPDATED_AVAILABLE_FIELD_NUMBER: builtins.int
     current_hash: builtins.str
     """The value of label `controller-revision-hash` of the current revision."""
     current_revision: builtins.int
@@ -987,7 +990,16 @@ class Rollout(google.protobuf.message.Message):
     surging: builtins.int
     """How much of maxSurge is used before this plan. May exceed it."""
     outdated: builtins.int
-    """Nodes whose pod is still of an older template."""
+    """Of the nodes that should run a pod, those that have pods none of which is of the current template. Together with the three
+    counts below, each of these nodes is counted once: the four are `desired`. A pod that is being deleted is still there, and is
+    not available.
+    """
+    without_pod: builtins.int
+    """Those that have no pod."""
+    updated_unavailable: builtins.int
+    """Those that have a pod of the current template, and no such pod that is available."""
+    updated_available: builtins.int
+    """Those that have a pod of the current template that is available."""
     def __init__(
         self,
         *,
@@ -999,7 +1011,10 @@ class Rollout(google.protobuf.message.Message):
         unavailable: builtins.int = ...,
         surging: builtins.int = ...,
         outdated: builtins.int = ...,
+        without_pod: builtins.int = ...,
+        updated_unavailable: builtins.int = ...,
+        updated_available: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["current_hash", b"current_hash", "current_revision", b"current_revision", "desired", b"desired", "max_surge", b"max_surge", "max_unavailable", b"max_unavailable", "outdated", b"outdated", "surging", b"surging", "unavailable", b"unavailable"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["current_hash", b"current_hash", "current_revision", b"current_revision", "desired", b"desired", "max_surge", b"max_surge", "max_unavailable", b"max_unavailable", "outdated", b"outdated", "surging", b"surging", "unavailable", b"unavailable", "updated_available", b"updated_available", "updated_unavailable", b"updated_unavailable", "without_pod", b"without_pod"]) -> None: ...
 
 global___Rollout = Rollout
