@@ -4,7 +4,7 @@
 //! The check is pure: it looks at the plan, at what was asked and at the caches. An object that the caches do not show, or do not show
 //! with this uid, is handed back: it may be gone since the snapshot, or it may be another workload's. One live read tells which
 //! ([`check_live`]). A violation names the action; nothing of such a plan is written. An object that is not the workload's may have been so
-//! when the snapshot was taken, so a violation for its sake names it: see [`Contradicted`].
+//! when the snapshot was taken, and a node may have been without pods, so a violation for its sake names it: see [`Contradicted`].
 
 use std::collections::HashSet;
 use std::fmt;
@@ -16,6 +16,7 @@ use crate::apply::{self, kind_name};
 use crate::event::{DaemonSet, Pod, Resource, Revision};
 use crate::store::KIND;
 
+mod bounds;
 mod contradicted;
 mod events;
 mod json;
@@ -43,14 +44,19 @@ pub(crate) struct Asked<'a> {
     pub(crate) live: &'a [Revision],
     /// Deletes of pods carry the uid as a precondition (the deviation `DELETE_WITH_UID`).
     pub(crate) delete_with_uid: bool,
+    /// Most creates of pods, and most deletes.
+    pub(crate) burst: usize,
 }
 
-/// What the caches show of the workload's namespace.
+/// What the caches show of nodes and of the workload's namespace.
 pub(crate) trait Caches {
     /// The pod or revision of this name.
     fn object(&self, resource: Resource, name: &str) -> Option<Known>;
     /// The JSON of the revisions that the workload controls.
     fn own_revisions(&self) -> Vec<Bytes>;
+    /// How many pods of the workload live on this node, or are meant for it: neither finished nor being deleted. `None` when there is no
+    /// such node.
+    fn live_pods(&self, node: &str) -> Option<usize>;
 }
 
 /// What is known of an object.
@@ -101,8 +107,8 @@ pub(crate) struct Violation {
     pub(crate) action: Option<(u32, &'static str)>,
     /// What is wrong.
     pub(crate) what: String,
-    /// The uid of the object that is not as the plan takes it to be, if that is what is wrong.
-    pub(crate) object: Option<String>,
+    /// What is not as the plan takes it to be, if that is what is wrong: the uid of an object, or `node/` and the name of a node.
+    pub(crate) contradicts: Option<String>,
 }
 
 impl Violation {
@@ -110,7 +116,7 @@ impl Violation {
         Self {
             action: None,
             what: cut(what.into()),
-            object: None,
+            contradicts: None,
         }
     }
 
@@ -118,14 +124,14 @@ impl Violation {
         Self {
             action: Some((action.id, kind_name(action))),
             what: cut(what.into()),
-            object: None,
+            contradicts: None,
         }
     }
 
     /// The object may have been as the plan takes it to be when the snapshot was taken.
     fn of_object(named: &Named<'_>, what: impl Into<String>) -> Self {
         Self {
-            object: Some(named.reference.uid.clone()),
+            contradicts: Some(named.reference.uid.clone()),
             ..Self::of(named.action, what)
         }
     }
@@ -182,12 +188,17 @@ pub(crate) fn check<'a>(
 ) -> Result<Vec<Named<'a>>, Violation> {
     check_workload(plan, asked.workload)?;
     check_scope(plan, asked.scope)?;
+    bounds::check(plan, asked)?;
     manifests::check(plan, asked, caches)?;
     let adopted: HashSet<&str> = plan.actions().filter_map(adopts).collect();
     let mut unseen = Vec::new();
     for action in plan.actions() {
-        if let Some(Kind::EmitEvent(event)) = &action.kind {
-            events::check(event).map_err(|what| Violation::of(action, what))?;
+        match &action.kind {
+            Some(Kind::EmitEvent(event)) => {
+                events::check(event).map_err(|what| Violation::of(action, what))?;
+            }
+            Some(Kind::CreatePod(create)) => bounds::check_node(action, create, caches)?,
+            _ => {}
         }
         let Some(named) = named(action, &adopted)? else {
             continue;

@@ -264,6 +264,23 @@ impl Store {
         Some(pod.pod())
     }
 
+    /// How many pods of a workload are on this node or meant for it, but for those that have finished or are being deleted; `None` when
+    /// there is no such node.
+    #[must_use]
+    pub fn live_pods(&self, workload: &DaemonSet, node: &str) -> Option<usize> {
+        let bucket = bucket::of(node, self.bucket_count);
+        self.nodes.get(bucket, node)?;
+        let namespace = self.namespaces.get(&workload.key.namespace);
+        let owned = namespace.and_then(|namespace| namespace.pods.owned(&workload.uid));
+        let pods = owned.map_or(&[][..], |owned| owned.members(bucket));
+        let lives = |pod: &v1::Pod| {
+            let is_finished = matches!(pod.phase(), v1::PodPhase::Failed | v1::PodPhase::Succeeded);
+            target_node(pod) == node && !is_finished && pod.deletion_time.is_none()
+        };
+        let pods = pods.iter().map(|pod| pod.decode_own());
+        Some(pods.filter(lives).count())
+    }
+
     /// The revision of this name, if a DaemonSet controls it or it is an orphan.
     #[must_use]
     pub fn revision(&self, namespace: &str, name: &str) -> Option<&Arc<Revision>> {

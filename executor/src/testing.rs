@@ -263,6 +263,11 @@ pub(crate) fn pod(name: &str, version: &str) -> Pod {
     Pod::from_json(&object).expect("a pod")
 }
 
+pub(crate) fn node(name: &str) -> Node {
+    let object = json!({"metadata": {"name": name, "uid": name, "resourceVersion": "10"}});
+    Node::from_json(&object).expect("a node")
+}
+
 pub(crate) fn listed<T>(objects: Vec<T>) -> Delta<T> {
     Delta::Listed {
         objects,
@@ -270,10 +275,10 @@ pub(crate) fn listed<T>(objects: Vec<T>) -> Delta<T> {
     }
 }
 
-/// The first lists of a cluster with the workload and nothing else, all at version 10.
+/// The first lists of a cluster with the workload and three nodes, all at version 10.
 pub(crate) fn first_lists() -> Vec<ClusterEvent> {
     vec![
-        ClusterEvent::Nodes(listed::<Node>(Vec::new())),
+        ClusterEvent::Nodes(listed(["n1", "n2", "n3"].map(node).into())),
         ClusterEvent::Pods(listed::<Pod>(Vec::new())),
         ClusterEvent::Revisions(listed::<Revision>(Vec::new())),
         ClusterEvent::DaemonSets(listed(vec![daemon_set("u1", "10")])),

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::Violation;
 use crate::event::Key;
 
-/// The objects for whose sake the last plans for each workload were not applied, since the last one that was.
+/// The objects and nodes for whose sake the last plans for each workload were not applied, since the last one that was.
 #[derive(Debug, Default)]
 pub(crate) struct Contradicted(HashMap<Key, HashSet<(String, String)>>);
 
@@ -13,7 +13,7 @@ impl Contradicted {
     /// Whether this violation may be of the snapshot's age only. The next snapshot shows the object as it is: a plan that is wrong
     /// for the same object and the same reason again was not made from it.
     pub(crate) fn is_first(&mut self, key: &Key, violation: &Violation) -> bool {
-        let Some(object) = &violation.object else {
+        let Some(object) = &violation.contradicts else {
             return false;
         };
         let seen = (object.clone(), violation.what.clone());

@@ -6,10 +6,10 @@ use nodewise_proto::v1;
 use super::{Asked, Caches, Known, MAX_UNSEEN, Violation, check, check_live};
 use crate::actuator::{Actuator, ObjectKey, Refusal, WorkloadEvent};
 use crate::event::{DaemonSet, Resource, Revision};
-use crate::reconcile::{Ending, Reconciler};
+use crate::reconcile::{DEFAULT_BURST, Ending, Reconciler};
 use crate::state::{Shared, is_enabled};
 
-/// The caches of the namespace of one workload. Each look takes the lock anew, so that no watch waits while a manifest is read.
+/// The caches of nodes, and of the namespace of one workload. Each look takes the lock anew, so that no watch waits while a manifest is read.
 pub(super) struct Shown<'a> {
     pub(super) state: &'a Shared,
     pub(super) workload: &'a DaemonSet,
@@ -36,6 +36,10 @@ impl Caches for Shown<'_> {
             .filter(|found| found.controller.is_some());
         own.map(|revision| revision.object.clone()).collect()
     }
+
+    fn live_pods(&self, node: &str) -> Option<usize> {
+        self.state.lock().store.live_pods(self.workload, node)
+    }
 }
 
 impl<A: Actuator, P> Reconciler<A, P> {
@@ -52,6 +56,7 @@ impl<A: Actuator, P> Reconciler<A, P> {
             scope: self.options.scope(),
             live,
             delete_with_uid: is_enabled(&self.options, v1::Deviation::DeleteWithUid),
+            burst: self.options.burst.unwrap_or(DEFAULT_BURST) as usize,
         };
         let shown = Shown {
             state: &self.state,

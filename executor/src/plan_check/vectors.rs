@@ -7,14 +7,19 @@ use super::reconciler::Shown;
 use super::{Asked, Violation, check, check_live};
 use crate::event::{ClusterEvent, DaemonSet, Delta, Pod, Resource, Revision};
 use crate::metrics::Metrics;
+use crate::reconcile::DEFAULT_BURST;
 use crate::state::{Shared, State};
 
-/// Checks the vector's plan for this workload; the error is the violation.
-pub(crate) fn answer(vector: &Value, workload: &Value) -> Result<(), Violation> {
+/// Checks the vector's plan for this workload, where the caches show nodes of these names; the error is the violation.
+pub(crate) fn answer(vector: &Value, workload: &Value, nodes: &Value) -> Result<(), Violation> {
     let workload = DaemonSet::from_json(workload).expect("a DaemonSet");
     let objects = |field: &str| vector[field].as_array().cloned().unwrap_or_default();
     let state = Shared::new(State::new(4, &v1::PlanOptions::default()));
     let show = |event| _ = state.lock().take_in(event, &Metrics::new());
+    for name in nodes.as_array().expect("nodes") {
+        let node = crate::testing::node(name.as_str().expect("a name"));
+        show(ClusterEvent::Nodes(Delta::Applied(node)));
+    }
     for pod in objects("pods") {
         show(ClusterEvent::Pods(Delta::Applied(
             Pod::from_json(&pod).expect("a pod"),
@@ -34,6 +39,9 @@ pub(crate) fn answer(vector: &Value, workload: &Value) -> Result<(), Violation> 
         scope: scope.unwrap_or_default(),
         live: &live,
         delete_with_uid: vector["delete_with_uid"] != false,
+        burst: vector["burst"]
+            .as_u64()
+            .map_or(DEFAULT_BURST as usize, |burst| burst as usize),
     };
     let plan: v1::Plan = serde_json::from_value(vector["plan"].clone()).expect("a plan");
     let shown = Shown {

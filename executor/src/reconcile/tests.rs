@@ -641,7 +641,7 @@ async fn without_a_plan_nothing_is_written() {
     let stale = v1::Plan {
         verdict: v1::Verdict::Stale.into(),
         state: None,
-        ..creating(&[("foo-zzzzzzzzzz", "n9")])
+        ..creating(&[("foo-zzzzzzzzzz", "n3")])
     };
     let service = ScriptedService::default()
         .then_plan(creating(&[("foo-bbbbbbbbbb", "n1")]))
