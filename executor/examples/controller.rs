@@ -6,10 +6,10 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use kube::Client;
 use nodewise_client::{ClientConfig, PlanClient};
 use nodewise_executor::{
     actuator::KubeActuator,
+    connect,
     controller::{self, Config},
     events::EventRecorder,
     metrics::Metrics,
@@ -21,7 +21,8 @@ use tokio_util::sync::CancellationToken;
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let client = Client::try_default().await.context("finding the cluster")?;
+    let cluster = kube::Config::infer().await.context("finding the cluster")?;
+    let client = connect::client(cluster)?;
     let servers = std::env::var("NODEWISE_SERVER").context("NODEWISE_SERVER")?;
     let servers: Vec<String> = servers.split(',').map(str::to_owned).collect();
     let metrics = Metrics::new();

@@ -8,6 +8,7 @@ pub mod apply;
 pub mod args;
 mod buckets;
 pub mod config;
+pub mod connect;
 pub mod controller;
 mod divergence;
 pub mod event;

@@ -4,11 +4,8 @@ use std::{process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
 use clap::Parser as _;
-use kube::{
-    Client,
-    config::{KubeConfigOptions, Kubeconfig},
-};
-use nodewise_executor::{args::Args, run};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use nodewise_executor::{args::Args, connect, run};
 use nodewise_telemetry::{Settings, Traces};
 use tokio::{
     net::TcpListener,
@@ -52,7 +49,7 @@ fn execute(args: &Args) -> anyhow::Result<()> {
         let mut interrupt = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
         let cluster = cluster(args).await?;
         config.apiserver = Some(cluster.cluster_url.clone());
-        let client = Client::try_from(cluster).context("connecting to the cluster")?;
+        let client = connect::client(cluster).context("connecting to the cluster")?;
         let listener = TcpListener::bind(args.http_listen)
             .await
             .with_context(|| format!("listening on {}", args.http_listen))?;

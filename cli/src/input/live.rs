@@ -6,7 +6,7 @@ use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
-use nodewise_executor::answer;
+use nodewise_executor::{answer, connect};
 use nodewise_telemetry::with_causes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -28,7 +28,7 @@ pub(super) async fn read(
 ) -> Result<(), InputError> {
     let config = config(kubeconfig, context).await?;
     let source: Arc<str> = config.cluster_url.to_string().trim_end_matches('/').into();
-    let client = Client::try_from(config).map_err(|error| InputError::new(&source, one_line(&error)))?;
+    let client = connect::client(config).map_err(|error| InputError::new(&source, one_line(&error)))?;
     cluster.sources.push(Arc::clone(&source));
     let lists = futures::future::join_all(KINDS.map(|kind| {
         let namespace = namespace.filter(|_| kind != Kind::Node);
