@@ -7,11 +7,11 @@ use kube::{
     api::{ListParams, ObjectMeta, Patch, PatchParams, PostParams},
 };
 use nodewise_conformance::{DEADLINE, daemon_set, image_patch};
-use nodewise_e2e::{Rig, RigOptions, own_address};
+use nodewise_e2e::{Rig, RigOptions};
 use nodewise_testbed::eventually;
 use serde_json::json;
 
-use crate::replicas::{Endpoints, SERVICE};
+use crate::replicas::start_behind_a_service;
 
 /// Further writes after the backup: more than the restored cluster makes until the test ends.
 const LOST_WRITES: usize = 3_000;
@@ -48,14 +48,7 @@ async fn write_much(rig: &Rig) -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_executor_goes_on_after_a_restore_of_etcd() -> Result<()> {
     let mut rig = Rig::start(RigOptions::nodes(5)).await?;
-    let listen = format!("{}:0", own_address()?);
-    let (first, second) = (
-        rig.start_replica(&listen).await?,
-        rig.start_replica(&listen).await?,
-    );
-    let endpoints = Endpoints::of_new_service(&rig).await?;
-    endpoints.set("planner-first", &first, true).await?;
-    rig.start_executor_for(SERVICE, &["--plaintext"]).await?;
+    let (endpoints, [_first, second]) = start_behind_a_service(&mut rig).await?;
     rig.create(daemon_set("agent").max_unavailable(2).build()).await?;
     rig.settled("agent").await?;
     let (pods, revisions) = (rig.uids("agent").await?, rig.revisions("agent").await?);

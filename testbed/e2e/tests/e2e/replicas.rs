@@ -119,14 +119,14 @@ fn slice(name: &str, replica: &Server, ready: bool) -> Value {
 }
 
 /// That Service, as `--server` takes it.
-pub(super) const SERVICE: &str = "kubernetes:///planner.nodewise-system:grpc";
+const SERVICE: &str = "kubernetes:///planner.nodewise-system:grpc";
 
 /// The EndpointSlices of a Service `planner` in the executors' namespace, where the executor may watch them.
 pub(super) struct Endpoints(Api<EndpointSlice>);
 
 impl Endpoints {
     /// Makes the Service; nothing but the test says what its endpoints are.
-    pub(super) async fn of_new_service(rig: &Rig) -> Result<Self> {
+    async fn of_new_service(rig: &Rig) -> Result<Self> {
         let service: Service = serde_json::from_value(json!({
             "metadata": { "name": "planner" },
             "spec": { "clusterIP": "None", "ports": [{ "name": "grpc", "port": 7443 }] },
@@ -149,18 +149,24 @@ impl Endpoints {
     }
 }
 
+/// Starts two servers, a Service that has the first of them as its endpoint, and the executor anew, which looks for servers there.
+pub(super) async fn start_behind_a_service(rig: &mut Rig) -> Result<(Endpoints, [Server; 2])> {
+    let listen = format!("{}:0", own_address()?);
+    let replicas = [
+        rig.start_replica(&listen).await?,
+        rig.start_replica(&listen).await?,
+    ];
+    let endpoints = Endpoints::of_new_service(rig).await?;
+    endpoints.set("planner-first", &replicas[0], true).await?;
+    rig.start_executor_for(SERVICE, &["--plaintext"]).await?;
+    Ok((endpoints, replicas))
+}
+
 /// The EndpointSlices of a Service say where the servers are: they come and go, and when there is none nothing is written.
 #[tokio::test(flavor = "multi_thread")]
 async fn servers_are_found_by_the_endpoint_slices_of_a_service() -> Result<()> {
     let mut rig = Rig::start(RigOptions::nodes(3)).await?;
-    let listen = format!("{}:0", own_address()?);
-    let (first, second) = (
-        rig.start_replica(&listen).await?,
-        rig.start_replica(&listen).await?,
-    );
-    let endpoints = Endpoints::of_new_service(&rig).await?;
-    endpoints.set("planner-first", &first, true).await?;
-    rig.start_executor_for(SERVICE, &["--plaintext"]).await?;
+    let (endpoints, [first, second]) = start_behind_a_service(&mut rig).await?;
     rig.replicas_are("ready", 1).await?;
     endpoints.set("planner-second", &second, true).await?;
     rig.replicas_are("ready", 2).await?;
