@@ -1,5 +1,7 @@
 //! Rollouts beside the built-in controller, where that cannot be switched off.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
@@ -257,14 +259,38 @@ async fn without_the_built_in_controller_no_more_pods_go_than_the_budget_allows(
     ends_within_budget(&rig, "agent", &watch).await
 }
 
+/// Waits until a scrape has these states of nodes, and no others.
+async fn shows_nodes(rig: &Rig, name: &str, states: &[(&str, usize)]) -> Result<()> {
+    let series = format!("nodewise_rollout_nodes{{namespace=\"default\",name=\"{name}\",state=");
+    let expected: BTreeSet<_> = states
+        .iter()
+        .map(|(state, count)| format!("{series}\"{state}\"}} {count}"))
+        .collect();
+    eventually(DEADLINE, "the states of the nodes", async || {
+        let (_, scrape) = rig.executor_get("/metrics").await?;
+        let lines = scrape.lines().filter(|line| line.starts_with(&series));
+        let shown: BTreeSet<_> = lines.map(str::to_owned).collect();
+        ensure!(shown == expected, "{shown:?}");
+        Ok(())
+    })
+    .await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rollout_rests_while_nobody_asks_for_it() -> Result<()> {
     let rig = Rig::start(RigOptions::nodes(NODES).companion()).await?;
     let _built_in = rig.cluster().start_upstream().await?;
     let watch = half_way(&rig, "agent").await?;
+    let without_pod = ("without_pod", 0);
+    let outdated = ("outdated", NODES - BUDGET);
+    let unavailable = ("updated_unavailable", BUDGET);
+    let available = ("updated_available", 0);
+    shows_nodes(&rig, "agent", &[without_pod, outdated, unavailable, available]).await?;
     let asked = |value| json!({ "metadata": { "annotations": { "nodewise.dev/rollout": value } } });
     rig.patch("agent", asked(None)).await?;
     looks_again(&rig, "agent").await?;
+    // What the last plan said does not stay for ever.
+    shows_nodes(&rig, "agent", &[]).await?;
 
     // Nothing but the annotation keeps the next pods from going.
     let_pods_be_ready(&rig, "agent").await?;
