@@ -102,14 +102,13 @@ impl Buckets {
         Some(bucket.members.remove(index))
     }
 
-    pub(crate) fn get(&self, bucket: u32, name: &str) -> Option<&Arc<Stored>> {
-        let bucket = &self.list[bucket as usize];
-        Some(&bucket.members[bucket.find(name).ok()?])
-    }
-
     /// The objects of one bucket, ordered by name.
     pub(crate) fn members(&self, bucket: u32) -> &[Arc<Stored>] {
         &self.list[bucket as usize].members
+    }
+
+    pub(crate) fn contains(&self, bucket: u32, name: &str) -> bool {
+        self.list[bucket as usize].find(name).is_ok()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Stored>> {

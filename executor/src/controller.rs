@@ -7,13 +7,14 @@ use futures::{Stream, StreamExt as _};
 use nodewise_client::PlanService;
 use nodewise_proto::v1;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, interval_at};
+use tokio::time::{Instant, interval_at, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::actuator::Actuator;
+use crate::actuator::{Actuator, WorkloadEvent};
 use crate::apply;
 use crate::event::{ClusterEvent, Key};
+use crate::foreign_deletes::{ForeignDeletes, Found};
 use crate::handlers::Reaction;
 use crate::metrics::Metrics;
 use crate::obstacles::Obstacles;
@@ -122,8 +123,11 @@ where
     P: PlanService,
 {
     let queue = Arc::new(WorkQueue::new(config.limits, config.rest, metrics.clone()));
-    let state =
-        Shared::new(State::new(config.buckets, &config.options).with_selection(config.selection.clone()));
+    let selection = &config.selection;
+    let mut state = State::new(config.buckets, &config.options).with_selection(selection.clone());
+    let foreign_deletes = || ForeignDeletes::new(selection.clone());
+    state.foreign_deletes = config.is_only_owner.then(foreign_deletes);
+    let state = Shared::new(state);
     let reconciler = Arc::new(Reconciler {
         state: state.clone(),
         actuator,
@@ -136,7 +140,7 @@ where
         origins: Arc::default(),
         stop: stop.clone(),
     });
-    let emit = {
+    let emit = || {
         let actuator = Arc::clone(&reconciler.actuator);
         move |event| actuator.emit(event)
     };
@@ -146,13 +150,15 @@ where
         origins: Arc::clone(&reconciler.origins),
         other_owners: config
             .is_only_owner
-            .then(|| OtherOwners::new(emit, metrics.clone(), config.selection.clone())),
+            .then(|| OtherOwners::new(emit(), metrics.clone(), selection.clone())),
+        emit: Box::new(emit()),
         metrics,
     };
     let mut workers = JoinSet::new();
     let mut started = false;
     let mut resync = interval_at(Instant::now() + config.resync, config.resync);
     loop {
+        let deletes_due = intake.foreign_deletes_due();
         tokio::select! {
             biased;
             () = stop.cancelled() => break,
@@ -161,6 +167,7 @@ where
                 let is_meant = |key: &Key| scopes.iter().any(|scope| scope.as_deref().is_none_or(|namespace| namespace == &*key.namespace));
                 queue.retry_failed(is_meant);
             }
+            () = sleep_until(deletes_due.unwrap_or_else(Instant::now)), if deletes_due.is_some() => intake.tell_foreign_deletes(),
             _ = resync.tick() => state.lock().every_workload().into_iter().for_each(|key| queue.add(&key, Urgency::Normal)),
             event = events.next() => {
                 let event = event.ok_or(ControllerError::WatchesEnded)?;
@@ -190,10 +197,34 @@ struct Intake {
     origins: Arc<Origins>,
     /// Where nobody else should work on the same DaemonSets.
     other_owners: Option<OtherOwners>,
+    /// Sends an Event about a workload.
+    emit: Box<dyn Fn(WorkloadEvent) + Send + Sync>,
     metrics: Metrics,
 }
 
 impl Intake {
+    /// When there is something to tell about deletes of somebody else, if at all.
+    fn foreign_deletes_due(&self) -> Option<Instant> {
+        self.state.lock().foreign_deletes.as_ref()?.next_due()
+    }
+
+    fn tell_foreign_deletes(&self) {
+        let mut state = self.state.lock();
+        let State {
+            store,
+            foreign_deletes,
+            ..
+        } = &mut *state;
+        let Some(deletes) = foreign_deletes else { return };
+        for Found { key, count, event } in deletes.take_due(store) {
+            self.metrics.foreign_pod_deletes(&key, count);
+            if let Some(event) = event {
+                tracing::info!(%key, "{}", event.message);
+                (self.emit)(event);
+            }
+        }
+    }
+
     fn take(&self, event: ClusterEvent) {
         let trigger = Trigger::of(&event);
         let wake_ups = {

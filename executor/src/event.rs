@@ -179,6 +179,8 @@ pub struct DaemonSet {
     pub min_ready_seconds: u32,
     /// spec.updateStrategy.type is OnDelete, and nobody is asked to delete: a rollout may last forever.
     pub updates_on_delete: bool,
+    /// metadata.deletionTimestamp is set.
+    pub deleting: bool,
     /// metadata.generation.
     pub generation: i64,
     /// How far the pods are, as the status says.
@@ -279,6 +281,7 @@ impl DaemonSet {
                 .and_then(|s| s.try_into().ok())
                 .unwrap_or(0),
             updates_on_delete,
+            deleting: metadata.deletion_timestamp.is_some(),
             generation: metadata.generation.unwrap_or_default(),
             status: status
                 .and_then(|status| project::parse_text(status.get()).ok())
@@ -350,6 +353,8 @@ pub struct Pod {
     pub resource_version: String,
     /// The field manager that created it, as long as its managed fields tell.
     pub created_by: Option<String>,
+    /// Why it is about to be deleted: the reason of its condition `DisruptionTarget`.
+    pub disruption: Option<String>,
     /// The annotation [`crate::trace::ANNOTATION`].
     pub traceparent: Option<String>,
     /// Everything else that matters.
@@ -376,6 +381,7 @@ impl TryFrom<PodObject> for Pod {
             namespace: std::mem::take(&mut object.metadata.namespace),
             resource_version: std::mem::take(&mut object.metadata.resource_version),
             created_by: object.metadata.take_writers().creator,
+            disruption: object.disruption(),
             traceparent: object.metadata.traceparent(),
             projection: object.project()?,
         })

@@ -14,6 +14,7 @@ mod divergence;
 pub mod event;
 pub mod events;
 pub mod expectations;
+mod foreign_deletes;
 pub mod gate;
 pub mod handlers;
 pub mod lead;

@@ -10,11 +10,12 @@ mod served;
 mod writers;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use bytes::Bytes;
 use nodewise_proto::{Timestamp, v1};
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, IgnoredAny};
+use serde::de::{Deserializer, Error as _, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
 
 pub use first::{First, LookedFor};
@@ -345,12 +346,6 @@ impl LookedFor for Requirement {
     }
 }
 
-impl LookedFor for Condition {
-    fn is_it(&self) -> bool {
-        self.kind == "Ready"
-    }
-}
-
 #[derive(Clone, Debug, Deserialize)]
 struct Requirement {
     key: String,
@@ -362,7 +357,60 @@ struct Requirement {
 #[derive(Clone, Debug, Deserialize)]
 struct Status {
     phase: Option<String>,
-    conditions: Option<First<Condition>>,
+    conditions: Option<Conditions>,
+}
+
+/// The first conditions of the types that are read. The others are dropped: however many there are, they take no memory.
+#[derive(Clone, Debug, Default)]
+struct Conditions {
+    ready: Option<Condition>,
+    /// DisruptionTarget.
+    disruption: Option<Condition>,
+}
+
+impl<'de> Deserialize<'de> for Conditions {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(ReadConditions)
+    }
+}
+
+struct ReadConditions;
+
+impl<'de> Visitor<'de> for ReadConditions {
+    type Value = Conditions;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("conditions")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Conditions, A::Error> {
+        let mut conditions = Conditions::default();
+        while let Some(condition) = list.next_element::<Condition>()? {
+            let kept = match &*condition.kind {
+                "Ready" => &mut conditions.ready,
+                "DisruptionTarget" => &mut conditions.disruption,
+                _ => continue,
+            };
+            kept.get_or_insert(condition);
+        }
+        Ok(conditions)
+    }
+}
+
+/// A reason is a word in CamelCase. Another text is somebody's who may write statuses.
+const LONGEST_REASON: usize = 64;
+
+impl PodObject {
+    /// Why the pod is about to be deleted, as far as its condition `DisruptionTarget` tells.
+    pub(crate) fn disruption(&mut self) -> Option<String> {
+        let disruption = self.status.as_mut()?.conditions.as_mut()?.disruption.take()?;
+        let is_word = |reason: &String| {
+            (1..=LONGEST_REASON).contains(&reason.len())
+                && reason.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        };
+        let reason = disruption.reason.filter(is_word);
+        reason.filter(|_| disruption.status == "True")
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -371,6 +419,7 @@ struct Condition {
     #[serde(rename = "type")]
     kind: String,
     status: String,
+    reason: Option<String>,
     last_transition_time: Option<Time>,
 }
 
@@ -388,7 +437,7 @@ impl Status {
             Some("Unknown") => v1::PodPhase::Unknown,
             _ => v1::PodPhase::Unspecified,
         };
-        let ready = status.conditions.and_then(|conditions| conditions.0);
+        let ready = status.conditions.and_then(|conditions| conditions.ready);
         let Some(ready) = ready else {
             return (phase, v1::ConditionStatus::Unspecified, None);
         };

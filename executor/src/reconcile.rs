@@ -395,6 +395,9 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         let mut state = self.state.lock();
         let state = &mut *state;
         state.reports_delivered(key);
+        if let Some(deletes) = &mut state.foreign_deletes {
+            deletes.expect(&state.store, key, &planned.plan);
+        }
         let Some(mut held) = planned.plan.state.clone() else {
             return;
         };

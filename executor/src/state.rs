@@ -9,6 +9,7 @@ use nodewise_proto::v1;
 use crate::event::DaemonSet;
 use crate::event::{ClusterEvent, Key, Revision};
 use crate::expectations::{DeletionRule, Holdings};
+use crate::foreign_deletes::ForeignDeletes;
 use crate::gate::{self, Gate};
 use crate::handlers::{self, Author, Reaction, Rules};
 use crate::metrics::Metrics;
@@ -34,6 +35,8 @@ pub struct State {
     read_live: HashMap<Key, (Arc<str>, Vec<Revision>)>,
     /// Plans that contradicted the caches.
     pub(crate) contradicted: Contradicted,
+    /// Where nobody else should work on the same DaemonSets.
+    pub(crate) foreign_deletes: Option<ForeignDeletes>,
     rules: Rules,
     /// The others are as if they were not there, but for the labels that they name.
     selection: Selection,
@@ -55,6 +58,7 @@ impl State {
             undelivered: HashMap::new(),
             read_live: HashMap::new(),
             contradicted: Contradicted::default(),
+            foreign_deletes: None,
             rules: Rules {
                 clear_replaced_own_writes: is_enabled(options, v1::Deviation::ClearReplacedOwnWrites),
                 wake_on_node_delete: is_enabled(options, v1::Deviation::WakeOnNodeDelete),
@@ -113,6 +117,7 @@ impl State {
     pub fn take_in(&mut self, event: ClusterEvent, metrics: &Metrics) -> Vec<Reaction> {
         self.begin_anew(&event);
         let was_relisting = self.store.relisting().is_some();
+        let is_list = event.listed().is_some();
         let was_synced = self.store.is_synced();
         let (mut wake_ups, mut wake_all, mut came) = (Vec::new(), None, Vec::new());
         let Self {
@@ -121,10 +126,14 @@ impl State {
             gate,
             undelivered,
             read_live,
+            foreign_deletes,
             rules,
             selection,
             ..
         } = self;
+        if let Some(deletes) = foreign_deletes {
+            deletes.look(store, &event);
+        }
         let mut memory = Memory {
             holdings,
             gate,
@@ -153,6 +162,14 @@ impl State {
                         .daemon_set(key)
                         .is_some_and(|workload| !selection.owns(workload))
             };
+            // After a restore of etcd pods vanish that nobody deleted.
+            if is_list
+                && !was_relisting
+                && let Transition::Pod(namespace, change) = &transition
+                && let Some(deletes) = foreign_deletes.as_mut()
+            {
+                deletes.look_at_list(store, namespace, change);
+            }
             for reaction in handlers::react(store, &transition, *rules) {
                 match reaction {
                     reaction if reaction.key().is_some_and(is_of_others) => {}
@@ -176,6 +193,11 @@ impl State {
                 let standstill = || store.standstill(workload, jiff::Timestamp::now());
                 metrics.rollout_found(&workload.key, standstill);
             }
+        }
+        if foreign_deletes.is_some() {
+            // There from the beginning, so that a first one shows as a change.
+            came.iter()
+                .for_each(|workload| metrics.foreign_pod_deletes(&workload.key, 0));
         }
         for (resource, count) in store.take_cuts() {
             metrics.cut(resource, count);
@@ -217,6 +239,9 @@ impl State {
             metrics,
         };
         memory.drop_held(key);
+        if let Some(deletes) = &mut self.foreign_deletes {
+            deletes.forget(key);
+        }
     }
 
     /// Shows what is outstanding for a workload.

@@ -257,6 +257,11 @@ impl Store {
         matching
     }
 
+    /// Whether there is a node of this name.
+    pub(crate) fn has_node(&self, name: &str) -> bool {
+        self.nodes.contains(bucket::of(name, self.bucket_count), name)
+    }
+
     /// The pod of this name, if a DaemonSet controls it or it is an orphan.
     #[must_use]
     pub fn pod(&self, namespace: &str, name: &str) -> Option<v1::Pod> {
@@ -268,15 +273,14 @@ impl Store {
     /// there is no such node.
     #[must_use]
     pub fn live_pods(&self, workload: &DaemonSet, node: &str) -> Option<usize> {
+        if !self.has_node(node) {
+            return None;
+        }
         let bucket = bucket::of(node, self.bucket_count);
-        self.nodes.get(bucket, node)?;
         let namespace = self.namespaces.get(&workload.key.namespace);
         let owned = namespace.and_then(|namespace| namespace.pods.owned(&workload.uid));
         let pods = owned.map_or(&[][..], |owned| owned.members(bucket));
-        let lives = |pod: &v1::Pod| {
-            let is_finished = matches!(pod.phase(), v1::PodPhase::Failed | v1::PodPhase::Succeeded);
-            target_node(pod) == node && !is_finished && pod.deletion_time.is_none()
-        };
+        let lives = |pod: &v1::Pod| target_node(pod) == node && is_live(pod);
         let pods = pods.iter().map(|pod| pod.decode_own());
         Some(pods.filter(lives).count())
     }
@@ -420,6 +424,12 @@ pub(crate) fn target_node(pod: &v1::Pod) -> &str {
     } else {
         &pod.node_name
     }
+}
+
+/// Neither finished nor being deleted.
+pub(crate) fn is_live(pod: &v1::Pod) -> bool {
+    let is_finished = matches!(pod.phase(), v1::PodPhase::Succeeded | v1::PodPhase::Failed);
+    pod.deletion_time.is_none() && !is_finished
 }
 
 /// See [`Store::sighted`].

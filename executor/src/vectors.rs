@@ -154,6 +154,7 @@ fn bucket_bytes() {
             take(ClusterEvent::Pods(Delta::Applied(Pod {
                 namespace: "ns".into(),
                 created_by: None,
+                disruption: None,
                 traceparent: None,
                 projection: read(&pod),
                 resource_version: "1".into(),

@@ -58,6 +58,7 @@ fn pod(workload: usize, node: usize, version: usize) -> Pod {
         namespace: "kube-system".into(),
         resource_version: (100_000_000 + version).to_string(),
         created_by: None,
+        disruption: None,
         traceparent: None,
         projection: v1::Pod {
             name: format!("{app}-{node:010x}{workload:08x}"),

@@ -45,6 +45,7 @@ pub(super) struct Families {
     pub(super) failures: Family<Workload, Gauge>,
     pub(super) divergence: Family<Workload, Gauge>,
     pub(super) other_owner: Family<OtherWrite, Counter>,
+    pub(super) foreign_deletes: Family<Workload, Counter>,
     pub(super) service: Service,
 }
 
@@ -245,6 +246,7 @@ impl Default for Families {
             failures: Family::default(),
             divergence: Family::default(),
             other_owner: Family::default(),
+            foreign_deletes: Family::default(),
             service: Service::default(),
         }
     }
@@ -366,6 +368,11 @@ impl Families {
             "other_owner_writes",
             "In mode own: pods of a workload that another controller created (pod), and writes of its status by another one (status)",
             self.other_owner.clone(),
+        );
+        own.register(
+            "foreign_pod_deletes",
+            "In mode own: live pods of a workload that somebody else deleted",
+            self.foreign_deletes.clone(),
         );
     }
 }

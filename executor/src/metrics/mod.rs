@@ -256,6 +256,7 @@ impl Metrics {
         let workload = Workload::new(namespace, name);
         self.families().failures.remove(&workload);
         self.families().divergence.remove(&workload);
+        self.families().foreign_deletes.remove(&workload);
         for write in other_owner::WRITES {
             self.families()
                 .other_owner
@@ -268,6 +269,15 @@ impl Metrics {
     pub(crate) fn other_owner(&self, key: &Key, write: &'static str) {
         let labels = OtherWrite::of(&key.namespace, &key.name, write);
         self.families().other_owner.get_or_create(&labels).inc();
+    }
+
+    /// Somebody else deleted so many live pods of a workload.
+    pub(crate) fn foreign_pod_deletes(&self, key: &Key, count: u64) {
+        let workload = Workload::new(&key.namespace, &key.name);
+        self.families()
+            .foreign_deletes
+            .get_or_create(&workload)
+            .inc_by(count);
     }
 
     /// A plan was made for a workload that is only observed. Gives when to look at it again, though nothing happens.
@@ -310,6 +320,7 @@ impl Metrics {
         let families = self.families();
         families.expectations.clear();
         families.failures.clear();
+        families.foreign_deletes.clear();
         families.rollouts.forget_all();
         families.watches.forget_all();
     }

@@ -221,6 +221,7 @@ fn nothing_is_said_about_workloads_after_the_end() {
     metrics.plan_answered(Duration::ZERO, 1, &plan());
     metrics.workload_status(&workload(&serde_json::Value::Null));
     metrics.reconciled("a", "agent", "failed", Duration::ZERO);
+    metrics.foreign_pod_deletes(&Key::new("a", "agent"), 1);
     metrics.watched(Resource::Pods, "9");
     assert!(metrics.encode().contains("nodewise_watch_since_event_seconds{"));
     metrics.forget_everything();
@@ -281,6 +282,7 @@ fn every_metric_is_documented() {
     metrics.watched(Resource::Pods, "9");
     metrics.written(Resource::Pods, "9");
     metrics.other_owner(&Key::new("a", "agent"), "pod");
+    metrics.foreign_pod_deletes(&Key::new("a", "agent"), 1);
     metrics
         .families()
         .divergence

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use nodewise_proto::v1;
 
-use super::Store;
+use super::{Store, is_live};
 use crate::buckets::Buckets;
 use crate::event::DaemonSet;
 
@@ -38,11 +38,6 @@ impl Store {
             .and_then(|time| now.duration_since(time).try_into().ok())
             .unwrap_or_default()
     }
-}
-
-fn is_live(pod: &v1::Pod) -> bool {
-    let is_finished = matches!(pod.phase(), v1::PodPhase::Succeeded | v1::PodPhase::Failed);
-    pod.deletion_time.is_none() && !is_finished
 }
 
 #[cfg(test)]

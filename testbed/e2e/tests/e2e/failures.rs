@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
-use k8s_openapi::api::core::v1::{Event, ResourceQuota};
+use anyhow::{Context as _, Result, bail, ensure};
+use k8s_openapi::api::core::v1::{Event, Pod, ResourceQuota};
 use kube::{
-    Api,
-    api::{Patch, PatchParams, PostParams},
+    Api, ResourceExt as _,
+    api::{DeleteParams, EvictParams, Patch, PatchParams, PostParams},
 };
 use nodewise_conformance::{DEADLINE, daemon_set, image_patch};
 use nodewise_e2e::{Rig, RigOptions};
@@ -111,4 +111,44 @@ async fn another_owner_is_told() -> Result<()> {
         Ok(())
     })
     .await
+}
+
+/// The apiserver does not record who deletes a pod: what the executor did not delete itself was deleted by somebody else.
+#[tokio::test(flavor = "multi_thread")]
+async fn deletes_of_somebody_else_are_told() -> Result<()> {
+    let rig = Rig::start(RigOptions::nodes(5)).await?;
+    rig.create(daemon_set("agent").build()).await?;
+    rig.rolled_out("agent").await?;
+    rig.patch("agent", image_patch(2)).await?;
+    rig.rolled_out("agent").await?;
+    let before = rig.live_pods("agent").await?;
+    let [deleted, evicted, ..] = &before[..] else {
+        bail!("{} pods", before.len());
+    };
+    let pods: Api<Pod> = Api::default_namespaced(rig.client());
+    let (deleted, evicted) = (deleted.name_any(), evicted.name_any());
+    let (deleting, evicting) = (DeleteParams::default(), EvictParams::default());
+    tokio::try_join!(pods.delete(&deleted, &deleting), pods.evict(&evicted, &evicting))?;
+    // None of those that the rollout deleted.
+    let count = "nodewise_foreign_pod_deletes_total{namespace=\"default\",name=\"agent\"} 2\n";
+    let message = "2 pods were deleted by somebody else: ";
+    let causes = " (EvictionByEvictionAPI, the apiserver does not tell who)";
+    eventually(DEADLINE, "a word about the deletes", async || {
+        let (_, metrics) = rig.executor_get("/metrics").await?;
+        ensure!(metrics.contains(count), "no {count}");
+        let told = rig.events("PodsDeletedByAnother").await?;
+        let messages: Vec<_> = told.iter().filter_map(|event| event.message.as_deref()).collect();
+        let [told] = messages[..] else {
+            bail!("{messages:?}");
+        };
+        let is_named = told.contains(&deleted) && told.contains(&evicted);
+        ensure!(
+            is_named && told.starts_with(message) && told.ends_with(causes),
+            "{told}"
+        );
+        Ok(())
+    })
+    .await?;
+    ensure!(rig.executor().log().contains(message), "it is in the log");
+    rig.settled("agent").await
 }

@@ -18,10 +18,11 @@ use crate::{
 const WINDOW: &str = "2m";
 
 /// What nothing is shown of while all is well: series that begin with the first trouble.
-const TROUBLE: [&str; 11] = [
+const TROUBLE: [&str; 12] = [
     "daemonset_controller_stale_sync_skips_total",
     "leader_election_slowpath_total",
     "nodewise_divergence",
+    "nodewise_foreign_pod_deletes_total",
     "nodewise_other_owner_writes_total",
     "nodewise_plan_errors_total",
     "nodewise_plan_hedges_total",
