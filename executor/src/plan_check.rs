@@ -6,7 +6,7 @@
 //! ([`check_live`]). A violation names the action; nothing of such a plan is written. An object that is not the workload's may have been so
 //! when the snapshot was taken, and a node may have been without pods, so a violation for its sake names it: see [`Contradicted`].
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use bytes::Bytes;
@@ -46,6 +46,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) delete_with_uid: bool,
     /// Most creates of pods, and most deletes.
     pub(crate) burst: usize,
+    /// Failed pods beyond the burst are left to later plans (the deviation `DECIDE_AFTER_CUT`), so that no Events are due for them.
+    pub(crate) decides_after_cut: bool,
 }
 
 /// What the caches show of nodes and of the workload's namespace.
@@ -54,9 +56,9 @@ pub(crate) trait Caches {
     fn object(&self, resource: Resource, name: &str) -> Option<Known>;
     /// The JSON of the revisions that the workload controls.
     fn own_revisions(&self) -> Vec<Bytes>;
-    /// How many pods of the workload live on this node, or are meant for it: neither finished nor being deleted. `None` when there is no
-    /// such node.
-    fn live_pods(&self, node: &str) -> Option<usize>;
+    /// Of these nodes those that there are, and how many pods of the workload live on each or are meant for it: neither finished nor being
+    /// deleted.
+    fn live_pods<'n>(&self, nodes: &HashSet<&'n str>) -> HashMap<&'n str, usize>;
 }
 
 /// What is known of an object.
@@ -191,14 +193,10 @@ pub(crate) fn check<'a>(
     bounds::check(plan, asked)?;
     manifests::check(plan, asked, caches)?;
     let adopted: HashSet<&str> = plan.actions().filter_map(adopts).collect();
-    let mut unseen = Vec::new();
+    let mut all_named = Vec::new();
     for action in plan.actions() {
-        match &action.kind {
-            Some(Kind::EmitEvent(event)) => {
-                events::check(event).map_err(|what| Violation::of(action, what))?;
-            }
-            Some(Kind::CreatePod(create)) => bounds::check_node(action, create, caches)?,
-            _ => {}
+        if let Some(Kind::EmitEvent(event)) = &action.kind {
+            events::check(event).map_err(|what| Violation::of(action, what))?;
         }
         let Some(named) = named(action, &adopted)? else {
             continue;
@@ -206,6 +204,12 @@ pub(crate) fn check<'a>(
         check_precondition(&named, asked)?;
         patches::check(action, named.reference, asked.workload)
             .map_err(|what| Violation::of(action, what))?;
+        all_named.push(named);
+    }
+    // What may have changed since the snapshot comes last: it must not hide what is wrong in any case.
+    bounds::check_nodes(plan, caches)?;
+    let mut unseen = Vec::new();
+    for named in all_named {
         match caches.object(named.resource, &named.reference.name) {
             Some(known) if known.uid == named.reference.uid => check_controller(&named, asked, &known)?,
             _ => unseen.push(named),
@@ -302,7 +306,7 @@ fn named<'a>(action: &'a v1::Action, adopted: &HashSet<&str>) -> Result<Option<N
         ));
     }
     let orphan = match &action.kind {
-        Some(Kind::ReleasePod(_) | Kind::ReleaseRevision(_)) => Orphan::Accepted,
+        _ if is_release(action) => Orphan::Accepted,
         _ if adopted.contains(&*reference.uid) => Orphan::IfSelected,
         _ => Orphan::Refused,
     };
@@ -312,6 +316,10 @@ fn named<'a>(action: &'a v1::Action, adopted: &HashSet<&str>) -> Result<Option<N
         reference,
         orphan,
     }))
+}
+
+fn is_release(action: &v1::Action) -> bool {
+    matches!(action.kind, Some(Kind::ReleasePod(_) | Kind::ReleaseRevision(_)))
 }
 
 /// A delete by name alone takes any object that has the name by then. Only the caller may ask for such deletes.
@@ -328,8 +336,17 @@ fn check_precondition(named: &Named<'_>, asked: &Asked<'_>) -> Result<(), Violat
 
 /// The object is the workload's, or it is an orphan and may be.
 fn check_controller(named: &Named<'_>, asked: &Asked<'_>, known: &Known) -> Result<(), Violation> {
+    let selects = || asked.workload.selector.selects(&known.labels);
     let what = match (&known.controller, named.orphan) {
-        (Some(controller), _) if *controller.uid == *asked.workload.uid => return Ok(()),
+        (Some(controller), _) if *controller.uid == *asked.workload.uid => {
+            if !is_release(named.action) || !selects() {
+                return Ok(());
+            }
+            format!(
+                "{} is selected by the workload, and the plan releases it",
+                describe(named)
+            )
+        }
         (Some(controller), _) => format!(
             "{} is controlled by {} {} with uid {:?}, not by the workload",
             describe(named),
@@ -338,7 +355,7 @@ fn check_controller(named: &Named<'_>, asked: &Asked<'_>, known: &Known) -> Resu
             controller.uid
         ),
         (None, Orphan::Accepted) => return Ok(()),
-        (None, Orphan::IfSelected) if asked.workload.selector.selects(&known.labels) => return Ok(()),
+        (None, Orphan::IfSelected) if selects() => return Ok(()),
         (None, Orphan::IfSelected) => format!("{} is not selected by the workload", describe(named)),
         (None, Orphan::Refused) => {
             format!(

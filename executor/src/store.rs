@@ -5,7 +5,7 @@
 //! neither a DaemonSet controls nor nobody does are not kept at all: they are never read (D-3), and most pods of a
 //! cluster are of that kind.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use nodewise_proto::{bucket, v1};
@@ -269,20 +269,31 @@ impl Store {
         Some(pod.pod())
     }
 
-    /// How many pods of a workload are on this node or meant for it, but for those that have finished or are being deleted; `None` when
-    /// there is no such node.
+    /// Of these nodes those that there are, and how many pods of a workload live on each or are meant for it: those that it controls and
+    /// selects, but for those that have finished or are being deleted.
     #[must_use]
-    pub fn live_pods(&self, workload: &DaemonSet, node: &str) -> Option<usize> {
-        if !self.has_node(node) {
-            return None;
-        }
-        let bucket = bucket::of(node, self.bucket_count);
+    pub fn live_pods<'n>(&self, workload: &DaemonSet, nodes: &HashSet<&'n str>) -> HashMap<&'n str, usize> {
+        let there = nodes.iter().copied().filter(|node| self.has_node(node));
+        let mut counts: HashMap<&str, usize> = there.map(|node| (node, 0)).collect();
         let namespace = self.namespaces.get(&workload.key.namespace);
-        let owned = namespace.and_then(|namespace| namespace.pods.owned(&workload.uid));
-        let pods = owned.map_or(&[][..], |owned| owned.members(bucket));
-        let lives = |pod: &v1::Pod| target_node(pod) == node && is_live(pod);
-        let pods = pods.iter().map(|pod| pod.decode_own());
-        Some(pods.filter(lives).count())
+        let Some(owned) = namespace.and_then(|namespace| namespace.pods.owned(&workload.uid)) else {
+            return counts;
+        };
+        let buckets: BTreeSet<_> = (counts.keys())
+            .map(|node| bucket::of(node, self.bucket_count))
+            .collect();
+        for pod in buckets.iter().flat_map(|bucket| owned.members(*bucket)) {
+            let Some(count) = counts.get_mut(&*pod.target_node()) else {
+                continue;
+            };
+            let pod = pod.pod();
+            let is_own = |resolved: &Arc<DaemonSet>| resolved.key == workload.key;
+            let owner = self.resolve(&workload.key.namespace, pod.controller.as_ref());
+            if owner.is_some_and(is_own) && workload.selector.selects(&pod.labels) && is_live(&pod) {
+                *count += 1;
+            }
+        }
+        counts
     }
 
     /// The revision of this name, if a DaemonSet controls it or it is an orphan.

@@ -25,6 +25,15 @@ const LABELS_TAG: u32 = 3;
 /// The key of the first field of a Node and of a Pod, its name: field 1, length-delimited.
 const NAME_KEY: u8 = 0x0a;
 
+/// Of a pod no more than where it is.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Target {
+    #[prost(string, tag = "5")]
+    node_name: String,
+    #[prost(string, tag = "6")]
+    target_node_name: String,
+}
+
 /// Encoded fields that objects share: a SharedMetadata.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Part {
@@ -222,6 +231,19 @@ impl Stored {
         let merged = pod.merge(self.fields().1);
         merged.expect("what was encoded here decodes");
         pod
+    }
+
+    /// The node that a pod is on, or else the one that it is meant for.
+    pub(crate) fn target_node(&self) -> String {
+        let Target {
+            node_name,
+            target_node_name,
+        } = self.decode_own();
+        if node_name.is_empty() {
+            target_node_name
+        } else {
+            node_name
+        }
     }
 
     /// The projection of a node, with all of its labels.

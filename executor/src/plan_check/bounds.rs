@@ -1,66 +1,106 @@
-//! How many pods and revisions a plan creates, and where. Otherwise a wrong service could fill the cluster with pods of the workload's
-//! own template.
+//! How much a plan does, and where it creates pods. Otherwise a wrong service could fill the cluster with pods of the workload's own
+//! template, or keep the executor writing.
 
 use std::collections::HashSet;
 
 use nodewise_proto::v1::{self, action::Kind};
 
 use super::{Asked, Caches, Violation};
+use crate::apply;
 
 /// Most pods of the workload that live on a node where the plan creates another one. A surge has an old pod beside the new one.
 const MAX_LIVE_PODS: usize = 1;
+/// Least and most of what a plan may adopt, release, relabel and write of revisions, and once more as many revisions that it deletes.
+const CLAIMS: (usize, usize) = (1_000, 10_000);
+/// Events about the workload as a whole, besides one for each pod that is deleted.
+const MAX_OTHER_EVENTS: usize = 10;
 
-/// Checks how much the plan creates and deletes.
+/// Checks how much the plan does.
 pub(super) fn check(plan: &v1::Plan, asked: &Asked<'_>) -> Result<(), Violation> {
-    let (mut pods, mut deletes, mut revisions) = (0, 0, 0);
-    for action in plan.actions() {
-        match &action.kind {
-            Some(Kind::CreatePod(_)) => pods += 1,
-            Some(Kind::DeletePod(_)) => deletes += 1,
-            Some(Kind::CreateRevision(_)) => revisions += 1,
-            _ => {}
-        }
+    let count = |is: fn(&Kind) -> bool| {
+        let kinds = plan.actions().filter_map(|action| action.kind.as_ref());
+        kinds.filter(|kind| is(kind)).count()
+    };
+    let burst = asked.burst;
+    let objects = plan
+        .actions()
+        .filter(|action| apply::object(action).is_some())
+        .count();
+    let deletes = count(|kind| matches!(kind, Kind::DeletePod(_)));
+    let mut bounds = vec![
+        (
+            "creates",
+            count(|kind| matches!(kind, Kind::CreatePod(_))),
+            burst,
+            "pods",
+        ),
+        ("deletes", deletes, burst, "pods"),
+        (
+            "creates",
+            count(|kind| matches!(kind, Kind::CreateRevision(_))),
+            1,
+            "revisions",
+        ),
+        (
+            "writes",
+            count(|kind| matches!(kind, Kind::UpdateStatus(_))),
+            1,
+            "statuses",
+        ),
+        (
+            "adopts, releases, relabels, updates and deletes",
+            objects - deletes,
+            2 * burst.clamp(CLAIMS.0, CLAIMS.1),
+            "pods and revisions",
+        ),
+    ];
+    if asked.decides_after_cut {
+        let events = count(|kind| matches!(kind, Kind::EmitEvent(_)));
+        bounds.push(("emits", events, burst + MAX_OTHER_EVENTS, "Events"));
     }
-    for (does, count) in [("creates", pods), ("deletes", deletes)] {
-        if count > asked.burst {
-            return Err(Violation::of_plan(format!(
-                "it {does} {count} pods, and {} are the most that were asked for",
-                asked.burst
-            )));
+    for (does, count, most, what) in bounds {
+        if count > most {
+            let what = format!("it {does} {count} {what}, and {most} is the most");
+            return Err(Violation::of_plan(what));
         }
-    }
-    if revisions > 1 {
-        let what = format!("it creates {revisions} revisions, and 1 is the most");
-        return Err(Violation::of_plan(what));
     }
     let mut nodes = HashSet::new();
-    for action in plan.actions() {
-        if let Some(Kind::CreatePod(create)) = &action.kind
-            && !nodes.insert(&*create.node_name)
-        {
-            let what = format!("it creates a second pod for node {:?}", create.node_name);
+    for (action, node) in created(plan) {
+        if !nodes.insert(node) {
+            let what = format!("it creates a second pod for node {node:?}");
             return Err(Violation::of(action, what));
         }
     }
     Ok(())
 }
 
-/// Checks the node that an action creates a pod for. Nodes and pods may have changed since the snapshot.
-pub(super) fn check_node(
-    action: &v1::Action,
-    create: &v1::CreatePod,
-    caches: &impl Caches,
-) -> Result<(), Violation> {
-    let node = &create.node_name;
-    let what = match caches.live_pods(node) {
-        None => format!("node {node:?} does not exist"),
-        Some(count) if count > MAX_LIVE_PODS => {
-            format!("node {node:?} has {count} pods of the workload already")
-        }
-        Some(_) => return Ok(()),
-    };
-    Err(Violation {
-        contradicts: Some(format!("node/{node}")),
-        ..Violation::of(action, what)
+/// Checks the nodes that the plan creates pods for. Nodes and pods may have changed since the snapshot.
+pub(super) fn check_nodes(plan: &v1::Plan, caches: &impl Caches) -> Result<(), Violation> {
+    let nodes: HashSet<&str> = created(plan).map(|(_, node)| node).collect();
+    if nodes.is_empty() {
+        return Ok(());
+    }
+    let live = caches.live_pods(&nodes);
+    for (action, node) in created(plan) {
+        let what = match live.get(node) {
+            None => format!("node {node:?} does not exist"),
+            Some(count) if *count > MAX_LIVE_PODS => {
+                format!("node {node:?} has {count} pods of the workload already")
+            }
+            Some(_) => continue,
+        };
+        return Err(Violation {
+            contradicts: Some(super::cut(format!("node/{node}"))),
+            ..Violation::of(action, what)
+        });
+    }
+    Ok(())
+}
+
+/// The actions that create pods, and their nodes.
+fn created(plan: &v1::Plan) -> impl Iterator<Item = (&v1::Action, &str)> {
+    plan.actions().filter_map(|action| match &action.kind {
+        Some(Kind::CreatePod(create)) => Some((action, &*create.node_name)),
+        _ => None,
     })
 }

@@ -5,6 +5,9 @@ use std::collections::{HashMap, HashSet};
 use super::Violation;
 use crate::event::Key;
 
+/// Plans for a workload, one after the other, of which nobody is told: a wrong service could name another object in each of them.
+const MOST: usize = 3;
+
 /// The objects and nodes for whose sake the last plans for each workload were not applied, since the last one that was.
 #[derive(Debug, Default)]
 pub(crate) struct Contradicted(HashMap<Key, HashSet<(String, String)>>);
@@ -16,8 +19,8 @@ impl Contradicted {
         let Some(object) = &violation.contradicts else {
             return false;
         };
-        let seen = (object.clone(), violation.what.clone());
-        self.0.entry(key.clone()).or_default().insert(seen)
+        let seen = self.0.entry(key.clone()).or_default();
+        seen.len() < MOST && seen.insert((object.clone(), violation.what.clone()))
     }
 
     /// A plan for the workload was right, or the workload is gone.

@@ -7,8 +7,9 @@ use super::templates::{self, is_owner, labels, normal};
 use super::{Asked, Caches, Violation, json::parse, names};
 use crate::event::DaemonSet;
 
-/// Where the name of a node may be written.
-const NODE_AFFINITY: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/";
+/// Where the name of a node is written.
+const NODE_NAME: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution\
+                         /nodeSelectorTerms/0/matchFields/0/values/0";
 
 /// Checks everything that a plan creates.
 pub(super) fn check(plan: &v1::Plan, asked: &Asked<'_>, caches: &impl Caches) -> Result<(), Violation> {
@@ -53,13 +54,7 @@ fn check_pod_name(name: &str, workload: &str) -> Result<(), String> {
 fn check_pod(plan: &v1::Plan, object: &Value, asked: &Asked<'_>, caches: &impl Caches) -> Result<(), String> {
     let what = "the plan's pod_manifest";
     let pod = parse(&plan.pod_manifest, what)?;
-    for pointer in &plan.node_name_pointers {
-        if pointer != "/spec/nodeName" && !pointer.starts_with(NODE_AFFINITY) {
-            return Err(format!(
-                "node_name_pointers leads to {pointer:?}, where no node's name belongs"
-            ));
-        }
-    }
+    check_node_name(plan, &pod)?;
     only(&pod, &["apiVersion", "kind", "metadata", "spec"], what, "")?;
     is(&pod, "apiVersion", &["v1"], what)?;
     is(&pod, "kind", &["Pod"], what)?;
@@ -98,6 +93,28 @@ fn check_pod(plan: &v1::Plan, object: &Value, asked: &Asked<'_>, caches: &impl C
     }
     Err(format!(
         "{what} has other {difference} than the workload's template and its revisions"
+    ))
+}
+
+/// The pods go to the nodes that their actions name, and nowhere else: one term requires a node of that name.
+fn check_node_name(plan: &v1::Plan, pod: &Value) -> Result<(), String> {
+    if plan.node_name_pointers != [NODE_NAME] {
+        let found = &plan.node_name_pointers;
+        return Err(format!(
+            "node_name_pointers is {found:?}, where {NODE_NAME:?} alone belongs"
+        ));
+    }
+    let terms = pod.pointer(templates::NODE_TERMS).unwrap_or(&Value::Null);
+    let mut required = terms.clone();
+    if let Some(name) = required.pointer_mut("/0/matchFields/0/values/0") {
+        *name = Value::Null;
+    }
+    let one_node = json!([{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [null]}]}]);
+    if required == one_node {
+        return Ok(());
+    }
+    Err(format!(
+        "the plan's pod_manifest requires of its node {terms}, where only the name of its action's node belongs"
     ))
 }
 

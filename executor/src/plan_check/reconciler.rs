@@ -1,5 +1,7 @@
 //! The check of a plan in a reconcile: what the caches show, what has to be read live, and what becomes of a violation.
 
+use std::collections::{HashMap, HashSet};
+
 use bytes::Bytes;
 use nodewise_proto::v1;
 
@@ -37,8 +39,8 @@ impl Caches for Shown<'_> {
         own.map(|revision| revision.object.clone()).collect()
     }
 
-    fn live_pods(&self, node: &str) -> Option<usize> {
-        self.state.lock().store.live_pods(self.workload, node)
+    fn live_pods<'n>(&self, nodes: &HashSet<&'n str>) -> HashMap<&'n str, usize> {
+        self.state.lock().store.live_pods(self.workload, nodes)
     }
 }
 
@@ -57,6 +59,7 @@ impl<A: Actuator, P> Reconciler<A, P> {
             live,
             delete_with_uid: is_enabled(&self.options, v1::Deviation::DeleteWithUid),
             burst: self.options.burst.unwrap_or(DEFAULT_BURST) as usize,
+            decides_after_cut: is_enabled(&self.options, v1::Deviation::DecideAfterCut),
         };
         let shown = Shown {
             state: &self.state,

@@ -5,6 +5,10 @@ use serde_json::{Map, Value, json};
 use crate::event::DaemonSet;
 use crate::store::KIND;
 
+/// What a pod's spec requires of its node.
+pub(super) const NODE_TERMS: &str =
+    "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
+
 /// The labels that the service sets besides those of the template.
 pub(super) const SET_LABELS: [&str; 2] = [crate::actuator::HASH_LABEL, "pod-template-generation"];
 
@@ -52,29 +56,34 @@ fn without_nulls(value: &Value) -> Value {
     }
 }
 
-/// A normal pod spec without what the service may set for a node: the node's name, what is required of nodes, and tolerations.
+/// A normal pod spec without what the service sets: the terms that are required of nodes, and tolerations.
 pub(super) fn for_any_node(spec: &Value) -> Value {
     let mut spec = spec.clone();
-    let Some(members) = spec.as_object_mut() else {
-        return spec;
-    };
-    members.remove("nodeName");
-    members.remove("tolerations");
-    let Some(affinity) = members.get_mut("affinity") else {
-        return spec;
-    };
-    if let Some(of_nodes) = affinity.get_mut("nodeAffinity").and_then(Value::as_object_mut) {
-        of_nodes.remove("requiredDuringSchedulingIgnoredDuringExecution");
-        if of_nodes.is_empty() {
-            affinity
-                .as_object_mut()
-                .map(|affinity| affinity.remove("nodeAffinity"));
-        }
+    if let Some(members) = spec.as_object_mut() {
+        members.remove("tolerations");
     }
-    if affinity.as_object().is_none_or(Map::is_empty) {
-        members.remove("affinity");
-    }
+    let path = [
+        "affinity",
+        "nodeAffinity",
+        "requiredDuringSchedulingIgnoredDuringExecution",
+        "nodeSelectorTerms",
+    ];
+    remove(&mut spec, &path);
     spec
+}
+
+/// Removes a member, and then each object around it that is empty.
+fn remove(object: &mut Value, path: &[&str]) {
+    let (Some(members), Some((member, inner))) = (object.as_object_mut(), path.split_first()) else {
+        return;
+    };
+    let Some(value) = members.get_mut(*member) else {
+        return;
+    };
+    remove(value, inner);
+    if inner.is_empty() || value.as_object().is_some_and(Map::is_empty) {
+        members.remove(*member);
+    }
 }
 
 /// Whether these tolerations are those of the template and automatic ones. A toleration of the template may lose its seconds.

@@ -39,6 +39,7 @@ pub(crate) fn answer(vector: &Value, workload: &Value, nodes: &Value) -> Result<
         scope: scope.unwrap_or_default(),
         live: &live,
         delete_with_uid: vector["delete_with_uid"] != false,
+        decides_after_cut: vector["decides_after_cut"] != false,
         burst: vector["burst"]
             .as_u64()
             .map_or(DEFAULT_BURST as usize, |burst| burst as usize),
