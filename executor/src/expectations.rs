@@ -316,6 +316,17 @@ impl Holdings {
         }
     }
 
+    /// Drops what plans have left to remember of a workload; answers whether there was anything. Used names of pods stay: no plan made
+    /// them.
+    pub fn drop_planned(&mut self, key: &Key) -> bool {
+        self.held.remove(key).is_some_and(|held| {
+            held.expectations != Expectations::default()
+                || !held.failed_pod_backoffs.is_empty()
+                || !held.pod_name_collisions.is_empty()
+                || held.slow_start.is_some()
+        })
+    }
+
     /// Drops what is held for a workload.
     pub fn forget(&mut self, key: &Key) {
         self.held.remove(key);

@@ -351,13 +351,26 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 reason: error.to_string(),
             },
             ServiceError::Refused(_) => {
-                // Perhaps for the sake of an old report, and those are dispensable.
-                self.state.lock().reports_delivered(key);
+                self.drop_dispensable(key, &error);
                 Ending::failed(error.to_string())
             }
         })?;
         let (workload, sent) = origins.swap_remove(request);
         Ok(Planned { plan, workload, sent })
+    }
+
+    /// Drops what a request may have been refused for: old reports, and what earlier plans left to remember. A wrong service may have
+    /// made that, and right replicas would refuse it for ever.
+    fn drop_dispensable(&self, key: &Key, error: &ServiceError) {
+        let mut state = self.state.lock();
+        state.reports_delivered(key);
+        if state.holdings.drop_planned(key) {
+            state.tell(key, &self.metrics);
+            tracing::warn!(
+                %key, %error,
+                "the service refused the request; what earlier plans left to remember is dropped, since it may be the cause"
+            );
+        }
     }
 
     /// Waits for the service, and after a stop for so long at most.

@@ -635,7 +635,7 @@ async fn a_lost_report_rides_on_the_next_plan() {
     }
 }
 
-// Fail static: without a plan nothing is written, held or forgotten.
+// Fail static: without a plan nothing is written or held, and while the service is away nothing is forgotten.
 #[tokio::test]
 async fn without_a_plan_nothing_is_written() {
     let stale = v1::Plan {
@@ -650,8 +650,8 @@ async fn without_a_plan_nothing_is_written() {
             ..Default::default()
         }))
         .then_fail(ServiceError::Unreachable("down".into()))
-        .then_fail(ServiceError::Refused("snapshot.now: is missing".into()))
-        .then_plan(stale);
+        .then_plan(stale)
+        .then_fail(ServiceError::Refused("snapshot.now: is missing".into()));
     let fixture = with(service);
     fixture.reconcile().await;
     fixture.watch(ClusterEvent::Bookmark(Resource::Pods, "100".into()));
@@ -661,9 +661,54 @@ async fn without_a_plan_nothing_is_written() {
         matches!(&unreachable, Ending::Unreachable { reason } if reason.contains("down")),
         "{unreachable:?}"
     );
-    assert!(is_failed(&fixture.reconcile().await, "snapshot.now: is missing"));
     assert!(is_failed(&fixture.reconcile().await, "stale"));
     assert_eq!((fixture.actuator.calls(), fixture.held()), before);
+    assert!(is_failed(&fixture.reconcile().await, "snapshot.now: is missing"));
+    assert_eq!(fixture.actuator.calls(), before.0);
+}
+
+// W12: a wrong service may have left a state that right replicas refuse. What the watches have shown is not its doing.
+#[tokio::test]
+async fn a_state_that_may_be_refused_is_dropped() {
+    let remembered = v1::ReconcileState {
+        failed_pod_backoffs: vec![v1::FailedPodBackoff {
+            node_name: "n1".into(),
+            delay: Some(nodewise_proto::Duration {
+                seconds: -1,
+                nanos: 0,
+            }),
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let wrong = v1::Plan {
+        state: Some(remembered.clone()),
+        ..noop()
+    };
+    let service = ScriptedService::default()
+        .then_plan(wrong)
+        .then_fail(ServiceError::Unreachable("down".into()))
+        .then_fail(ServiceError::Refused("state.failed_pod_backoffs[0].delay".into()));
+    let fixture = with(service);
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    fixture.watch(ClusterEvent::Pods(Delta::Applied(pod("p", "11"))));
+    fixture.watch(ClusterEvent::Pods(Delta::Deleted(pod("p", "12"))));
+    assert!(matches!(fixture.reconcile().await, Ending::Unreachable { .. }));
+    assert!(is_failed(&fixture.reconcile().await, "delay"));
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    let sent = |request| fixture.service.snapshot(request).state.expect("a state");
+    let used_pod_names = vec![v1::UsedPodName {
+        node_name: "n1".into(),
+        pod_name: "p".into(),
+    }];
+    for request in [1, 2] {
+        assert_eq!(sent(request).failed_pod_backoffs, remembered.failed_pod_backoffs);
+    }
+    let without_plans = v1::ReconcileState {
+        used_pod_names,
+        ..Default::default()
+    };
+    assert_eq!(sent(3), without_plans);
 }
 
 fn creating_revision() -> v1::Plan {
@@ -1119,6 +1164,43 @@ async fn an_object_that_changes_again_and_again_is_no_violation() {
     let ending = fixture.reconcile().await;
     assert!(is_failed(&ending, "with uid \"other\""), "{ending:?}");
     assert_eq!(violations(&fixture), "0");
+}
+
+// W15: the burst is what the options ask for, and 250 where they say nothing.
+#[tokio::test]
+async fn a_plan_for_more_pods_than_were_asked_for_is_refused() {
+    for (burst, count, part) in [
+        (None, 251, "creates 251 pods, and 250 are the most"),
+        (None, 250, "a second pod for node"),
+        (Some(2), 3, "creates 3 pods, and 2 are the most"),
+        (Some(251), 251, "a second pod for node"),
+    ] {
+        let plan = creating(&vec![("foo-bbbbbbbbbb", "n1"); count]);
+        let mut fixture = with(ScriptedService::default().then_plan(plan));
+        fixture.reconciler.options.burst = burst;
+        let ending = fixture.reconcile().await;
+        assert!(is_failed(&ending, part), "{burst:?}: {ending:?}");
+        assert_eq!(violations(&fixture), "1", "{burst:?}");
+        assert_eq!(fixture.actuator.calls(), Vec::<String>::new(), "{burst:?}");
+    }
+}
+
+// W15: a node may have gone since the snapshot, or may not be there yet. The next plan tells.
+#[tokio::test]
+async fn a_pod_for_a_node_that_does_not_exist_is_wrong_only_twice() {
+    let plans = (0..3).fold(ScriptedService::default(), |service, _| {
+        service.then_plan(creating(&[("foo-bbbbbbbbbb", "n9")]))
+    });
+    let fixture = with(plans);
+    for (reason, expected) in [("may have changed", "0"), ("n9", "1")] {
+        let ending = fixture.reconcile().await;
+        assert!(is_failed(&ending, reason), "{ending:?}");
+        assert_eq!(violations(&fixture), expected);
+    }
+    assert_eq!(fixture.actuator.calls(), Vec::<String>::new());
+    fixture.watch(ClusterEvent::Nodes(Delta::Applied(node("n9"))));
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    assert_eq!(fixture.actuator.calls(), ["create pods foo-bbbbbbbbbb"]);
 }
 
 // Whatever a service says, plans that create and delete nothing come no faster than ten a second.
