@@ -4,12 +4,14 @@ mod interleavings;
 mod memory;
 mod world;
 
+use std::collections::HashSet;
+
 use jiff::{SignedDuration, Timestamp};
 use nodewise_planner::{
     explain::{NodeState, PodExplanation},
-    plan::{ActionKind, NodeCounts, Reason},
+    plan::{ActionKind, NodeCounts, Plan, Reason},
     snapshot::{
-        Bucket, Deviation, Expectations, ExpectedCreate, FailedPodBackoff, Options, OwnWrite, Scope,
+        Bucket, Deviation, Expectations, ExpectedCreate, FailedPodBackoff, Options, OwnWrite, Pod, Scope,
         Snapshot, UpdateStrategy,
     },
 };
@@ -206,6 +208,35 @@ fn shuffle<T>(items: &mut [T], mut seed: u64) {
     }
 }
 
+/// Executors refuse any other plan (W15).
+fn keeps_bounds(snapshot: &Snapshot, plan: &Plan) -> Result<(), TestCaseError> {
+    let (creates, deletes) = moves(plan);
+    let burst = snapshot.options.burst;
+    prop_assert!(creates.len() <= burst && deletes.len() <= burst);
+    let actions = plan
+        .phases
+        .iter()
+        .flat_map(|phase| &phase.batches)
+        .flat_map(|batch| &batch.actions);
+    let revisions = actions.filter(|action| matches!(action.kind, ActionKind::CreateRevision { .. }));
+    prop_assert!(revisions.count() <= 1);
+    let is_own = |pod: &&Pod| {
+        pod.controller
+            .as_ref()
+            .is_some_and(|controller| controller.uid == snapshot.daemon_set.uid)
+    };
+    let lives = |pod: &&Pod| !pod.deleting && !pod.phase.is_terminal();
+    let mut nodes = HashSet::new();
+    for node in creates {
+        prop_assert!(nodes.insert(node), "one create for {node}");
+        prop_assert!(snapshot.nodes().any(|known| known.name == node), "{node} exists");
+        let on_node = snapshot.pods().filter(|pod| pod.target.node() == Some(node));
+        let live = on_node.filter(is_own).filter(lives).count();
+        prop_assert!(live <= 1, "{node} has {live} pods already");
+    }
+    Ok(())
+}
+
 proptest! {
     // what upstream leaves to chance is decided by names.
     #[test]
@@ -224,13 +255,10 @@ proptest! {
         for phase in &plan.phases {
             prop_assert!(!phase.batches.is_empty() && phase.batches.iter().all(|batch| !batch.actions.is_empty()));
         }
-        let (creates, deletes) = moves(&plan);
+        let creates = moves(&plan).0;
         let burst = snapshot.options.burst;
-        prop_assert!(creates.len() <= burst && deletes.len() <= burst);
         prop_assert_eq!(plan.pod_manifest.is_some(), !creates.is_empty());
-        let mut names = creates.clone();
-        names.dedup();
-        prop_assert_eq!(&names, &creates, "one create a node");
+        keeps_bounds(&snapshot, &plan)?;
         for action in plan.phases.iter().flat_map(|phase| &phase.batches).flat_map(|batch| &batch.actions) {
             prop_assert!(!action.message.is_empty());
         }

@@ -9,6 +9,7 @@ use nodewise_planner::{
 };
 use proptest::prelude::*;
 
+use super::keeps_bounds;
 use super::world::{Event, World};
 use crate::support::{Cluster, HASH_LABEL, actions};
 
@@ -302,6 +303,7 @@ proptest! {
         let mut world = World::new(cluster, gate);
         for event in &events {
             if let Some((snapshot, plan)) = world.happen(event) {
+                keeps_bounds(&snapshot, &plan)?;
                 holds_budgets(&snapshot, &plan)?;
                 holds_one_pod_a_node(&world, max_surge != "0")?;
                 holds_new_names(&world, &plan)?;
@@ -330,6 +332,7 @@ proptest! {
         };
         for event in &events {
             if let Some((snapshot, plan)) = world.happen(event) {
+                keeps_bounds(&snapshot, &plan)?;
                 holds_budgets(&snapshot, &plan)?;
             }
             let available = world.live.nodes.iter().filter(|node| {
