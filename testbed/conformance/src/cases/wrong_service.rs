@@ -1,13 +1,21 @@
 //! A service that says what is wrong: the executor holds the rights, so it checks each plan before the first write.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
 use anyhow::{Context as _, Result, ensure};
-use k8s_openapi::api::{apps::v1::DaemonSet, core::v1::Pod};
+use k8s_openapi::{
+    api::{apps::v1::DaemonSet, core::v1::Pod},
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+use kube::api::PostParams;
 use nodewise_proto::v1::{self, action::Kind};
 use serde_json::{Value, json};
+use tonic::Code;
 
 use crate::{
     case::{Case, solo},
     daemon_set::{daemon_set, image_patch},
+    proxy::Mark,
     scene::Solo,
 };
 
@@ -33,6 +41,16 @@ pub(super) const CASES: &[Case] = &[
         name
     ),
     solo!(
+        "wrong-plan-count",
+        "The same with a plan that creates two pods for one node.",
+        count
+    ),
+    solo!(
+        "wrong-plan-node",
+        "The same with plans that create a pod for a node that does not exist, or a third pod on a node.",
+        node
+    ),
+    solo!(
         "wrong-plan-delete",
         "The same with a plan that deletes a pod of another workload.",
         delete
@@ -47,6 +65,11 @@ pub(super) const CASES: &[Case] = &[
         "The same with plans that patch a pod of another workload, or more of their own pod than its labels.",
         patch
     ),
+    solo!(
+        "wrong-plan-state",
+        "A plan that leaves a state which the service refuses: that state is dropped, and work goes on.",
+        state
+    ),
 ];
 
 /// Two workloads of one namespace, of which `agent` is planned wrongly.
@@ -56,6 +79,8 @@ struct Two {
     own_pod: v1::ObjectReference,
     foreign_pod: v1::ObjectReference,
     node: String,
+    /// By which the pod of `agent` was created.
+    right: v1::Plan,
 }
 
 impl Two {
@@ -66,13 +91,37 @@ impl Two {
         let other = solo.roll_out("other", daemon_set("other").build()).await?;
         let (own, foreign) = (solo.live_pods("agent").await?, solo.live_pods("other").await?);
         solo.at_rest().await?;
+        let mut plans = solo.plans(Mark::BEGINNING, "agent").into_iter();
+        let right = plans.find(|plan| !plan.pod_manifest.is_empty());
         Ok(Self {
             agent: reference(&agent),
             other: reference(&other),
             own_pod: reference_of(own.first().context("agent has no pod")?),
             foreign_pod: reference_of(foreign.first().context("other has no pod")?),
             node: nodes[0].clone(),
+            right: right.context("no plan has created a pod of agent")?,
         })
+    }
+
+    /// A plan that creates pods of `agent` for these nodes, with the manifest that the service made.
+    fn creating_on(&self, nodes: &[&str]) -> v1::Plan {
+        let letters = "bcdf".chars().zip(nodes);
+        let creates = letters.map(|(letter, node)| v1::CreatePod {
+            pod_name: format!("agent-wrngwrngw{letter}"),
+            node_name: (*node).to_owned(),
+        });
+        let actions = (1..).zip(creates).map(|(id, create)| v1::Action {
+            id,
+            kind: Some(Kind::CreatePod(create)),
+            ..v1::Action::default()
+        });
+        let mut plan = self.creating(|_| ());
+        plan.phases[0].batches[0].actions = actions.collect();
+        v1::Plan {
+            pod_manifest: self.right.pod_manifest.clone(),
+            node_name_pointers: self.right.node_name_pointers.clone(),
+            ..plan
+        }
     }
 
     /// A plan that creates a pod of `agent` with another controller's kind of name.
@@ -189,11 +238,11 @@ fn reference_of(pod: &Pod) -> v1::ObjectReference {
 /// Then the service is right again.
 async fn refuses(solo: &mut Solo, two: &Two, wrong: Vec<v1::Plan>) -> Result<()> {
     let (place, calls, turns) = (solo.place().await?, solo.proxy().mark(), wrong.len());
-    let next = std::sync::atomic::AtomicUsize::new(0);
+    let next = AtomicUsize::new(0);
     let uid = two.agent.uid.clone();
     solo.proxy().rewrite(move |plan| {
         if plan.workload.as_ref().is_some_and(|workload| workload.uid == uid) {
-            let turn = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let turn = next.fetch_add(1, Ordering::Relaxed);
             *plan = wrong[turn % wrong.len()].clone();
         }
     });
@@ -252,6 +301,73 @@ async fn name(solo: &mut Solo) -> Result<()> {
     let two = Two::start(solo).await?;
     let plans = vec![two.naming(), two.ambiguous()];
     refuses(solo, &two, plans).await
+}
+
+async fn count(solo: &mut Solo) -> Result<()> {
+    let two = Two::start(solo).await?;
+    let twice = two.creating_on(&[&two.node, &two.node]);
+    refuses(solo, &two, vec![twice]).await
+}
+
+async fn node(solo: &mut Solo) -> Result<()> {
+    let two = Two::start(solo).await?;
+    let nothing = v1::Plan {
+        verdict: v1::Verdict::Noop.into(),
+        workload: Some(two.agent.clone()),
+        state: Some(v1::ReconcileState::default()),
+        ..v1::Plan::default()
+    };
+    let uid = two.agent.uid.clone();
+    solo.proxy().rewrite(move |plan| {
+        if plan.workload.as_ref().is_some_and(|workload| workload.uid == uid) {
+            *plan = nothing.clone();
+        }
+    });
+    let mut second = solo.pod_api().get(&two.own_pod.name).await?;
+    second.metadata = ObjectMeta {
+        name: Some("agent-bbbbbbbbbb".to_owned()),
+        labels: second.metadata.labels,
+        owner_references: second.metadata.owner_references,
+        ..ObjectMeta::default()
+    };
+    second.status = None;
+    solo.pod_api().create(&PostParams::default(), &second).await?;
+    solo.at_rest().await?;
+    let plans = vec![two.creating_on(&["nowhere"]), two.creating_on(&[&two.node])];
+    refuses(solo, &two, plans).await
+}
+
+async fn state(solo: &mut Solo) -> Result<()> {
+    let two = Two::start(solo).await?;
+    let (calls, uid, node) = (solo.proxy().mark(), two.agent.uid.clone(), two.node.clone());
+    let is_first = AtomicBool::new(true);
+    solo.proxy().rewrite(move |plan| {
+        let is_agents = plan.workload.as_ref().is_some_and(|workload| workload.uid == uid);
+        if is_agents && is_first.swap(false, Ordering::Relaxed) {
+            let state = plan.state.get_or_insert_default();
+            state.failed_pod_backoffs.push(v1::FailedPodBackoff {
+                node_name: node.clone(),
+                delay: Some(nodewise_proto::Duration {
+                    seconds: -1,
+                    nanos: 0,
+                }),
+                last: Some(nodewise_proto::Timestamp::default()),
+                ..v1::FailedPodBackoff::default()
+            });
+        }
+    });
+    solo.patch("agent", image_patch(2)).await?;
+    solo.eventually("the service to refuse a request for a plan", async || {
+        let mut calls = solo.plan_calls(calls, "agent").into_iter();
+        let is_refused = calls.any(|call| call.code == Code::InvalidArgument);
+        ensure!(is_refused, "it has refused none");
+        Ok(())
+    })
+    .await?;
+    solo.settled("agent").await?;
+    let updated = solo.count_of_version("agent", 2).await?;
+    ensure!(updated == 1, "{updated} pods have the second version");
+    Ok(())
 }
 
 async fn delete(solo: &mut Solo) -> Result<()> {
