@@ -4,13 +4,17 @@
 //! The service decides what an outstanding expectation means; this only shrinks expectations as watches show what was
 //! expected. Everything lives in memory and starts empty (M-15).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::SignedDuration;
-use nodewise_proto::{Timestamp, v1};
+use nodewise_proto::{
+    Timestamp,
+    v1::{self, action::Kind},
+};
 
 use crate::event::Key;
+use crate::project::timestamp;
 
 mod used_names;
 
@@ -157,6 +161,32 @@ fn lower(counts: &mut BTreeMap<String, usize>, key: &str, by: usize) {
             counts.remove(key);
         }
     }
+}
+
+/// Leaves out of what a plan lets the executor expect whatever neither the plan does nor was expected before: nobody would ever see it.
+pub fn leave_out_foreign(held: &mut v1::ReconcileState, plan: &v1::Plan, sent: &v1::ReconcileState) {
+    let Some(expectations) = &mut held.expectations else {
+        return;
+    };
+    let (mut creates, mut deletes) = (HashSet::new(), HashSet::new());
+    for action in plan.actions() {
+        match &action.kind {
+            Some(Kind::CreatePod(create)) => _ = creates.insert((&*create.pod_name, &*create.node_name)),
+            Some(Kind::DeletePod(delete)) => deletes.extend(delete.pod.as_ref().map(|pod| &*pod.uid)),
+            _ => {}
+        }
+    }
+    if let Some(sent) = &sent.expectations {
+        creates.extend(
+            sent.creates
+                .iter()
+                .map(|create| (&*create.pod_name, &*create.node_name)),
+        );
+        deletes.extend(sent.delete_uids.iter().map(String::as_str));
+    }
+    let is_known = |create: &v1::ExpectedCreate| creates.contains(&(&*create.pod_name, &*create.node_name));
+    expectations.creates.retain(is_known);
+    expectations.delete_uids.retain(|uid| deletes.contains(&**uid));
 }
 
 /// What is held for every workload.
@@ -316,15 +346,24 @@ impl Holdings {
         }
     }
 
-    /// Drops what plans have left to remember of a workload; answers whether there was anything. Used names of pods stay: no plan made
-    /// them.
-    pub fn drop_planned(&mut self, key: &Key) -> bool {
-        self.held.remove(key).is_some_and(|held| {
-            held.expectations != Expectations::default()
-                || !held.failed_pod_backoffs.is_empty()
-                || !held.pod_name_collisions.is_empty()
-                || held.slow_start.is_some()
-        })
+    /// Drops what plans have left to remember of a workload; answers whether there was anything. Used names of pods stay, and what was
+    /// written and is not seen yet, as of `now` if it says no moment before: that is the executor's own knowledge.
+    pub fn drop_planned(&mut self, key: &Key, now: jiff::Timestamp) -> bool {
+        let Some(held) = self.held.get_mut(key) else {
+            return false;
+        };
+        let set_at = &mut held.expectations.set_at;
+        let is_before = |at: &Timestamp| jiff::Timestamp::new(at.seconds, at.nanos).is_ok_and(|at| at <= now);
+        let is_odd = set_at.as_ref().is_some_and(|at| !is_before(at));
+        if is_odd {
+            *set_at = Some(timestamp(now));
+        }
+        let before = (
+            std::mem::take(&mut held.failed_pod_backoffs),
+            std::mem::take(&mut held.pod_name_collisions),
+            held.slow_start.take(),
+        );
+        is_odd || before != Default::default()
     }
 
     /// Drops what is held for a workload.

@@ -34,6 +34,7 @@ pub mod state;
 pub mod store;
 #[cfg(test)]
 mod testing;
+mod told;
 pub mod trace;
 #[cfg(test)]
 mod vectors;

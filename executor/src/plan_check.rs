@@ -15,6 +15,7 @@ use nodewise_proto::v1::{self, action::Kind};
 use crate::apply::{self, kind_name};
 use crate::event::{DaemonSet, Pod, Resource, Revision};
 use crate::store::KIND;
+use crate::told::in_short;
 
 mod bounds;
 mod contradicted;
@@ -117,7 +118,7 @@ impl Violation {
     fn of_plan(what: impl Into<String>) -> Self {
         Self {
             action: None,
-            what: cut(what.into()),
+            what: in_short(&what.into()),
             contradicts: None,
         }
     }
@@ -125,7 +126,7 @@ impl Violation {
     fn of(action: &v1::Action, what: impl Into<String>) -> Self {
         Self {
             action: Some((action.id, kind_name(action))),
-            what: cut(what.into()),
+            what: in_short(&what.into()),
             contradicts: None,
         }
     }
@@ -137,16 +138,6 @@ impl Violation {
             ..Self::of(named.action, what)
         }
     }
-}
-
-/// What a plan names may be of any length, and a violation goes into the log and into an Event.
-fn cut(mut what: String) -> String {
-    const MOST: usize = 900;
-    if what.len() > MOST {
-        what.truncate(what.floor_char_boundary(MOST));
-        what.push('…');
-    }
-    what
 }
 
 impl fmt::Display for Violation {

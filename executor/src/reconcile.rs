@@ -23,6 +23,7 @@ use crate::metrics::Metrics;
 use crate::project;
 use crate::snapshot;
 use crate::state::{Shared, is_enabled};
+use crate::told::in_short;
 use crate::trace::{self, Origins};
 
 mod pace;
@@ -346,7 +347,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         let answer = self
             .unless_stopped(Duration::ZERO, self.service.plan(uid, &mut build))
             .await;
-        let Answer { plan, request } = answer.map_err(|error| match error {
+        let Answer { mut plan, request } = answer.map_err(|error| match error {
             ServiceError::Unreachable(_) => Ending::Unreachable {
                 reason: error.to_string(),
             },
@@ -356,6 +357,8 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             }
         })?;
         let (workload, sent) = origins.swap_remove(request);
+        plan.error = in_short(&plan.error);
+        plan.plan_id = in_short(&plan.plan_id);
         Ok(Planned { plan, workload, sent })
     }
 
@@ -364,7 +367,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
     fn drop_dispensable(&self, key: &Key, error: &ServiceError) {
         let mut state = self.state.lock();
         state.reports_delivered(key);
-        if state.holdings.drop_planned(key) {
+        if state.holdings.drop_planned(key, (self.clock)()) {
             state.tell(key, &self.metrics);
             tracing::warn!(
                 %key, %error,
@@ -414,6 +417,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         let Some(mut held) = planned.plan.state.clone() else {
             return;
         };
+        expectations::leave_out_foreign(&mut held, &planned.plan, &planned.sent);
         if !self.actuator.writes() {
             // What is not done is never observed.
             held.expectations = None;
@@ -507,7 +511,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 Ok(match requeue {
                     v1::Requeue::Backoff => Ending::Failed {
                         after,
-                        reason: reason.unwrap_or(response.message),
+                        reason: reason.unwrap_or_else(|| in_short(&response.message)),
                     },
                     _ => Ending::Settled { after },
                 })

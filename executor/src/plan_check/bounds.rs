@@ -7,6 +7,7 @@ use nodewise_proto::v1::{self, action::Kind};
 
 use super::{Asked, Caches, Violation};
 use crate::apply;
+use crate::told::in_short;
 
 /// Most pods of the workload that live on a node where the plan creates another one. A surge has an old pod beside the new one.
 const MAX_LIVE_PODS: usize = 1;
@@ -90,7 +91,7 @@ pub(super) fn check_nodes(plan: &v1::Plan, caches: &impl Caches) -> Result<(), V
             Some(_) => continue,
         };
         return Err(Violation {
-            contradicts: Some(super::cut(format!("node/{node}"))),
+            contradicts: Some(in_short(&format!("node/{node}"))),
             ..Violation::of(action, what)
         });
     }
