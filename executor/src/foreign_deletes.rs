@@ -162,7 +162,7 @@ impl ForeignDeletes {
 
     /// When to call [`Self::take_due`], if at all.
     pub(crate) fn next_due(&self) -> Option<Instant> {
-        let due = self.seen.values().filter_map(|seen| seen.due());
+        let due = self.seen.values().filter_map(Seen::due);
         due.min()
     }
 

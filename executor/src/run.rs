@@ -212,7 +212,14 @@ impl Parts {
             ..controller::Config::default()
         };
         let (service, metrics) = (Arc::clone(&self.service), metrics.clone());
-        let work = controller::run(&mut watches, actuator, service, settings, metrics, stop);
+        let work = Box::pin(controller::run(
+            &mut watches,
+            actuator,
+            service,
+            settings,
+            metrics,
+            stop,
+        ));
         let watching = Box::pin(async {
             if config.mode == Mode::Own {
                 obstacles.watch(&self.client, config.namespace.as_deref()).await;

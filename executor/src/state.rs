@@ -196,8 +196,9 @@ impl State {
         }
         if foreign_deletes.is_some() {
             // There from the beginning, so that a first one shows as a change.
-            came.iter()
-                .for_each(|workload| metrics.foreign_pod_deletes(&workload.key, 0));
+            for workload in &came {
+                metrics.foreign_pod_deletes(&workload.key, 0);
+            }
         }
         for (resource, count) in store.take_cuts() {
             metrics.cut(resource, count);

@@ -150,13 +150,13 @@ impl Workload {
 
 /// `max_unavailable` or `max_surge` of a workload.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct Budget {
+pub(super) struct OfBudget {
     namespace: String,
     name: String,
     budget: &'static str,
 }
 
-impl Budget {
+impl OfBudget {
     pub(super) fn new(namespace: &str, name: &str, budget: &'static str) -> Self {
         Self {
             namespace: namespace.to_owned(),

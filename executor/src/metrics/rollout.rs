@@ -12,7 +12,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::families::{Budget, OfWorkload, Workload};
+use super::families::{OfBudget, OfWorkload, Workload};
 use crate::event::{DaemonSet, DaemonSetStatus};
 
 /// What a node that should run a pod has; in one of these states each.
@@ -29,8 +29,8 @@ const BUDGETS: [&str; 2] = ["max_unavailable", "max_surge"];
 #[derive(Default)]
 pub(super) struct Rollouts {
     nodes: Family<OfWorkload, Gauge>,
-    budget: Family<Budget, Gauge>,
-    budget_used: Family<Budget, Gauge>,
+    budget: Family<OfBudget, Gauge>,
+    budget_used: Family<OfBudget, Gauge>,
     since_progress: Family<Workload, Gauge<f64, AtomicU64>>,
     progress: Mutex<HashMap<Workload, Progress>>,
 }
@@ -129,7 +129,7 @@ impl Rollouts {
             (unavailable, rollout.max_unavailable, rollout.unavailable),
             (surge, rollout.max_surge, rollout.surging),
         ] {
-            let labels = Budget::new(namespace, name, budget);
+            let labels = OfBudget::new(namespace, name, budget);
             self.budget.get_or_create(&labels).set(limit.into());
             self.budget_used.get_or_create(&labels).set(used.into());
         }
@@ -141,7 +141,7 @@ impl Rollouts {
             self.nodes.remove(&OfWorkload::new(namespace, name, state));
         }
         for budget in BUDGETS {
-            let labels = Budget::new(namespace, name, budget);
+            let labels = OfBudget::new(namespace, name, budget);
             self.budget.remove(&labels);
             self.budget_used.remove(&labels);
         }
