@@ -30,6 +30,8 @@ mod templates;
 pub(crate) mod vectors;
 
 pub(crate) use contradicted::Contradicted;
+#[cfg(test)]
+pub(crate) use manifests::NODE_NAME_POINTER;
 
 /// Most objects of one plan that are read live. When more of them are gone, the snapshot is too old to act on.
 pub(crate) const MAX_UNSEEN: usize = 100;

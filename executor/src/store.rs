@@ -287,9 +287,11 @@ impl Store {
                 continue;
             };
             let pod = pod.pod();
-            let is_own = |resolved: &Arc<DaemonSet>| resolved.key == workload.key;
-            let owner = self.resolve(&workload.key.namespace, pod.controller.as_ref());
-            if owner.is_some_and(is_own) && workload.selector.selects(&pod.labels) && is_live(&pod) {
+            let is_own = |controller: &v1::ControllerReference| {
+                controller.kind == KIND && *controller.name == *workload.key.name
+            };
+            let is_own = pod.controller.as_ref().is_some_and(is_own);
+            if is_own && workload.selector.selects(&pod.labels) && is_live(&pod) {
                 *count += 1;
             }
         }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::actuator::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written};
 use crate::event::{ClusterEvent, DaemonSet, Delta, Key, Node, Pod, Resource, Revision};
+use crate::plan_check::NODE_NAME_POINTER;
 use crate::project::{KeySet, Reads};
 use crate::selection::Selection;
 
@@ -316,7 +317,11 @@ pub(crate) fn noop() -> v1::Plan {
 /// A plan that creates pods on nodes and expects them.
 pub(crate) fn creating(pods: &[(&str, &str)]) -> v1::Plan {
     let metadata = json!({"ownerReferences": [owner()]});
-    let manifest = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {}});
+    let term = json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [""]}]});
+    let required = json!({"nodeSelectorTerms": [term]});
+    let spec =
+        json!({"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}});
+    let manifest = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec});
     let creates = pods.iter().map(|(pod_name, node_name)| v1::CreatePod {
         pod_name: (*pod_name).into(),
         node_name: (*node_name).into(),
@@ -328,6 +333,7 @@ pub(crate) fn creating(pods: &[(&str, &str)]) -> v1::Plan {
     });
     v1::Plan {
         pod_manifest: manifest.to_string().into(),
+        node_name_pointers: vec![NODE_NAME_POINTER.to_owned()],
         state: Some(v1::ReconcileState {
             expectations: Some(v1::Expectations {
                 set_at: Some(Timestamp { seconds: 1, nanos: 0 }),

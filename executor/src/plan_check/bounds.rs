@@ -61,8 +61,10 @@ pub(super) fn check(plan: &v1::Plan, asked: &Asked<'_>) -> Result<(), Violation>
     }
     for (does, count, most, what) in bounds {
         if count > most {
-            let what = format!("it {does} {count} {what}, and {most} is the most");
-            return Err(Violation::of_plan(what));
+            let are = if most == 1 { "is" } else { "are" };
+            return Err(Violation::of_plan(format!(
+                "it {does} {count} {what}, and {most} {are} the most"
+            )));
         }
     }
     let mut nodes = HashSet::new();

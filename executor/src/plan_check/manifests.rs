@@ -8,7 +8,7 @@ use super::{Asked, Caches, Violation, json::parse, names};
 use crate::event::DaemonSet;
 
 /// Where the name of a node is written.
-const NODE_NAME: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution\
+pub(crate) const NODE_NAME_POINTER: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution\
                          /nodeSelectorTerms/0/matchFields/0/values/0";
 
 /// Checks everything that a plan creates.
@@ -98,10 +98,10 @@ fn check_pod(plan: &v1::Plan, object: &Value, asked: &Asked<'_>, caches: &impl C
 
 /// The pods go to the nodes that their actions name, and nowhere else: one term requires a node of that name.
 fn check_node_name(plan: &v1::Plan, pod: &Value) -> Result<(), String> {
-    if plan.node_name_pointers != [NODE_NAME] {
+    if plan.node_name_pointers != [NODE_NAME_POINTER] {
         let found = &plan.node_name_pointers;
         return Err(format!(
-            "node_name_pointers is {found:?}, where {NODE_NAME:?} alone belongs"
+            "node_name_pointers is {found:?}, where {NODE_NAME_POINTER:?} alone belongs"
         ));
     }
     let terms = pod.pointer(templates::NODE_TERMS).unwrap_or(&Value::Null);
