@@ -34,15 +34,14 @@ pub(crate) fn answer(vector: &Value, workload: &Value, nodes: &Value) -> Result<
         .map(|revision| Revision::from_json(revision).expect("a revision"))
         .collect();
     let scope: Option<v1::Scope> = vector["scope"].as_str().and_then(v1::Scope::from_str_name);
+    let burst: Option<u32> = serde_json::from_value(vector["burst"].clone()).expect("a burst");
     let asked = Asked {
         workload: &workload,
         scope: scope.unwrap_or_default(),
         live: &live,
         delete_with_uid: vector["delete_with_uid"] != false,
         decides_after_cut: vector["decides_after_cut"] != false,
-        burst: vector["burst"]
-            .as_u64()
-            .map_or(DEFAULT_BURST as usize, |burst| burst as usize),
+        burst: burst.unwrap_or(DEFAULT_BURST) as usize,
     };
     let plan: v1::Plan = serde_json::from_value(vector["plan"].clone()).expect("a plan");
     let shown = Shown {

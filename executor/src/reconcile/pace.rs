@@ -30,21 +30,13 @@ pub(super) fn answered(after: Option<Duration>, requeue: v1::Requeue, has_change
     after.map(|after| after.max(SOONEST))
 }
 
-/// Whether a plan has created or deleted anything, or found the name of a pod taken: then the next one is another. Patches, a status and
-/// Events can be written again and again.
+/// Whether a plan has created or deleted pods, or found the name of one taken: then the next plan is another. Patches, a status and
+/// Events can be written again and again, and so can revisions: one that has a finalizer is there after its delete.
 pub(super) fn has_changed(plan: &v1::Plan, applied: &Applied) -> bool {
     plan.actions()
         .zip(&applied.outcomes)
         .any(|(action, outcome)| match outcome.result() {
-            v1::Result::Succeeded => matches!(
-                action.kind,
-                Some(
-                    Kind::CreatePod(_)
-                        | Kind::CreateRevision(_)
-                        | Kind::DeletePod(_)
-                        | Kind::DeleteRevision(_)
-                )
-            ),
+            v1::Result::Succeeded => matches!(action.kind, Some(Kind::CreatePod(_) | Kind::DeletePod(_))),
             v1::Result::NameTaken => true,
             _ => false,
         })
