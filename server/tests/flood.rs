@@ -5,11 +5,16 @@ mod support;
 use std::{iter, net::SocketAddr, time::Duration};
 
 use bytes::Bytes;
-use futures::{StreamExt as _, future::join_all, stream};
+use futures::{
+    StreamExt as _,
+    future::{join, join_all},
+    stream,
+};
 use http_body_util::BodyExt as _;
 use nodewise_proto::v1::{self, reconcile_service_client::ReconcileServiceClient};
 use nodewise_server::ByteSize;
 use prost::Message;
+use serde_json::json;
 use support::{Cluster, Form, From, Process, Reader, SOON, call, framed, pod};
 use tokio::time::timeout;
 use tonic::{Code, Status, body::Body};
@@ -314,4 +319,75 @@ async fn long_answers_to_short_requests_are_held_under_a_bound() {
     let small = Cluster::empty(3).request(1, Form::Inline);
     let answer = timeout(SOON, ReconcileServiceClient::new(channel).plan(small)).await;
     answer.expect("in time").expect("an answer");
+}
+
+/// Labels that a template names, about as many as it may.
+const NAMED_LABELS: usize = 1_000;
+
+/// Nodes of which no two agree in one label, and a template that asks for that one and for many others.
+fn told_apart(nodes: u32) -> Cluster {
+    let mut cluster = Cluster::empty(0);
+    let hostname = json!({"key": "kubernetes.io/hostname", "operator": "Exists"});
+    let others =
+        (1..NAMED_LABELS).map(|number| json!({"key": format!("label-{number}"), "operator": "DoesNotExist"}));
+    let expressions: Vec<_> = others.chain([hostname]).collect();
+    cluster.daemon_set["spec"]["template"]["spec"]["affinity"] = json!({"nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": expressions}]},
+    }});
+    let node = |number: u32| v1::Node {
+        name: format!("node-{number}"),
+        labels: vec![v1::Label {
+            key: "kubernetes.io/hostname".to_owned(),
+            value: format!("node-{number}"),
+        }],
+        ..Default::default()
+    };
+    cluster.nodes = (0..nodes).map(node).collect();
+    cluster
+}
+
+// What a template asks does not multiply with the nodes, also where each of them is a case of its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn labels_that_tell_all_nodes_apart_are_held_under_a_bound() {
+    const NODES: u32 = 20_000;
+    let mut process = Process::start(
+        &[
+            "--listen",
+            "127.0.0.1:0",
+            "--max-message-size",
+            "12MiB",
+            "--max-request-memory",
+            &ByteSize(REQUESTS_OF_THREE).to_string(),
+            "--bucket-cache-size",
+            "0B",
+            "--longest-call",
+            "5m",
+        ],
+        &[],
+    );
+    let url = process.url();
+    let server: SocketAddr = url["http://".len()..].parse().expect("an address");
+    let plan = told_apart(NODES).request(1, Form::Inline);
+    let explain = v1::ExplainRequest {
+        snapshot: plan.snapshot.clone(),
+        ..Default::default()
+    };
+    let ask = async |from| {
+        let channel = From(from).channel(server).await.expect("a connection");
+        ReconcileServiceClient::new(channel).max_decoding_message_size(usize::MAX)
+    };
+    let (mut planner, mut explainer) = (ask(2).await, ask(3).await);
+    let (planned, explained) = join(
+        timeout(LONG, planner.plan(plan)),
+        timeout(LONG, explainer.explain(explain)),
+    )
+    .await;
+    let plan = planned.expect("in time").expect("an answer").into_inner().plan;
+    let explained = explained.expect("in time").expect("an answer").into_inner();
+    let peak = process.peak_memory();
+    eprintln!("peak {} MiB", peak / MIB);
+    let rollout = plan.expect("a plan").rollout.expect("a rollout");
+    assert_eq!(rollout.desired, NODES);
+    assert!(explained.nodes.iter().all(|node| node.should_run));
+    assert!(peak < REQUESTS_OF_THREE + BESIDES, "{} MiB", peak / MIB);
 }

@@ -40,6 +40,20 @@ fn all_pods_in_place_with_affinity(bencher: Bencher, nodes: usize) {
     measure(bencher, &settled(nodes, 1, constrained()), nodes);
 }
 
+/// The same, with as many comparisons as a few dozen terms need, of labels that many nodes share.
+#[divan::bench(args = NODES)]
+fn all_pods_in_place_with_many_comparisons(bencher: Bencher, nodes: usize) {
+    let scheduling = compared_often("topology.kubernetes.io/zone", "zone");
+    measure(bencher, &settled(nodes, 1, scheduling), nodes);
+}
+
+/// The same, of a label that no two nodes share.
+#[divan::bench(args = NODES)]
+fn all_pods_in_place_with_many_comparisons_of_names(bencher: Bencher, nodes: usize) {
+    let scheduling = compared_often("kubernetes.io/hostname", "node");
+    measure(bencher, &settled(nodes, 1, scheduling), nodes);
+}
+
 /// The first plan of a new workload.
 #[divan::bench(args = NODES)]
 fn no_pod_yet(bencher: Bencher, nodes: usize) {
@@ -270,6 +284,29 @@ fn constrained() -> Scheduling {
             )),
             term(requirement("kubernetes.io/arch", "NotIn", &["s390x"])),
         ]),
+        ..Scheduling::default()
+    }
+}
+
+/// Terms that leave out a few values of a label each.
+fn compared_often(key: &str, values: &str) -> Scheduling {
+    let term = |index: usize| NodeSelectorTerm {
+        match_expressions: [
+            "kubernetes.io/arch",
+            "kubernetes.io/os",
+            "node.kubernetes.io/instance-type",
+            key,
+        ]
+        .map(|key| NodeSelectorRequirement {
+            key: key.to_owned(),
+            operator: "NotIn".to_owned(),
+            values: (0..index).map(|value| format!("{values}-{value}")).collect(),
+        })
+        .to_vec(),
+        match_fields: vec![],
+    };
+    Scheduling {
+        required_terms: Some((1..=32).map(term).collect()),
         ..Scheduling::default()
     }
 }

@@ -52,7 +52,7 @@ pub(crate) struct Eligibility {
     /// `None`: no required node affinity.
     required_terms: Option<RequiredTerms>,
     tolerations: Tolerations,
-    /// `None` where a node is evaluated faster than its class is found.
+    /// Of the required terms; `None` where these are evaluated faster than a node's class is found.
     classes: Option<Classes>,
 }
 
@@ -65,9 +65,8 @@ impl Eligibility {
             scheduling.host_network,
             comparison_operators,
         );
-        let keys = scheduling.node_selector.iter().map(|(key, _)| key.as_str());
         let terms = required_terms.iter();
-        let keys: Vec<&str> = keys.chain(terms.flat_map(RequiredTerms::label_keys)).collect();
+        let keys: Vec<&str> = terms.flat_map(RequiredTerms::label_keys).collect();
         let named = required_terms
             .as_ref()
             .is_some_and(RequiredTerms::mix_names_and_labels);
@@ -85,14 +84,11 @@ impl Eligibility {
         if self.is_elsewhere(node) {
             return Fit::NEITHER;
         }
-        let matches = match &self.classes {
-            Some(classes) => {
-                self.is_named(node) && self.selector_matches(node)
-                    || classes.recall(node, || self.selector_matches(node) && self.terms_match(node))
-            }
-            None => self.selector_matches(node) && (self.is_named(node) || self.terms_match(node)),
+        let terms_match = || match &self.classes {
+            Some(classes) => classes.recall(node, || self.terms_match(node)),
+            None => self.terms_match(node),
         };
-        if matches {
+        if self.selector_matches(node) && (self.is_named(node) || terms_match()) {
             self.tolerations.fit(&node.taints)
         } else {
             Fit::NEITHER

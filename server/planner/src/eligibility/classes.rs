@@ -1,29 +1,39 @@
-//! Nodes that agree in all labels that the constraints look at are evaluated once.
+//! Nodes that agree in all labels that the required node affinity looks at are evaluated once.
 
 use std::{
     cell::RefCell,
-    collections::{BTreeSet, HashMap, hash_map::DefaultHasher},
-    hash::{Hash, Hasher},
+    collections::BTreeSet,
+    hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState},
 };
 
-use crate::snapshot::Node;
+use hashbrown::HashTable;
+
+use crate::snapshot::{Labels, Node};
 
 /// Below this many comparisons evaluating a node is cheaper than finding its class.
 const MIN_COMPARISONS: usize = 8;
+/// Most classes that are remembered. Nodes of further ones are evaluated each by itself: where every node is a class of its own,
+/// which one label does that no two nodes share, remembering saves nothing.
+const MOST_CLASSES: usize = 4096;
 
-/// Outcomes by class. Taints are left out: few nodes have any, and each has few.
+/// Outcomes by class. The nodeSelector is left out: to find the class would take as long. So are taints: few nodes have any, and each
+/// has few.
 #[derive(Debug)]
 pub(super) struct Classes {
     /// The labels that make the class.
     keys: Vec<String>,
-    /// By hash, so that a look-up allocates nothing; classes with equal hashes share a list.
-    outcomes: RefCell<HashMap<u64, Vec<Class>>>,
+    /// Keyed, so that nobody can choose labels that all fall together.
+    hasher: RandomState,
+    known: RefCell<HashTable<Class>>,
 }
 
+/// What is known of a class. It takes the same memory however many labels make it: a template may name thousands.
 #[derive(Debug)]
 struct Class {
-    /// The labels' values, in the order of the keys.
-    values: Vec<Option<String>>,
+    /// Of the values of the labels that make it.
+    hash: u64,
+    /// Those of its first node: a copy, which takes no memory for them.
+    labels: Labels,
     outcome: bool,
 }
 
@@ -37,29 +47,41 @@ impl Classes {
         let keys: BTreeSet<&str> = keys.collect();
         Self {
             keys: keys.into_iter().map(ToOwned::to_owned).collect(),
-            outcomes: RefCell::default(),
+            hasher: RandomState::new(),
+            known: RefCell::default(),
         }
     }
 
-    /// The outcome for the node's class, computed if it is the first of its class.
+    /// The outcome for the node's class, computed if none is known.
     pub(super) fn recall(&self, node: &Node, compute: impl FnOnce() -> bool) -> bool {
-        let values = || self.keys.iter().map(|key| node.labels.get(key));
-        let mut hasher = DefaultHasher::new();
-        values().for_each(|value| value.hash(&mut hasher));
-        let mut outcomes = self.outcomes.borrow_mut();
-        let classes = outcomes.entry(hasher.finish()).or_default();
-        let known = classes
-            .iter()
-            .find(|class| class.values.iter().map(Option::as_deref).eq(values()));
-        if let Some(class) = known {
+        let hash = self.hash(&node.labels);
+        let mut known = self.known.borrow_mut();
+        // Equal hashes are no proof.
+        let is_it = |class: &Class| class.hash == hash && self.are_equal(&class.labels, &node.labels);
+        if let Some(class) = known.find(hash, is_it) {
             return class.outcome;
         }
         let outcome = compute();
-        classes.push(Class {
-            values: values().map(|value| value.map(ToOwned::to_owned)).collect(),
-            outcome,
-        });
+        if known.len() < MOST_CLASSES {
+            let class = Class {
+                hash,
+                labels: node.labels.clone(),
+                outcome,
+            };
+            known.insert_unique(hash, class, |class| class.hash);
+        }
         outcome
+    }
+
+    fn hash(&self, labels: &Labels) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        self.keys.iter().for_each(|key| labels.get(key).hash(&mut hasher));
+        hasher.finish()
+    }
+
+    /// Whether nodes with these labels are of one class.
+    fn are_equal(&self, a: &Labels, b: &Labels) -> bool {
+        self.keys.iter().all(|key| a.get(key) == b.get(key))
     }
 }
 
@@ -116,5 +138,39 @@ mod tests {
             });
             assert_eq!((computed, outcome), (*fresh, expected), "row {index}");
         }
+    }
+
+    #[test]
+    fn no_more_classes_are_remembered_than_are_of_use_and_the_others_are_evaluated() {
+        let classes = Classes::new(["name", "parity"].into_iter());
+        let remembers = |number: usize| {
+            let labels = [("name", number.to_string()), ("parity", (number % 2).to_string())];
+            let labels = labels.each_ref().map(|(key, value)| (*key, value.as_str()));
+            let node = node("a", &labels, &[]);
+            let mut computed = false;
+            let outcome = classes.recall(&node, || {
+                computed = true;
+                number.is_multiple_of(2)
+            });
+            assert_eq!(outcome, number.is_multiple_of(2), "{number}");
+            !computed
+        };
+        let numbers = || 0..2 * MOST_CLASSES;
+        assert!(!numbers().any(remembers), "each is met for the first time");
+        let remembered: Vec<_> = numbers().filter(|number| remembers(*number)).collect();
+        assert_eq!(remembered, (0..MOST_CLASSES).collect::<Vec<_>>());
+        assert_eq!(classes.known.borrow().len(), MOST_CLASSES);
+    }
+
+    #[test]
+    fn a_class_takes_no_memory_for_labels() {
+        let keys: Vec<String> = (0..2_000).map(|number| format!("key-{number}")).collect();
+        let classes = Classes::new(keys.iter().map(String::as_str));
+        let labels: Vec<_> = keys.iter().map(|key| (key.as_str(), "value")).collect();
+        let node = node("a", &labels, &[]);
+        assert!(classes.recall(&node, || true));
+        let known = classes.known.borrow();
+        assert!(known.iter().all(|class| class.labels.is_copy_of(&node.labels)));
+        assert!(size_of::<Class>() <= 24);
     }
 }
