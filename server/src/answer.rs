@@ -10,9 +10,10 @@ use prost::Message as _;
 
 use crate::refusal::Refusal;
 
-/// What planning takes for each node and pod, beside what the cache holds: which ones are of note, in what order, what is decided of
-/// them. At rest it takes next to nothing.
-const WORK: usize = 128;
+/// What planning or explaining takes for each node and pod, beside what the cache holds: names and uids that are looked up, which ones
+/// are of note, in what order, what is decided of them. Measured for pods on nodes that are missing, of a workload that nothing is
+/// remembered of, and rounded up. At rest it takes next to nothing.
+const WORK: usize = 320;
 /// What an action takes: as the planner has it, as a message, and as bytes. Real names are shorter than what this allows for.
 const ACTION: usize = 2 << 10;
 /// What a list of explanations grows by before memory for it is held.
@@ -58,7 +59,7 @@ impl<'a> Caller<'a> {
 /// What explaining a snapshot takes beside it and the answer: what planning takes, and where to find what is decided of each node.
 pub(crate) fn work_of_explanation(snapshot: &Snapshot) -> usize {
     let (nodes, pods) = counts(snapshot);
-    (2 * WORK).saturating_mul(nodes + pods)
+    WORK.saturating_mul(nodes + pods)
 }
 
 /// What planning for a snapshot takes beside it, and the answer.
@@ -88,6 +89,16 @@ fn counts(snapshot: &Snapshot) -> (usize, usize) {
 pub(crate) fn plan(plan: &v1::Plan) -> usize {
     let parts = plan.actions().count() * (size_of::<v1::Action>() + size_of::<v1::ExpectedCreate>());
     2 * plan.encoded_len() + parts
+}
+
+/// What an explanation takes besides itself and its bytes: its texts and lists, with the room that they have left.
+fn besides(node: &v1::NodeExplanation) -> usize {
+    let pods = node.pods.iter().map(|pod| &pod.pod_name);
+    let texts = [&node.node_name, &node.message].into_iter().chain(&node.details);
+    let texts = texts.chain(pods).map(String::capacity).sum::<usize>();
+    let lists = node.details.capacity() * size_of::<String>()
+        + node.pods.capacity() * size_of::<v1::PodExplanation>();
+    texts + lists
 }
 
 /// The explanations of nodes, for which memory is held as they become more.
@@ -128,10 +139,8 @@ impl<'a> Explanations<'a> {
         if self.is_refused() {
             return;
         }
-        let lists =
-            node.details.len() * size_of::<String>() + node.pods.len() * size_of::<v1::PodExplanation>();
         // The list grows as it is filled: for a moment there are the new one, twice too large, and the old one.
-        self.taken += 2 * node.encoded_len() + lists + 3 * size_of::<v1::NodeExplanation>();
+        self.taken += node.encoded_len() + besides(&node) + 3 * size_of::<v1::NodeExplanation>();
         self.response.nodes.push(node);
         if self.taken > self.held {
             self.hold();
@@ -151,5 +160,35 @@ impl<'a> Explanations<'a> {
         complete.ok_or(Refusal::Stopped)?;
         (self.caller.hold)(Needs::Alone(self.taken))?;
         Ok(self.response)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_explanation_takes_the_room_that_its_texts_and_lists_have_left() {
+        let text = |room| {
+            let mut text = String::with_capacity(room);
+            text.push('x');
+            text
+        };
+        let mut details = Vec::with_capacity(10);
+        details.push(text(1_000));
+        let mut pods = Vec::with_capacity(5);
+        pods.push(v1::PodExplanation {
+            pod_name: text(100_000),
+            ..Default::default()
+        });
+        let node = v1::NodeExplanation {
+            node_name: text(100),
+            message: text(10_000),
+            details,
+            pods,
+            ..Default::default()
+        };
+        let lists = 10 * size_of::<String>() + 5 * size_of::<v1::PodExplanation>();
+        assert_eq!(besides(&node), 111_100 + lists);
     }
 }

@@ -35,6 +35,7 @@ fn plan(engine: &Engine, cluster: &Cluster) {
 fn the_cache_weighs_what_it_keeps() {
     pods_and_nodes_take_what_is_said_of_them();
     what_is_kept_of_a_workload_is_weighed();
+    what_is_kept_of_nodes_without_pods_is_weighed();
 }
 
 fn pods_and_nodes_take_what_is_said_of_them() {
@@ -78,6 +79,21 @@ fn what_is_kept_of_a_workload_is_weighed() {
     }});
     cluster.daemon_set["spec"]["selector"]["matchExpressions"] =
         json!([{"key": "app", "operator": "In", "values": names}]);
+    let (engine, taken) = engine();
+    for workload in 0..20 {
+        cluster.daemon_set["metadata"]["uid"] = json!(format!("uid-{workload}"));
+        plan(&engine, &cluster);
+    }
+    let (weight, taken) = (engine.cache().bytes(), taken());
+    assert!(
+        taken <= weight + TABLES,
+        "{taken} bytes are kept, of which {weight} are weighed"
+    );
+}
+
+/// Of a DaemonSet whose pods are not there yet more is kept of each node than of one at rest.
+fn what_is_kept_of_nodes_without_pods_is_weighed() {
+    let mut cluster = Cluster::empty(NODES);
     let (engine, taken) = engine();
     for workload in 0..20 {
         cluster.daemon_set["metadata"]["uid"] = json!(format!("uid-{workload}"));

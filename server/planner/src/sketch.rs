@@ -125,17 +125,12 @@ impl Sketch {
             && self.settling.is_none_or(|since| !judge.suffices(since))
     }
 
-    /// Bytes of memory that it takes.
+    /// Bytes of memory that it takes, with what its lists have left.
     pub(crate) fn bytes(&self) -> usize {
-        [
-            size_of_val(self),
-            size_of_val(&*self.spots),
-            size_of_val(&*self.pods),
-            size_of_val(&*self.adopted),
-            size_of_val(&*self.released),
-        ]
-        .into_iter()
-        .sum()
+        size_of_val(self)
+            + self.spots.capacity() * size_of::<Spot>()
+            + self.pods.capacity() * size_of::<Seen>()
+            + (self.adopted.capacity() + self.released.capacity()) * size_of::<usize>()
     }
 }
 

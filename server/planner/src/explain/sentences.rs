@@ -16,32 +16,35 @@ const NAMED: usize = 3;
 /// Who uses up the rollout's budget.
 pub(super) fn budget(picture: &Picture<'_>, limits: &Limits) -> String {
     let surge = limits.max_surge != 0;
-    let users = picture.entries().filter_map(|(_, place, pods)| {
+    let (mut count, mut named) = (0, Vec::new());
+    for (_, place, pods) in picture.entries() {
         let content = Content::of(pods);
         let uses = if surge {
             content.is_surging()
         } else {
             content.is_unavailable()
         };
-        uses.then(|| user(place, content, pods))
-    });
-    let mut users: Vec<String> = users.collect();
+        // There may be as many users as nodes.
+        if uses && count < NAMED {
+            named.push(user(place, content, pods));
+        }
+        count += usize::from(uses);
+    }
     let (field, limit) = if surge {
         ("maxSurge", limits.max_surge)
     } else {
         ("maxUnavailable", limits.max_unavailable)
     };
-    if users.is_empty() {
+    if named.is_empty() {
         return format!("{field} is {limit}, and others come first");
     }
-    let (count, more) = (users.len(), users.len().saturating_sub(NAMED));
-    users.truncate(NAMED);
+    let more = count - named.len();
     let more = if more > 0 {
         format!(" and {more} more")
     } else {
         String::new()
     };
-    format!("{count} of {field} {limit} in use by {}{more}", users.join(", "))
+    format!("{count} of {field} {limit} in use by {}{more}", named.join(", "))
 }
 
 /// One user of a budget.
