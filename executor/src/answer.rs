@@ -19,7 +19,7 @@ pub(crate) async fn answer(
 ) -> Result<(StatusCode, String), kube::Error> {
     let response = client.send(request.map(Body::from)).await?;
     let status = response.status();
-    let text = lossy(response.into_body().collect_bytes().await?.to_vec());
+    let text = lossy(response.into_body().collect_bytes().await?.into());
     if status.is_client_error() || status.is_server_error() {
         // What stands between here and an apiserver may answer in another form.
         let mut refusal = serde_json::from_str::<Status>(&text)

@@ -97,6 +97,13 @@ pub enum ClusterEvent {
     Nodes(Delta<Node>),
     /// Of the ControllerRevisions.
     Revisions(Delta<Revision>),
+    /// Revisions of a list that is not complete yet: as [`Self::PodPage`].
+    RevisionPage {
+        /// Some of the list's revisions.
+        revisions: Vec<Revision>,
+        /// It begins a list.
+        is_first: bool,
+    },
     /// Pods of a list that is not complete yet: they count when [`Self::Pods`] brings the rest of the list, and what was there
     /// before is there until then.
     PodPage {
@@ -117,7 +124,7 @@ impl ClusterEvent {
             Self::DaemonSets(_) => Resource::DaemonSets,
             Self::Pods(_) | Self::PodPage { .. } => Resource::Pods,
             Self::Nodes(_) => Resource::Nodes,
-            Self::Revisions(_) => Resource::Revisions,
+            Self::Revisions(_) | Self::RevisionPage { .. } => Resource::Revisions,
             Self::Bookmark(resource, _) => *resource,
         }
     }
@@ -130,7 +137,7 @@ impl ClusterEvent {
             Self::Pods(delta) => delta.listed(),
             Self::Nodes(delta) => delta.listed(),
             Self::Revisions(delta) => delta.listed(),
-            Self::PodPage { .. } | Self::Bookmark(..) => None,
+            Self::PodPage { .. } | Self::RevisionPage { .. } | Self::Bookmark(..) => None,
         }
     }
 }
@@ -312,8 +319,12 @@ pub struct Revision {
     pub deleting: bool,
     /// metadata.creationTimestamp.
     pub created: Option<Timestamp>,
-    /// The object as JSON, without its managed fields.
-    pub object: Bytes,
+    /// Its number; 0 where it has none that can be read.
+    pub number: i64,
+    /// How many bytes [`Self::object`] has, or would have.
+    pub size: usize,
+    /// The object as JSON, without its managed fields. Absent where the cache keeps only what is above.
+    pub object: Option<Bytes>,
 }
 
 impl Revision {
@@ -325,11 +336,15 @@ impl Revision {
     /// Reads the JSON of a ControllerRevision. Its data may be what no [`Value`] can hold: it is not looked into.
     pub fn from_text(object: &str) -> Result<Self, ProjectError> {
         #[derive(Deserialize)]
-        struct RevisionObject {
+        struct RevisionObject<'a> {
             metadata: Meta,
+            #[serde(borrow)]
+            revision: Option<&'a RawValue>,
         }
-        let RevisionObject { metadata } = project::parse_text(object)?;
+        let RevisionObject { metadata, revision } = project::parse_text(object)?;
         metadata.require_name()?;
+        let number = revision.and_then(|number| serde_json::from_str(number.get()).ok());
+        let object = project::kept(object);
         Ok(Self {
             controller: metadata.controller(),
             deleting: metadata.deletion_timestamp.is_some(),
@@ -339,7 +354,9 @@ impl Revision {
             uid: metadata.uid,
             resource_version: metadata.resource_version,
             labels: project::labels(metadata.labels),
-            object: project::kept(object),
+            number: number.unwrap_or_default(),
+            size: object.len(),
+            object: Some(object),
         })
     }
 }

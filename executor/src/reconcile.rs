@@ -320,6 +320,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         let mut current = Arc::clone(workload);
         // What each request was made from: the plan need not answer the last one.
         let mut origins = Vec::with_capacity(1);
+        self.read_revisions(workload, colliding).await?;
         let mut build = |known: &dyn Fn(&Digest) -> bool| {
             let mut state = self.state.lock();
             let state = &mut *state;
@@ -329,7 +330,8 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 current = Arc::clone(newer);
             }
             let sent = state.holdings.get(key, uid);
-            origins.push((Arc::clone(&current), sent.clone()));
+            let unread = snapshot::unread(&mut state.store, &current, colliding);
+            origins.push((Arc::clone(&current), sent.clone(), unread));
             let now = project::timestamp((self.clock)());
             v1::PlanRequest {
                 snapshot: Some(snapshot::take(
@@ -356,7 +358,12 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 Ending::failed(error.to_string())
             }
         })?;
-        let (workload, sent) = origins.swap_remove(request);
+        let (workload, sent, unread) = origins.swap_remove(request);
+        if let Some(revision) = unread.first() {
+            return Err(Ending::failed(format!(
+                "{revision} has changed since it was read"
+            )));
+        }
         plan.error = in_short(&plan.error);
         plan.plan_id = in_short(&plan.plan_id);
         Ok(Planned { plan, workload, sent })
@@ -374,6 +381,20 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 "the service refused the request; what earlier plans left to remember is dropped, since it may be the cause"
             );
         }
+    }
+
+    /// Reads those revisions of the next snapshot that the cache keeps without their data, in particular orphans that were there before
+    /// the workload came.
+    async fn read_revisions(&self, workload: &DaemonSet, colliding: &[Revision]) -> Result<(), Ending> {
+        let unread = snapshot::unread(&mut self.state.lock().store, workload, colliding);
+        for key in unread {
+            let read = self.actuator.read(&key).await;
+            let read = read.map_err(|error| Ending::failed(format!("reading {key}: {error}")))?;
+            for revision in self.readable(&[read]) {
+                self.state.lock().store.keep_whole(revision);
+            }
+        }
+        Ok(())
     }
 
     /// Waits for the service, and after a stop for so long at most.

@@ -1,12 +1,12 @@
 //! From what is known to the request: one workload's snapshot.
 
-use std::{cmp::Reverse, sync::Arc};
+use std::{cmp::Reverse, collections::HashSet, sync::Arc};
 
 use nodewise_client::Digest;
 use nodewise_proto::{Timestamp, v1};
-use serde::Deserialize;
 
-use crate::event::{DaemonSet, Revision};
+use crate::actuator::ObjectKey;
+use crate::event::{DaemonSet, Resource, Revision};
 use crate::store::Store;
 
 /// Takes the snapshot of a workload. Buckets of which `known` says that the receiver has them go by their digest alone.
@@ -48,16 +48,48 @@ pub fn take(
 
 /// Bytes of the revisions of one snapshot. Anyone who may create revisions in the namespace may make orphans that the selector
 /// matches, and all together must leave room for the rest of the message.
-const REVISION_BYTES: usize = 16 << 20;
+pub(crate) const REVISION_BYTES: usize = 16 << 20;
 
-/// The cached revisions, and in the place of or besides them those that were read live.
-fn revisions(store: &Store, workload: &DaemonSet, colliding: &[Revision]) -> Vec<v1::ControllerRevision> {
-    let live = colliding.iter().map(|live| live.object.len()).sum();
+/// The revisions that the snapshot would have now and whose data the cache does not keep: they have to be read live, and kept with
+/// [`Store::keep_whole`]. A snapshot without them must not be planned from. Data that takes their place is dropped.
+pub fn unread(store: &mut Store, workload: &DaemonSet, colliding: &[Revision]) -> Vec<ObjectKey> {
+    let key = |revision: &Arc<Revision>| {
+        ObjectKey::new(Resource::Revisions, &*workload.key.namespace, &*revision.name)
+    };
+    let (cached, fit) = cached(store, workload, colliding);
+    let unread = fit.iter().filter(|revision| revision.object.is_none());
+    let unread: Vec<_> = unread.map(|revision| key(revision)).collect();
+    if !unread.is_empty() {
+        let sent: HashSet<&str> = fit.iter().map(|revision| &*revision.name).collect();
+        let others = cached
+            .into_iter()
+            .filter(|revision| !sent.contains(&*revision.name));
+        let others: Vec<_> = others.map(key).collect();
+        for other in &others {
+            store.drop_data(other);
+        }
+    }
+    unread
+}
+
+/// The cached revisions in whose place none was read live; and those of them that fit into a snapshot besides what was.
+fn cached<'a>(
+    store: &'a Store,
+    workload: &'a DaemonSet,
+    colliding: &[Revision],
+) -> (Vec<&'a Arc<Revision>>, Vec<&'a Arc<Revision>>) {
+    let live = colliding.iter().map(|live| live.size).sum();
     let cached: Vec<_> = store
         .revisions(workload)
         .filter(|revision| !colliding.iter().any(|live| live.name == revision.name))
         .collect();
-    let kept = fitting(&cached, REVISION_BYTES.saturating_sub(live));
+    let fit = fitting(&cached, REVISION_BYTES.saturating_sub(live));
+    (cached, fit)
+}
+
+/// The cached revisions, and in the place of or besides them those that were read live.
+fn revisions(store: &Store, workload: &DaemonSet, colliding: &[Revision]) -> Vec<v1::ControllerRevision> {
+    let (cached, kept) = cached(store, workload, colliding);
     if kept.len() < cached.len() {
         tracing::warn!(
             key = %workload.key,
@@ -68,8 +100,10 @@ fn revisions(store: &Store, workload: &DaemonSet, colliding: &[Revision]) -> Vec
     let cached = kept
         .into_iter()
         // What cannot be changed is used as it is or not at all, as what was read after a collision.
-        .map(|revision| (revision.object.clone(), store.is_sealed(revision)));
-    let live = colliding.iter().map(|live| (live.object.clone(), true));
+        .filter_map(|revision| Some((revision.object.clone()?, store.is_sealed(revision))));
+    let live = colliding
+        .iter()
+        .filter_map(|live| Some((live.object.clone()?, true)));
     cached
         .chain(live)
         .map(|(object, read_after_name_collision)| v1::ControllerRevision {
@@ -82,35 +116,24 @@ fn revisions(store: &Store, workload: &DaemonSet, colliding: &[Revision]) -> Vec
 /// Those that fit into so many bytes, at least one, in their order: those that the workload controls before orphans, and new ones
 /// before old ones.
 fn fitting<'a>(revisions: &[&'a Arc<Revision>], most: usize) -> Vec<&'a Arc<Revision>> {
-    let all: usize = revisions.iter().map(|revision| revision.object.len()).sum();
+    let all: usize = revisions.iter().map(|revision| revision.size).sum();
     if all <= most {
         return revisions.to_vec();
     }
     let mut chosen: Vec<_> = (0..revisions.len()).collect();
     chosen.sort_by_cached_key(|index| {
         let revision = revisions[*index];
-        (revision.controller.is_none(), Reverse(number(&revision.object)))
+        (revision.controller.is_none(), Reverse(revision.number))
     });
     let mut taken = 0_usize;
     let fit = chosen.iter().take_while(|index| {
-        taken = taken.saturating_add(revisions[**index].object.len());
+        taken = taken.saturating_add(revisions[**index].size);
         taken <= most
     });
     let fit = fit.count().max(1);
     chosen.truncate(fit);
     chosen.sort_unstable();
     chosen.into_iter().map(|index| revisions[index]).collect()
-}
-
-/// The number of a revision; 0 where it has none that can be read.
-fn number(object: &[u8]) -> i64 {
-    #[derive(Default, Deserialize)]
-    struct Numbered {
-        #[serde(default)]
-        revision: i64,
-    }
-    let numbered: Numbered = serde_json::from_slice(object).unwrap_or_default();
-    numbered.revision
 }
 
 #[cfg(test)]
@@ -138,7 +161,7 @@ mod tests {
         let all: Vec<_> = all.iter().collect();
         let bytes = |names: &str| {
             let named = all.iter().filter(|revision| names.contains(&revision.name));
-            named.map(|revision| revision.object.len()).sum::<usize>()
+            named.map(|revision| revision.size).sum::<usize>()
         };
         for (most, expected) in [
             (usize::MAX, "abcd"),

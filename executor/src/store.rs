@@ -5,7 +5,7 @@
 //! neither a DaemonSet controls nor nobody does are not kept at all: they are never read (D-3), and most pods of a
 //! cluster are of that kind.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use nodewise_proto::{bucket, v1};
@@ -20,6 +20,7 @@ mod keys;
 mod labels;
 mod parts;
 mod pods;
+mod revisions;
 mod sent;
 mod staged;
 mod standstill;
@@ -30,6 +31,7 @@ use keys::Keys;
 use labels::Labels;
 use parts::Parts;
 use pods::Pods;
+use revisions::Revisions;
 use staged::Pages;
 
 /// The owner kind whose pods and revisions are kept.
@@ -76,6 +78,8 @@ pub struct Store {
     /// What is not although it should be.
     cuts: Cuts,
     pages: Pages,
+    /// By namespace, those of the pages of a list that is not complete yet.
+    revision_pages: HashMap<String, Revisions>,
     /// By resource: the version that its watch has reached; absent until its first list is complete.
     reached: HashMap<Resource, String>,
     /// Versions have begun anew, and not every resource was listed since then.
@@ -85,7 +89,7 @@ pub struct Store {
 #[derive(Debug, Default)]
 struct Namespace {
     pods: Pods,
-    revisions: BTreeMap<String, Arc<Revision>>,
+    revisions: Revisions,
     /// Revisions that cannot be changed, by name, each with the resourceVersion at which that was seen.
     sealed: HashMap<String, String>,
 }
@@ -105,6 +109,7 @@ impl Store {
             keys: Keys::default(),
             cuts: Cuts::default(),
             pages: Pages::default(),
+            revision_pages: HashMap::new(),
             reached: HashMap::new(),
             is_relisting: false,
         }
@@ -130,6 +135,12 @@ impl Store {
                     self.pages.discard(&mut self.parts);
                 }
                 self.pages.add(pods, &mut self.parts, self.bucket_count);
+            }
+            ClusterEvent::RevisionPage { revisions, is_first } => {
+                if is_first {
+                    self.revision_pages.clear();
+                }
+                self.add_page(revisions);
             }
             ClusterEvent::Bookmark(resource, version) => self.advance(resource, &version),
         }
@@ -387,6 +398,15 @@ impl Store {
         }
     }
 
+    /// Bytes of the revisions that are kept whole.
+    #[must_use]
+    pub fn revision_bytes(&self) -> usize {
+        let kept = self.namespaces.values().map(|namespace| &namespace.revisions);
+        kept.chain(self.revision_pages.values())
+            .map(Revisions::bytes)
+            .sum()
+    }
+
     fn namespace(&mut self, name: &str) -> (Arc<str>, &mut Namespace) {
         let name = self
             .namespaces
@@ -426,7 +446,7 @@ impl Store {
 
 impl Namespace {
     fn is_empty(&self) -> bool {
-        self.pods.len() == 0 && self.revisions.is_empty()
+        self.pods.len() == 0 && self.revisions.len() == 0
     }
 }
 

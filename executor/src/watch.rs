@@ -36,8 +36,6 @@ mod wire;
 use kinds::Watched;
 use wire::{Line, LineKind, Page};
 
-/// Objects per page of a list.
-const PAGE_SIZE: u32 = 1_000;
 /// After this the apiserver ends a watch, in seconds.
 const WATCH_SECONDS: u32 = 290;
 /// Silence after which a watch is taken for dead, as the other end of a broken connection is: the apiserver sends a
@@ -67,10 +65,18 @@ impl Watches {
     pub fn start(client: &Client, namespace: Option<&str>, checks: &Checks, metrics: &Metrics) -> Self {
         let (sender, events) = mpsc::channel(CHANNEL_SIZE);
         let (restores, mut tasks) = (watch::Sender::new(0), JoinSet::new());
-        tasks.spawn(Follower::<DaemonSet>::new(client, namespace, &sender, &restores, checks, metrics).run());
+        let daemon_sets = Follower::<DaemonSet>::new(client, namespace, &sender, &restores, checks, metrics);
+        let mut are_known = daemon_sets.has_listed.subscribe();
+        tasks.spawn(daemon_sets.run());
         tasks.spawn(Follower::<Pod>::new(client, namespace, &sender, &restores, checks, metrics).run());
         tasks.spawn(Follower::<Node>::new(client, namespace, &sender, &restores, checks, metrics).run());
-        tasks.spawn(Follower::<Revision>::new(client, namespace, &sender, &restores, checks, metrics).run());
+        let revisions = Follower::<Revision>::new(client, namespace, &sender, &restores, checks, metrics);
+        tasks.spawn(async move {
+            // Which revisions are kept whole depends on the DaemonSets.
+            if are_known.wait_for(|are_known| *are_known).await.is_ok() {
+                revisions.run().await;
+            }
+        });
         Self { events, tasks }
     }
 
@@ -149,6 +155,8 @@ struct Follower<T> {
     /// How many of these our last list came after.
     restores_listed: u64,
     delays: Delays,
+    /// A list was sent.
+    has_listed: watch::Sender<bool>,
     /// Pages were sent of a list that is not complete.
     pages_sent: bool,
     resource: std::marker::PhantomData<fn() -> T>,
@@ -210,6 +218,7 @@ impl<T: Watched> Follower<T> {
             restores: restores.clone(),
             restores_listed: 0,
             delays: Delays::new(),
+            has_listed: watch::Sender::new(false),
             pages_sent: false,
             resource: std::marker::PhantomData,
         };
@@ -269,7 +278,7 @@ impl<T: Watched> Follower<T> {
 
     /// Lists everything, page by page, as of one version.
     async fn list(&mut self) -> Result<(), WatchError> {
-        let mut params = ListParams::default().limit(PAGE_SIZE);
+        let mut params = ListParams::default().limit(T::PAGE_SIZE);
         let (mut objects, mut sent) = (Vec::new(), 0);
         let restores = *self.restores.borrow();
         if std::mem::take(&mut self.pages_sent) {
@@ -316,6 +325,7 @@ impl<T: Watched> Follower<T> {
             resource_version,
         }))
         .await?;
+        self.has_listed.send_replace(true);
         self.listed(restores, begins_anew);
         Ok(())
     }

@@ -82,7 +82,7 @@ fn check_pod(plan: &v1::Plan, object: &Value, asked: &Asked<'_>, caches: &impl C
     let revisions = caches
         .own_revisions()
         .into_iter()
-        .chain(live.map(|revision| revision.object.clone()));
+        .chain(live.filter_map(|revision| revision.object.clone()));
     for revision in revisions {
         // One whose data cannot be read has no template that could be compared.
         let revision = parse(&revision, "a revision").unwrap_or_default();

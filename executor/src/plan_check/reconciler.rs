@@ -36,7 +36,7 @@ impl Caches for Shown<'_> {
             .store
             .revisions(self.workload)
             .filter(|found| found.controller.is_some());
-        own.map(|revision| revision.object.clone()).collect()
+        own.filter_map(|revision| revision.object.clone()).collect()
     }
 
     fn live_pods<'n>(&self, nodes: &HashSet<&'n str>) -> HashMap<&'n str, usize> {

@@ -16,6 +16,7 @@ pub(crate) fn answer(vector: &Value, workload: &Value, nodes: &Value) -> Result<
     let objects = |field: &str| vector[field].as_array().cloned().unwrap_or_default();
     let state = Shared::new(State::new(4, &v1::PlanOptions::default()));
     let show = |event| _ = state.lock().take_in(event, &Metrics::new());
+    show(ClusterEvent::DaemonSets(Delta::Applied(workload.clone())));
     for name in nodes.as_array().expect("nodes") {
         let node = crate::testing::node(name.as_str().expect("a name"));
         show(ClusterEvent::Nodes(Delta::Applied(node)));

@@ -914,6 +914,71 @@ async fn a_revision_in_the_way_that_cannot_be_read_is_passed_over() {
     assert!(metrics.contains(counted), "{metrics}");
 }
 
+/// An orphaned revision that was there before the workload that selects it came, as the apiserver serves it.
+fn earlier_orphan(fixture: &Fixture) -> Value {
+    let orphan = json!({
+        "metadata": {"namespace": "ns", "name": "r", "uid": "r", "resourceVersion": "9", "labels": {"app": "foo"}},
+        "data": {"a": "b"},
+    });
+    let workload = daemon_set("u1", "10");
+    fixture.watch(ClusterEvent::DaemonSets(Delta::Deleted(workload.clone())));
+    let revision = Revision::from_json(&orphan).expect("a revision");
+    fixture.watch(ClusterEvent::Revisions(Delta::Applied(revision)));
+    fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(workload)));
+    orphan
+}
+
+// Of an orphan that nobody selects no data is kept. It is there when a workload comes that selects it.
+#[tokio::test]
+async fn an_orphaned_revision_is_read_for_the_workload_that_selects_it() {
+    let fixture = with(ScriptedService::default());
+    let orphan = earlier_orphan(&fixture);
+    assert_eq!(fixture.state.lock().store.revision_bytes(), 0);
+    *fixture.actuator.live.lock().expect("no panic") = orphan.to_string().into();
+    for plan in 0..2 {
+        assert_eq!(fixture.reconcile().await, SETTLED);
+        let sent = fixture.service.snapshot(plan).revisions;
+        assert_eq!(sent.len(), 1);
+        let sent: Value = serde_json::from_slice(&sent[0].object).expect("JSON");
+        assert_eq!(sent, orphan);
+        // It is read once.
+        *fixture.actuator.live.lock().expect("no panic") = Bytes::new();
+    }
+}
+
+// Without it a plan could create a revision that there is already.
+#[tokio::test]
+async fn nothing_is_planned_without_a_revision_that_is_selected() {
+    // What is found in its place, and why nothing is planned.
+    let mut newer =
+        json!({"metadata": {"namespace": "ns", "name": "r", "uid": "r", "resourceVersion": "12"}});
+    for (live, reason) in [
+        (None, "is not found"),
+        (Some(&newer), "has changed since it was read"),
+        (
+            Some(&json!({"metadata": {"labels": 7}})),
+            "has changed since it was read",
+        ),
+    ] {
+        let fixture = with(ScriptedService::default().then_plan(creating(&[("foo-1", "n1")])));
+        earlier_orphan(&fixture);
+        let live = live.map_or_else(Bytes::new, |live| live.to_string().into());
+        *fixture.actuator.live.lock().expect("no panic") = live;
+        let ending = fixture.reconcile().await;
+        assert!(is_failed(&ending, reason), "{ending:?}");
+        assert_eq!(fixture.actuator.calls(), [""; 0]);
+        assert_eq!(fixture.held(), v1::ReconcileState::default());
+    }
+    // The watch shows it, whole by then.
+    let fixture = with(ScriptedService::default());
+    earlier_orphan(&fixture);
+    newer["metadata"]["labels"] = json!({"app": "foo"});
+    let revision = Revision::from_json(&newer).expect("a revision");
+    fixture.watch(ClusterEvent::Revisions(Delta::Applied(revision)));
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    assert_eq!(fixture.service.snapshot(0).revisions.len(), 1);
+}
+
 // Its data is not looked into, whatever it is.
 #[tokio::test]
 async fn odd_data_of_a_revision_in_the_way_goes_on_as_it_is() {

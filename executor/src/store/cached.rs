@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use nodewise_proto::{bucket, v1};
 
-use super::{Change, KIND, Store, Transition, pods};
+use super::{Change, KIND, Revisions, Store, Transition, pods};
 use crate::buckets::Stored;
 use crate::event::{DaemonSet, Key, Node, Pod, Resource, Revision};
 use crate::project::{KeySet, reduce_node};
@@ -239,10 +239,13 @@ impl Cached for Revision {
     fn missing(store: &Store, listed: &[Self]) -> Vec<Self::Id> {
         let namespaces = store.namespaces.iter();
         let kept = namespaces.flat_map(|(namespace, content)| {
-            content.revisions.keys().map(|name| (&**namespace, name.as_str()))
+            let names = content.revisions.iter().map(|revision| revision.name.as_str());
+            names.map(|name| (&**namespace, name))
         });
-        let listed = listed
-            .iter()
+        let staged = store.revision_pages.values().flat_map(Revisions::iter);
+        let listed = staged
+            .map(|revision| &**revision)
+            .chain(listed)
             .map(|revision| (revision.namespace.as_str(), revision.name.as_str()));
         missing(kept, listed)
             .into_iter()
@@ -250,7 +253,11 @@ impl Cached for Revision {
             .collect()
     }
 
-    fn put(self, store: &mut Store) -> Option<Transition> {
+    fn put(mut self, store: &mut Store) -> Option<Transition> {
+        let kept = store.namespaces.get(self.namespace.as_str());
+        if !store.keeps_whole(&self, kept.map(|namespace| &namespace.revisions)) {
+            self.object = None;
+        }
         let (name, namespace) = store.namespace(&self.namespace);
         let version = self.resource_version.clone();
         let foreign = self
@@ -261,7 +268,7 @@ impl Cached for Revision {
         let mut old = if foreign {
             namespace.revisions.remove(&new.name)
         } else {
-            namespace.revisions.insert(new.name.clone(), Arc::clone(&new))
+            namespace.revisions.put(Arc::clone(&new))
         };
         store.drop_if_empty(&name);
         if old.as_ref().is_some_and(|old| old.resource_version == version) || (foreign && old.is_none()) {
@@ -272,6 +279,15 @@ impl Cached for Revision {
             old = old.filter(|old| !store.is_sealed(old));
         }
         Some(Transition::Revision(Change { old, new: Some(new) }))
+    }
+
+    fn put_pages(store: &mut Store, tell: &mut dyn FnMut(&Store, Option<Transition>)) {
+        for page in std::mem::take(&mut store.revision_pages).into_values() {
+            for revision in page.into_all() {
+                let transition = revision.put(store);
+                tell(store, transition);
+            }
+        }
     }
 
     fn remove(self, store: &mut Store) -> Option<Transition> {

@@ -52,6 +52,11 @@ impl Keys {
         self.pods.entry(Arc::clone(name)).or_insert_with(fresh)
     }
 
+    /// How many DaemonSets are in a namespace.
+    pub(super) fn daemon_sets_in(&self, namespace: &str) -> usize {
+        self.pods.get(namespace).map_or(0, |(_, count)| *count)
+    }
+
     /// What a DaemonSet names is sent until what is sent grows for another reason.
     pub(super) fn name_besides(&mut self, workload: &DaemonSet) {
         self.nodes.name_besides(&workload.reads);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nodewise_client::Digest;
 
-use super::Store;
+use super::{Store, revisions::concerns};
 use crate::buckets::{Rendered, render};
 use crate::event::{DaemonSet, Resource, Revision};
 
@@ -14,11 +14,8 @@ impl Store {
         self.namespaces
             .get(&workload.key.namespace)
             .into_iter()
-            .flat_map(|namespace| namespace.revisions.values())
-            .filter(|revision| match &revision.controller {
-                Some(controller) => *controller.uid == *workload.uid,
-                None => workload.selector.selects(&revision.labels),
-            })
+            .flat_map(|namespace| namespace.revisions.iter())
+            .filter(|revision| concerns(revision, workload))
     }
 
     /// The nodes as they are sent about a workload.

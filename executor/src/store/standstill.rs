@@ -19,7 +19,7 @@ impl Store {
         let is_own = |controller: &v1::ControllerReference| *controller.uid == *workload.uid;
         let revisions = namespace
             .into_iter()
-            .flat_map(|namespace| namespace.revisions.values());
+            .flat_map(|namespace| namespace.revisions.iter());
         let revisions = revisions
             .filter(|revision| revision.controller.as_ref().is_some_and(is_own))
             .filter_map(|revision| revision.created);

@@ -1,5 +1,7 @@
 //! What is kept of pods, and what of that is news.
 
+use std::collections::BTreeMap;
+
 use nodewise_proto::v1;
 use prost::Message as _;
 use rand::rngs::SmallRng;

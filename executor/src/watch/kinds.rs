@@ -14,6 +14,8 @@ pub(super) trait Watched: Sized + Send + 'static {
     const RESOURCE: Resource;
     /// The path of its API group.
     const API: &'static str;
+    /// Objects in a page of a list. A page is in memory as a whole, and each object may take a megabyte or more.
+    const PAGE_SIZE: u32;
 
     /// Reads the JSON that the apiserver sent.
     fn read(json: &str) -> Result<Self, ProjectError>;
@@ -73,6 +75,7 @@ fn complete<'a>(json: &'a str, kind: &str) -> Cow<'a, str> {
 
 impl Watched for DaemonSet {
     const RESOURCE: Resource = Resource::DaemonSets;
+    const PAGE_SIZE: u32 = 250;
     const MAY_BE_MISSING: bool = true;
     const API: &'static str = "/apis/apps/v1";
 
@@ -86,6 +89,7 @@ impl Watched for DaemonSet {
 
 impl Watched for Revision {
     const RESOURCE: Resource = Resource::Revisions;
+    const PAGE_SIZE: u32 = 50;
     const MAY_BE_MISSING: bool = true;
     const API: &'static str = "/apis/apps/v1";
 
@@ -95,10 +99,19 @@ impl Watched for Revision {
     fn event(delta: Delta<Self>) -> ClusterEvent {
         ClusterEvent::Revisions(delta)
     }
+    fn page(revisions: Vec<Self>, is_first: bool) -> Result<ClusterEvent, Vec<Self>> {
+        Ok(ClusterEvent::RevisionPage { revisions, is_first })
+    }
+    fn matters(&self) -> bool {
+        self.controller
+            .as_ref()
+            .is_none_or(|controller| controller.kind == KIND)
+    }
 }
 
 impl Watched for Pod {
     const RESOURCE: Resource = Resource::Pods;
+    const PAGE_SIZE: u32 = 250;
     const MAY_BE_MISSING: bool = false;
     const API: &'static str = "/api/v1";
 
@@ -121,6 +134,7 @@ impl Watched for Pod {
 
 impl Watched for Node {
     const RESOURCE: Resource = Resource::Nodes;
+    const PAGE_SIZE: u32 = 1_000;
     const MAY_BE_MISSING: bool = false;
     const API: &'static str = "/api/v1";
 

@@ -536,7 +536,7 @@ async fn data_of_a_revision_is_not_looked_into() {
     }
     assert_eq!(seen.len(), 2 * odd.len());
     for (revision, data) in seen.iter().zip(odd.iter().cycle()) {
-        let text = std::str::from_utf8(&revision.object).expect("UTF-8");
+        let text = std::str::from_utf8(revision.object.as_ref().expect("whole")).expect("UTF-8");
         assert!(text.contains(&format!("\"data\":{data},")), "{text:.300}");
         assert!(!text.contains("managedFields"), "{text:.300}");
     }
@@ -561,7 +561,7 @@ async fn bytes_that_are_no_utf8_are_replaced() {
         panic!("unexpected {deltas:?}")
     };
     for revision in [&objects[0], changed] {
-        let text = std::str::from_utf8(&revision.object).expect("UTF-8");
+        let text = std::str::from_utf8(revision.object.as_ref().expect("whole")).expect("UTF-8");
         assert!(text.contains("{\"a\":\"\u{fffd}\"}"), "{text}");
     }
 }
@@ -645,4 +645,52 @@ fn a_daemon_set_with_an_unreadable_spec_is_kept() {
         }];
         assert!(!kept.selector.matches(&labels));
     }
+}
+
+// Which revisions are kept whole depends on the DaemonSets, so these are there first.
+#[tokio::test(start_paused = true)]
+async fn revisions_are_listed_after_the_daemon_sets() {
+    use crate::testing::api;
+    let are_served = watch::Sender::new(false);
+    let served = are_served.subscribe();
+    let (client, requests) = api::apiserver(move |asked| {
+        let is_list = !asked.line.contains("watch=");
+        let is_there = *served.borrow() || !asked.line.contains("daemonsets");
+        let list = || json!({"metadata": {"resourceVersion": "7"}, "items": []});
+        match (is_list, is_there) {
+            (true, true) => Some((200, list())),
+            (true, false) => Some((500, status(500))),
+            (false, _) => None,
+        }
+    });
+    let lists = || {
+        let requests = requests.lock().expect("lock");
+        let of = |plural: &str| {
+            requests
+                .iter()
+                .filter(|asked| asked.line.contains(plural) && !asked.line.contains("watch="))
+                .count()
+        };
+        (of("/daemonsets"), of("/controllerrevisions"))
+    };
+    let mut watches = Watches::start(&client, None, &Checks::default(), &Metrics::new());
+    for _ in 0..2 {
+        assert!(watches.next().await.is_some(), "pods and nodes");
+    }
+    timeout(Duration::from_hours(1), async {
+        while lists().0 < 3 {
+            tokio::task::yield_now().await;
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+    })
+    .await
+    .expect("it is tried again");
+    assert_eq!(lists().1, 0);
+    are_served.send_replace(true);
+    let mut came = Vec::new();
+    while came.len() < 2 {
+        let event = watches.next().await.expect("an event");
+        came.push(event.resource());
+    }
+    assert_eq!(came, [Resource::DaemonSets, Resource::Revisions]);
 }

@@ -15,6 +15,11 @@ use serde_json::json;
 #[tokio::test(flavor = "multi_thread")]
 async fn observe_mode_writes_nothing() -> Result<()> {
     let mut rig = Rig::start(RigOptions::nodes(5).observe()).await?;
+    // Nobody selects it yet, so its data is not kept, and is read when the DaemonSet comes.
+    let revision = json!({ "apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": 1, "data": {},
+        "metadata": { "name": "orphan", "namespace": "default", "labels": { "app": "agent" } } });
+    let admin = rig.cluster().plane().client();
+    manifests::apply(&admin, &revision, &PatchParams::apply("test")).await?;
     // The service is looked up besides; nobody is there.
     let servers = format!(
         "{},kubernetes:///nodewise-server.nodewise-system:grpc",

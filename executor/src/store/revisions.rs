@@ -1,0 +1,287 @@
+//! The revisions of a namespace, of which only those are kept whole that a DaemonSet needs.
+//!
+//! Anyone who may create ControllerRevisions may create any number of them, of more than a megabyte each. Of one that no
+//! DaemonSet controls or selects the metadata is kept, and so it is of those that would be too many for what is sent about the DaemonSets
+//! of the namespace. When one of these is to be sent it is read live: see [`crate::snapshot::unread`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Namespace, Store};
+use crate::actuator::ObjectKey;
+use crate::event::{DaemonSet, Resource, Revision};
+use crate::snapshot::REVISION_BYTES;
+
+#[derive(Debug, Default)]
+pub(super) struct Revisions {
+    by_name: BTreeMap<String, Arc<Revision>>,
+    /// Of those that are kept whole.
+    bytes: usize,
+}
+
+impl Revisions {
+    pub(super) fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&Arc<Revision>> {
+        self.by_name.get(name)
+    }
+
+    /// By name.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Revision>> {
+        self.by_name.values()
+    }
+
+    pub(super) fn put(&mut self, revision: Arc<Revision>) -> Option<Arc<Revision>> {
+        self.bytes += bytes(&revision);
+        let old = self.by_name.insert(revision.name.clone(), revision);
+        self.bytes -= old.as_deref().map_or(0, bytes);
+        old
+    }
+
+    pub(super) fn remove(&mut self, name: &str) -> Option<Arc<Revision>> {
+        let old = self.by_name.remove(name)?;
+        self.bytes -= bytes(&old);
+        Some(old)
+    }
+
+    pub(super) fn into_all(self) -> impl Iterator<Item = Revision> {
+        self.by_name.into_values().map(Arc::unwrap_or_clone)
+    }
+
+    /// Bytes without the revision of this name.
+    fn bytes_besides(&self, name: &str) -> usize {
+        self.bytes - self.get(name).map_or(0, |revision| bytes(revision))
+    }
+}
+
+fn bytes(revision: &Revision) -> usize {
+    revision.object.as_ref().map_or(0, bytes::Bytes::len)
+}
+
+/// Whether the service decides about a revision when it plans for a workload: one that the workload controls, or one
+/// without a controller that its selector matches (D-4).
+pub(super) fn concerns(revision: &Revision, workload: &DaemonSet) -> bool {
+    match &revision.controller {
+        Some(controller) => *controller.uid == *workload.uid,
+        None => workload.selector.selects(&revision.labels),
+    }
+}
+
+impl Store {
+    /// Keeps a page of a list until the list is complete.
+    pub(super) fn add_page(&mut self, page: Vec<Revision>) {
+        for mut revision in page {
+            let kept = self.revision_pages.get(&revision.namespace);
+            if !self.keeps_whole(&revision, kept) {
+                revision.object = None;
+            }
+            let namespace = revision.namespace.clone();
+            self.revision_pages
+                .entry(namespace)
+                .or_default()
+                .put(revision.into());
+        }
+    }
+
+    /// Whether a revision is to be kept whole beside these.
+    pub(super) fn keeps_whole(&self, revision: &Revision, kept: Option<&Revisions>) -> bool {
+        let taken = kept.map_or(0, |kept| kept.bytes_besides(&revision.name));
+        let most = REVISION_BYTES.saturating_mul(self.keys.daemon_sets_in(&revision.namespace));
+        taken.saturating_add(revision.size) <= most && self.is_needed(revision)
+    }
+
+    fn is_needed(&self, revision: &Revision) -> bool {
+        let namespace = &*revision.namespace;
+        let owner = self.resolve(namespace, revision.controller.as_ref());
+        let mut all = self.daemon_sets.values();
+        owner.is_some()
+            || all.any(|workload| *workload.key.namespace == *namespace && concerns(revision, workload))
+    }
+
+    /// Keeps a revision whole that was read live, if it is as its watch has shown it.
+    pub fn keep_whole(&mut self, read: Revision) {
+        let Some(Namespace { revisions, .. }) = self.namespaces.get_mut(read.namespace.as_str()) else {
+            return;
+        };
+        let is_same =
+            |kept: &Arc<Revision>| (&kept.uid, &kept.resource_version) == (&read.uid, &read.resource_version);
+        if revisions.get(&read.name).is_some_and(is_same) {
+            revisions.put(read.into());
+        }
+    }
+
+    /// Keeps of a revision what is known without its data.
+    pub(crate) fn drop_data(&mut self, key: &ObjectKey) {
+        debug_assert_eq!(key.resource, Resource::Revisions);
+        let Some(Namespace { revisions, .. }) = self.namespaces.get_mut(key.namespace.as_str()) else {
+            return;
+        };
+        if let Some(kept) = revisions.get(&key.name) {
+            let without_data = Revision {
+                object: None,
+                ..(**kept).clone()
+            };
+            revisions.put(without_data.into());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::event::{ClusterEvent, Delta};
+    use crate::snapshot;
+
+    fn revision(name: &str, app: &str, owner: Option<&str>, bytes: usize) -> Revision {
+        let owners: Vec<Value> = owner
+            .iter()
+            .map(|uid| json!({"kind": "DaemonSet", "name": "foo", "uid": uid, "controller": true}))
+            .collect();
+        let object = json!({
+            "metadata": {"namespace": "ns", "name": name, "uid": name, "resourceVersion": "11",
+                "labels": {"app": app}, "ownerReferences": owners},
+            "data": {"a": "x".repeat(bytes)},
+        });
+        Revision::from_json(&object).expect("a revision")
+    }
+
+    fn with_workload() -> (Store, DaemonSet) {
+        let (mut store, workload) = (Store::new(1), crate::testing::daemon_set("u1", "10"));
+        store.apply(ClusterEvent::DaemonSets(Delta::Applied(workload.clone())));
+        (store, workload)
+    }
+
+    /// Shows revisions in pages and a list, or one by one.
+    fn show(store: &mut Store, revisions: Vec<Revision>, in_pages: bool) {
+        let mut is_first = true;
+        for revision in revisions {
+            if in_pages {
+                store.apply(ClusterEvent::RevisionPage {
+                    revisions: vec![revision],
+                    is_first,
+                });
+                is_first = false;
+            } else {
+                store.apply(ClusterEvent::Revisions(Delta::Applied(revision)));
+            }
+            let most = REVISION_BYTES + (1 << 20);
+            assert!(
+                store.revision_bytes() <= most,
+                "also while a list is not complete"
+            );
+        }
+        if in_pages {
+            store.apply(ClusterEvent::Revisions(crate::testing::listed(Vec::new())));
+        }
+    }
+
+    #[test]
+    fn the_data_is_kept_of_what_a_daemon_set_needs() {
+        const SIZE: usize = 100_000;
+        // (label, owner, whether it is kept whole)
+        for (app, owner, expected) in [
+            ("foo", None, true),
+            ("bar", None, false),
+            ("bar", Some("u1"), true),
+            ("foo", Some("u2"), false),
+        ] {
+            for in_pages in [false, true] {
+                let (mut store, _) = with_workload();
+                show(&mut store, vec![revision("a", app, owner, SIZE)], in_pages);
+                assert_eq!(store.count(Resource::Revisions), 1);
+                let bytes = store.revision_bytes();
+                assert_eq!(bytes > SIZE, expected, "{app} {owner:?} {in_pages}");
+                assert_eq!(bytes > 0, expected, "{app} {owner:?} {in_pages}");
+            }
+        }
+        let mut store = Store::new(1);
+        let orphan = |index: usize| revision(&index.to_string(), "foo", None, SIZE);
+        show(&mut store, (0..350).map(orphan).collect(), true);
+        assert_eq!(
+            (store.count(Resource::Revisions), store.revision_bytes()),
+            (350, 0)
+        );
+    }
+
+    // One that matches no more takes no memory either.
+    #[test]
+    fn what_is_needed_no_more_is_dropped() {
+        let (mut store, _) = with_workload();
+        show(&mut store, vec![revision("a", "foo", None, 100)], false);
+        assert_ne!(store.revision_bytes(), 0);
+        show(&mut store, vec![revision("a", "bar", None, 100)], false);
+        assert_eq!(store.revision_bytes(), 0);
+        show(&mut store, vec![revision("a", "foo", None, 100)], false);
+        store.apply(ClusterEvent::Revisions(Delta::Deleted(revision(
+            "a", "foo", None, 100,
+        ))));
+        assert_eq!((store.count(Resource::Revisions), store.revision_bytes()), (0, 0));
+    }
+
+    // Whoever makes as many large ones as they like, with labels that match: no more is kept than is sent. What is sent is the newest,
+    // also when others came first.
+    #[test]
+    fn no_more_data_is_kept_than_is_sent() {
+        let of = |number: u32| {
+            let object = json!({
+                "metadata": {"namespace": "ns", "name": format!("r{number:02}"), "uid": "u", "resourceVersion": "11",
+                    "labels": {"app": "foo"}},
+                "revision": number, "data": {"a": "x".repeat(1 << 20)},
+            });
+            Revision::from_json(&object).expect("a revision")
+        };
+        for in_pages in [false, true] {
+            let (mut store, workload) = with_workload();
+            show(&mut store, (0..40).map(of).collect(), in_pages);
+            assert!(store.revision_bytes() > REVISION_BYTES / 2);
+            let unread = snapshot::unread(&mut store, &workload, &[]);
+            let names: Vec<_> = unread.iter().map(|key| key.name.clone()).collect();
+            let newest: Vec<_> = (25..40).map(|number| format!("r{number}")).collect();
+            assert_eq!(names, newest);
+            for number in 25..40 {
+                store.keep_whole(of(number));
+            }
+            assert_eq!(snapshot::unread(&mut store, &workload, &[]), []);
+            assert!(store.revision_bytes() <= REVISION_BYTES);
+        }
+    }
+
+    // What was read live stands for what the watch has shown only if it is the same.
+    #[test]
+    fn another_version_is_not_kept() {
+        let (mut store, workload) = with_workload();
+        store.apply(ClusterEvent::DaemonSets(Delta::Deleted(workload.clone())));
+        let orphan = revision("a", "foo", None, 100);
+        show(&mut store, vec![orphan.clone()], false);
+        store.apply(ClusterEvent::DaemonSets(Delta::Applied(workload.clone())));
+        let unread = |store: &mut Store| snapshot::unread(store, &workload, &[]).len();
+        assert_eq!(unread(&mut store), 1);
+        for other in [
+            Revision {
+                uid: "other".into(),
+                ..orphan.clone()
+            },
+            Revision {
+                resource_version: "12".into(),
+                ..orphan.clone()
+            },
+            Revision {
+                name: "other".into(),
+                ..orphan.clone()
+            },
+        ] {
+            store.keep_whole(other);
+            assert_eq!(unread(&mut store), 1);
+        }
+        store.keep_whole(orphan);
+        assert_eq!(unread(&mut store), 0);
+    }
+}
