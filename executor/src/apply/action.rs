@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use nodewise_proto::v1::{self, action::Kind, outcome::Subject};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
@@ -14,7 +15,8 @@ use super::{
 };
 use crate::{
     actuator::{Actuator, ActuatorError, ObjectKey, Refusal, WorkloadEvent, Written},
-    event::Resource,
+    event::{Pod, Resource},
+    project::{self, Meta},
 };
 
 /// What the actions of one plan have in common.
@@ -327,14 +329,16 @@ impl<'a, A: Actuator> Context<'a, A> {
     /// What became of an object with that name and uid.
     async fn fate(&self, key: &ObjectKey, uid: Option<&str>) -> Fate {
         let live = match self.actuator.read(key).await {
-            Ok(live) => parse(key, &live).unwrap_or_default(),
+            Ok(live) => live,
             Err(error) if error.refusal == Refusal::NotFound => return Fate::Gone,
             Err(_) => return Fate::Unchanged,
         };
-        let metadata = &live["metadata"];
-        if metadata["uid"].is_string() && uid.is_some_and(|uid| metadata["uid"] != uid) {
+        let Ok(Served { metadata }) = project::parse_text(&String::from_utf8_lossy(&live)) else {
+            return Fate::Unchanged;
+        };
+        if !metadata.uid.is_empty() && uid.is_some_and(|uid| metadata.uid != uid) {
             Fate::Gone
-        } else if metadata["deletionTimestamp"].is_string() {
+        } else if metadata.deletion_timestamp.is_some() {
             Fate::Going
         } else {
             Fate::Unchanged
@@ -395,11 +399,11 @@ impl<'a, A: Actuator> Context<'a, A> {
         let key = self.key(Resource::Pods, &create.pod_name);
         let manifest = self.manifest.as_ref().ok()?;
         let live = self.actuator.read(&key).await.ok()?;
-        let live = parse(&key, &live).ok()?;
+        let live = Pod::from_text(&String::from_utf8_lossy(&live)).ok()?;
         let manifest = manifest.lock().unwrap_or_else(PoisonError::into_inner);
         let hash = manifest.revision_hash();
         Some(manifest::is_same_pod(
-            &live,
+            live,
             &self.workload.uid,
             &create.node_name,
             hash,
@@ -441,7 +445,15 @@ impl<'a, A: Actuator> Context<'a, A> {
     }
 }
 
-/// Reads what the apiserver sent as an object.
+/// What is read of an object of any kind. Anyone who may change it may have written more than can be read as a whole.
+#[derive(Deserialize)]
+struct Served {
+    metadata: Meta,
+}
+
+/// Reads what the apiserver sent as an object, without its managed fields: these may be nested deeper than can be read.
 pub(super) fn parse(key: &ObjectKey, json: &[u8]) -> Result<Value, ActuatorError> {
-    serde_json::from_slice(json).map_err(|error| ActuatorError::unclear(format!("reading {key}: {error}")))
+    let text = String::from_utf8_lossy(json);
+    serde_json::from_str(&project::without_managed_fields(&text))
+        .map_err(|error| ActuatorError::unclear(format!("reading {key}: {error}")))
 }

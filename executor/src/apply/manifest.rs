@@ -84,10 +84,8 @@ pub(crate) fn render_pod(plan: &v1::Plan, create: &v1::CreatePod) -> Result<Byte
 }
 
 /// Whether a live pod is the one that a create of this plan would have made: same controller, node and revision.
-pub(super) fn is_same_pod(live: &Value, workload_uid: &str, node_name: &str, revision_hash: &str) -> bool {
-    let Ok(Pod { projection: pod, .. }) = Pod::from_json(live) else {
-        return false;
-    };
+pub(super) fn is_same_pod(live: Pod, workload_uid: &str, node_name: &str, revision_hash: &str) -> bool {
+    let pod = live.projection;
     let hash = pod
         .labels
         .iter()

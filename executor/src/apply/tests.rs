@@ -236,6 +236,15 @@ fn live_pod(owner: &str, node: &str, hash: &str) -> Value {
     })
 }
 
+/// The same with managed fields of one entry that is nested deeper than a parser of whole objects takes. Anyone who may create pods may
+/// write that.
+fn with_deep_fields(mut object: Value) -> Value {
+    let fields = (0..1_000).fold(json!({}), |fields, _| json!({ "f:a": fields }));
+    object["metadata"]["managedFields"] =
+        json!([{"manager": "m", "operation": "Update", "time": "2026-11-23T04:00:00Z", "fieldsV1": fields}]);
+    object
+}
+
 async fn run(script: &Script, plan: &v1::Plan) -> Applied {
     apply(script, plan, &cached(), &Options::default()).await
 }
@@ -412,6 +421,16 @@ async fn a_taken_name_is_looked_at() {
             live_pod("uid-agent", "node-p", "h0"),
             R::NameTaken,
         ),
+        (
+            "odd managed fields",
+            with_deep_fields(live_pod("uid-other", "node-p", "h1")),
+            R::NameTaken,
+        ),
+        (
+            "ours with odd managed fields",
+            with_deep_fields(live_pod("uid-agent", "node-p", "h1")),
+            R::AlreadyExists,
+        ),
     ] {
         let script = Script::default()
             .refuse("create", &[error(Refusal::AlreadyExists, 409)])
@@ -522,7 +541,7 @@ async fn deletes() {
         }
         let script = Script::default()
             .refuse("delete", &[error(Refusal::Other, status)])
-            .live("p", live);
+            .live("p", with_deep_fields(live));
         let deletes = plan(vec![phase(P::Deletes, vec![vec![delete_pod("p")]])]);
         let applied = run(&script, &deletes).await;
         assert_eq!(results(&applied), [result], "{status} {deleting}");
