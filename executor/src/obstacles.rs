@@ -3,9 +3,11 @@
 //!
 //! Nothing rests on it: where there is no right to watch them the back-off alone counts.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
+use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,11 +16,11 @@ use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::api::core::v1::ResourceQuota;
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use kube::core::PartialObjectMeta;
+use kube::core::{ObjectMeta, PartialObjectMeta};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, Resource, ResourceExt as _};
+use serde::Deserialize;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
@@ -76,15 +78,14 @@ impl Obstacles {
 
     /// Watches the quotas of a namespace, or of all, and the webhooks of the cluster, until it is dropped.
     pub async fn watch(&self, client: &Client, namespace: Option<&str>) {
-        let quotas: Api<ResourceQuota> = match namespace {
+        let quotas: Api<Obstacle<ResourceQuota>> = match namespace {
             Some(namespace) => Api::namespaced(client.clone(), namespace),
             None => Api::all(client.clone()),
         };
         // A quota may be as large as an object may be: few are held at a time.
         let quotas = watcher(quotas, watcher::Config::default().page_size(10));
-        let quotas = self.follow("resourcequotas", quotas, limits);
         futures::join!(
-            quotas,
+            self.follow(quotas),
             self.follow_webhooks::<ValidatingWebhookConfiguration>(client),
             self.follow_webhooks::<MutatingWebhookConfiguration>(client),
         );
@@ -92,28 +93,24 @@ impl Obstacles {
 
     async fn follow_webhooks<K>(&self, client: &Client)
     where
-        K: Resource<DynamicType = ()> + Clone + Debug + serde::de::DeserializeOwned + Send + 'static,
+        K: Resource<DynamicType = ()> + Clone + Debug + 'static,
     {
-        let webhooks = Api::<PartialObjectMeta<K>>::all(client.clone());
-        let webhooks = watcher(webhooks, watcher::Config::default());
-        let generation =
-            |object: &PartialObjectMeta<K>| object.metadata.generation.unwrap_or_default().unsigned_abs();
-        self.follow(&K::plural(&()), webhooks, generation).await;
+        let webhooks = Api::<Obstacle<PartialObjectMeta<K>>>::all(client.clone());
+        self.follow(watcher(webhooks, watcher::Config::default())).await;
     }
 
     /// Notes when what decides about writes changes, as long as it may be watched.
-    async fn follow<K: Resource>(
+    async fn follow<K: Resource<DynamicType = ()>>(
         &self,
-        plural: &str,
-        events: impl futures::Stream<Item = watcher::Result<Event<K>>>,
-        decisive: impl Fn(&K) -> u64,
+        events: impl futures::Stream<Item = watcher::Result<Event<Obstacle<K>>>>,
     ) {
+        let plural = K::plural(&());
         let (mut seen, mut is_listed) = (HashMap::new(), false);
         let mut events = std::pin::pin!(events.default_backoff());
         while let Some(event) = events.next().await {
             match event {
                 Ok(Event::Apply(object) | Event::InitApply(object)) => {
-                    let now = decisive(&object);
+                    let now = object.decisive;
                     let uid = object.uid().unwrap_or_default();
                     let is_as_before = seen.get(&uid) == Some(&now);
                     seen.insert(uid, now);
@@ -139,24 +136,89 @@ impl Obstacles {
     }
 }
 
-/// What decides about a quota, hashed: it may be as large as an object may be. Admission reads what the quota controller has copied
-/// into the status.
-fn limits(quota: &ResourceQuota) -> u64 {
-    fn write(hard: Option<&BTreeMap<String, Quantity>>, hasher: &mut DefaultHasher) {
-        let hard = hard.into_iter().flatten();
-        hard.for_each(|(name, Quantity(most))| (name, most).hash(hasher));
+/// What is read of a quota or of a configuration of webhooks: which one it is, and what decides about writes. Who may write one may also
+/// write managed fields that are nested deeper than a parser of whole objects takes, and it may be as large as an object may be.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(from = "Served", bound = "")]
+struct Obstacle<K> {
+    meta: ObjectMeta,
+    /// A hash of what decides about writes.
+    decisive: u64,
+    kind: PhantomData<fn() -> K>,
+}
+
+#[derive(Deserialize)]
+struct Served {
+    metadata: Metadata,
+    spec: Option<Limits>,
+    status: Option<Limits>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    namespace: Option<String>,
+    name: Option<String>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    generation: Option<i64>,
+}
+
+#[derive(Deserialize, Hash)]
+struct Limits {
+    hard: Option<BTreeMap<String, String>>,
+}
+
+impl<K> From<Served> for Obstacle<K> {
+    fn from(
+        Served {
+            metadata,
+            spec,
+            status,
+        }: Served,
+    ) -> Self {
+        let mut hasher = DefaultHasher::new();
+        // Admission reads what the quota controller has copied into the status.
+        (metadata.generation, spec, status).hash(&mut hasher);
+        Self {
+            meta: ObjectMeta {
+                namespace: metadata.namespace,
+                name: metadata.name,
+                uid: metadata.uid,
+                resource_version: metadata.resource_version,
+                ..ObjectMeta::default()
+            },
+            decisive: hasher.finish(),
+            kind: PhantomData,
+        }
     }
-    let mut hasher = DefaultHasher::new();
-    write(
-        quota.spec.as_ref().and_then(|spec| spec.hard.as_ref()),
-        &mut hasher,
-    );
-    hasher.write_u8(0);
-    write(
-        quota.status.as_ref().and_then(|status| status.hard.as_ref()),
-        &mut hasher,
-    );
-    hasher.finish()
+}
+
+impl<K: Resource<DynamicType = ()>> Resource for Obstacle<K> {
+    type DynamicType = ();
+    type Scope = K::Scope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        K::kind(&())
+    }
+    fn group((): &()) -> Cow<'_, str> {
+        K::group(&())
+    }
+    fn version((): &()) -> Cow<'_, str> {
+        K::version(&())
+    }
+    fn plural((): &()) -> Cow<'_, str> {
+        K::plural(&())
+    }
+    fn metadata_api() -> bool {
+        K::metadata_api()
+    }
+    fn meta(&self) -> &ObjectMeta {
+        &self.meta
+    }
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.meta
+    }
 }
 
 fn is_forbidden(error: &watcher::Error) -> bool {
@@ -173,25 +235,63 @@ fn is_forbidden(error: &watcher::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use futures::stream;
-    use kube::core::Status;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use kube::core::{Status, WatchEvent};
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::testing::api::{apiserver, failure};
 
-    fn quota(namespace: &str, pods: &str, used: &str) -> ResourceQuota {
-        let amount = |pods: &str| BTreeMap::from([("pods".to_owned(), Quantity(pods.to_owned()))]);
-        let mut quota = ResourceQuota::default();
-        quota.metadata.namespace = Some(namespace.to_owned());
-        quota.metadata.uid = Some(format!("uid-{namespace}"));
-        quota.spec.get_or_insert_default().hard = Some(amount(pods));
-        quota.status.get_or_insert_default().used = Some(amount(used));
-        quota
+    fn served(namespace: &str, pods: &str, used: &str) -> Value {
+        json!({
+            "metadata": {"namespace": namespace, "name": "q", "uid": format!("uid-{namespace}"), "resourceVersion": "7"},
+            "spec": {"hard": {"pods": pods}}, "status": {"used": {"pods": used}},
+        })
     }
 
-    async fn changes(events: Vec<watcher::Result<Event<ResourceQuota>>>) -> Vec<Scope> {
+    fn quota(namespace: &str, pods: &str, used: &str) -> Obstacle<ResourceQuota> {
+        serde_json::from_value(served(namespace, pods, used)).expect("a quota")
+    }
+
+    // Whoever may write a quota of one namespace may write that, and it must not hide the others.
+    #[tokio::test]
+    async fn odd_managed_fields_hide_no_change() {
+        let odd = |pods: &str| {
+            let fields = (0..1_000).fold(json!({}), |fields, _| json!({ "f:a": fields }));
+            let mut quota = served("odd", pods, "0");
+            quota["metadata"]["managedFields"] =
+                json!([{"time": "10000-01-01T22:59:59Z", "fieldsV1": fields}]);
+            quota
+        };
+        let lists = AtomicU32::new(0);
+        let (client, _) = apiserver(move |asked| {
+            if !asked.line.contains("/resourcequotas") {
+                return None;
+            }
+            if asked.line.contains("watch=") {
+                let (_, gone) = failure(410, "Expired", &[]);
+                return Some((200, json!({"type": "ERROR", "object": gone})));
+            }
+            let pods = lists.fetch_add(1, Ordering::Relaxed).min(1).to_string();
+            let items = [odd(&pods), served("a", "1", "0")];
+            let list = json!({"kind": "ResourceQuotaList", "apiVersion": "v1", "metadata": {"resourceVersion": "7"}, "items": items});
+            Some((200, list))
+        });
         let obstacles = Obstacles::default();
-        obstacles
-            .follow("resourcequotas", stream::iter(events), limits)
-            .await;
+        let changed = tokio::select! {
+            changed = tokio::time::timeout(Duration::from_mins(1), obstacles.changed()) => changed,
+            () = obstacles.watch(&client, None) => panic!("the watches end"),
+        };
+        assert_eq!(changed.ok(), Some(vec![Some("odd".to_owned())]));
+        let line = format!(r#"{{"type":"MODIFIED","object":{}}}"#, odd("2"));
+        let event: WatchEvent<Obstacle<ResourceQuota>> = serde_json::from_str(&line).expect("an event");
+        assert!(matches!(event, WatchEvent::Modified(_)), "{event:?}");
+    }
+
+    async fn changes(events: Vec<watcher::Result<Event<Obstacle<ResourceQuota>>>>) -> Vec<Scope> {
+        let obstacles = Obstacles::default();
+        obstacles.follow(stream::iter(events)).await;
         obstacles.change(None);
         obstacles.changed().await
     }
@@ -249,6 +349,6 @@ mod tests {
         let refused = watcher::Error::InitialListFailed(kube::Error::Api(refused));
         let events = stream::iter([Err(refused)]).chain(stream::pending());
         let obstacles = Obstacles::default();
-        obstacles.follow("resourcequotas", events, limits).await;
+        obstacles.follow::<ResourceQuota>(events).await;
     }
 }

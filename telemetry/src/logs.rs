@@ -20,8 +20,8 @@ use tracing_subscriber::{
 
 use crate::propagation;
 
-/// Libraries whose own events tell little to who operates a process.
-const QUIET: &str = "h2=warn,hyper=warn,hyper_util=warn,kube=warn,kube_client=warn,tonic=warn,tower=warn";
+/// Libraries whose own events tell little to who operates a process. `kube_client::client` warns with the whole answer that it could not read.
+const QUIET: &str = "h2=warn,hyper=warn,hyper_util=warn,kube=warn,kube_client=warn,kube_client::client=error,tonic=warn,tower=warn";
 /// What these say about exports is said once by [`crate::traces`], not once a batch.
 const SILENT: &str = "opentelemetry=off,opentelemetry_sdk=off,opentelemetry-otlp=warn";
 
