@@ -11,6 +11,10 @@ use crate::event::{DaemonSet, Key, Revision};
 use crate::queue::Urgency;
 use crate::store::{Change, Store, Transition, target_node};
 
+mod overlaps;
+
+pub(crate) use overlaps::Overlaps;
+
 /// Options that concern wake-ups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
@@ -74,6 +78,8 @@ pub enum Reaction {
         /// Its (target) node; may be empty.
         node_name: String,
     },
+    /// These DaemonSets of one namespace, ordered by name, select the same orphan: their selectors overlap.
+    Overlap(Vec<Key>),
     /// Drop what is held for it, and its own-write record if that is of this uid.
     Forget {
         /// The workload.
@@ -295,18 +301,9 @@ fn former_owner(
 
 fn wake_matching(store: &Store, namespace: &str, labels: &[v1::Label]) -> Vec<Reaction> {
     let matching = store.matching(namespace, labels);
-    if matching.len() > 1 {
-        let names: Vec<_> = matching.iter().map(|daemon_set| &*daemon_set.key.name).collect();
-        tracing::warn!(
-            namespace,
-            ?names,
-            "several DaemonSets select the same orphan: their selectors overlap"
-        );
-    }
-    matching
-        .into_iter()
-        .map(|daemon_set| Reaction::Enqueue(daemon_set.key.clone()))
-        .collect()
+    let keys = || matching.iter().map(|daemon_set| daemon_set.key.clone());
+    let overlap = (matching.len() > 1).then(|| Reaction::Overlap(keys().collect()));
+    keys().map(Reaction::Enqueue).chain(overlap).collect()
 }
 
 fn is_ready(pod: &v1::Pod) -> bool {

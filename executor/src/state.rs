@@ -11,7 +11,7 @@ use crate::event::{ClusterEvent, Key, Revision};
 use crate::expectations::{DeletionRule, Holdings};
 use crate::foreign_deletes::ForeignDeletes;
 use crate::gate::{self, Gate};
-use crate::handlers::{self, Author, Reaction, Rules};
+use crate::handlers::{self, Author, Overlaps, Reaction, Rules};
 use crate::metrics::Metrics;
 use crate::plan_check::Contradicted;
 use crate::queue::Urgency;
@@ -37,6 +37,8 @@ pub struct State {
     pub(crate) contradicted: Contradicted,
     /// Where nobody else should work on the same DaemonSets.
     pub(crate) foreign_deletes: Option<ForeignDeletes>,
+    /// Overlaps of selectors that were told of.
+    overlaps: Overlaps,
     rules: Rules,
     /// The others are as if they were not there, but for the labels that they name.
     selection: Selection,
@@ -59,6 +61,7 @@ impl State {
             read_live: HashMap::new(),
             contradicted: Contradicted::default(),
             foreign_deletes: None,
+            overlaps: Overlaps::default(),
             rules: Rules {
                 clear_replaced_own_writes: is_enabled(options, v1::Deviation::ClearReplacedOwnWrites),
                 wake_on_node_delete: is_enabled(options, v1::Deviation::WakeOnNodeDelete),
@@ -127,6 +130,7 @@ impl State {
             undelivered,
             read_live,
             foreign_deletes,
+            overlaps,
             rules,
             selection,
             ..
@@ -180,6 +184,7 @@ impl State {
                             wake_ups.push(reaction);
                         }
                     }
+                    Reaction::Overlap(keys) => _ = overlaps.tell(keys),
                     reaction => memory.observe(reaction),
                 }
             }
@@ -342,7 +347,8 @@ impl Memory<'_> {
             Reaction::Enqueue(_)
             | Reaction::EnqueueFirst(_)
             | Reaction::EnqueueAll(_)
-            | Reaction::EnqueueAfter(..) => {}
+            | Reaction::EnqueueAfter(..)
+            | Reaction::Overlap(_) => {}
         }
     }
 

@@ -125,6 +125,8 @@ fn take(store: &mut Store, event: ClusterEvent, rules: Rules) -> Vec<Reaction> {
     transitions
         .iter()
         .flat_map(|transition| react(store, transition, rules))
+        // See below.
+        .filter(|reaction| !matches!(reaction, Reaction::Overlap(_)))
         .collect()
 }
 
@@ -547,4 +549,23 @@ fn pod_replaced_in_a_gap() {
         take(&mut store, ClusterEvent::Pods(list), MENDED),
         expected.concat()
     );
+}
+
+#[test]
+fn selectors_that_overlap_are_told() {
+    for (app, expected) in [
+        ("x", Some(vec![key("ds1"), key("ds2")])),
+        ("y", None),
+        ("z", None),
+    ] {
+        let mut store = cluster();
+        let pod = Pod::from_json(&object("p", 2, app, "")).expect("a pod");
+        let transitions = store.apply(ClusterEvent::Pods(Delta::Applied(pod)));
+        let reactions = react(&store, &transitions[0], MENDED);
+        let told = reactions.into_iter().find_map(|reaction| match reaction {
+            Reaction::Overlap(keys) => Some(keys),
+            _ => None,
+        });
+        assert_eq!(told, expected, "{app}");
+    }
 }
