@@ -1,6 +1,8 @@
 //! Names that are derived, so that the same decision twice gives the same name: of revisions (chapter 9, D-60 and D-61) and
 //! of pods.
 
+use std::borrow::Cow;
+
 use sha2::{Digest, Sha256};
 
 use crate::snapshot::DaemonSet;
@@ -13,6 +15,8 @@ const HASH_LENGTH: usize = 10;
 const MAX_OBJECT_NAME: usize = 253;
 /// Longest pod name that is also a host name (a DNS-1123 label).
 pub(crate) const MAX_POD_NAME: usize = 63;
+/// Longest value of a label.
+const MAX_LABEL_VALUE: usize = 63;
 
 /// The hash of a template: `data` is the canonical JSON of its revision. Valid as a label value and in a name.
 ///
@@ -27,6 +31,16 @@ pub(crate) fn revision_hash(data: &[u8], collision_count: Option<i32>) -> String
 pub(crate) fn revision_name(ds: &DaemonSet, hash: &str, shorten: bool) -> String {
     let limit = if shorten { MAX_OBJECT_NAME } else { usize::MAX };
     joined(&ds.name, hash, limit)
+}
+
+/// The value that stands for a revision's name in a label: the name, or a hash of one that is too long. A name as an apiserver
+/// takes it (a DNS-1123 subdomain) is in all else a value, too.
+pub(crate) fn label_value(name: &str) -> Cow<'_, str> {
+    if name.len() <= MAX_LABEL_VALUE {
+        name.into()
+    } else {
+        encoded_digest([name.as_bytes()]).into()
+    }
 }
 
 /// The name of the next pod on a node.
@@ -116,6 +130,19 @@ mod tests {
         assert_eq!(hashes.len(), 5, "{hashes:?}");
         // The same on every replica and in every version: a changed hash would not be wrong, but would collide in names.
         assert_eq!(revision_hash(b"{}", Some(1)), "bh4bjtvq7r");
+        for hash in hashes {
+            assert_eq!(hash.len(), HASH_LENGTH);
+            assert!(hash.bytes().all(|byte| ALPHABET.contains(&byte)), "{hash}");
+        }
+    }
+
+    #[test]
+    fn d_52_a_name_that_is_too_long_for_a_label_is_hashed() {
+        let (longest, long, longer) = ("a".repeat(63), "a".repeat(64), "a".repeat(253));
+        assert_eq!(label_value("foo-x"), "foo-x");
+        assert_eq!(label_value(&longest), longest);
+        let hashes = [label_value(&long), label_value(&longer)];
+        assert_ne!(hashes[0], hashes[1]);
         for hash in hashes {
             assert_eq!(hash.len(), HASH_LENGTH);
             assert!(hash.bytes().all(|byte| ALPHABET.contains(&byte)), "{hash}");

@@ -1,6 +1,9 @@
 //! The workload's ControllerRevisions (chapter 9): which one is current, and what must be written so that it is.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use serde_json::json;
 
@@ -75,7 +78,7 @@ pub(crate) fn resolve(snapshot: &Snapshot) -> Resolution<'_> {
     resolution.old = old;
     match current.split_last() {
         Some((kept, duplicates)) => {
-            effective_hash(kept).clone_into(&mut resolution.current_hash);
+            resolution.current_hash = effective_hash(kept).into_owned();
             resolution.remove_duplicates(snapshot, duplicates);
             resolution.renumber(ds, kept, next);
         }
@@ -95,7 +98,7 @@ pub(crate) fn cleanup(
     let excess = resolution.old.len().saturating_sub(limit);
     let dead = resolution.old.iter().filter(|revision| {
         let hash = effective_hash(revision);
-        hash.is_empty() || !live_hashes.contains(hash)
+        hash.is_empty() || !live_hashes.contains(&*hash)
     });
     dead.take(excess)
         .map(|revision| {
@@ -149,22 +152,25 @@ impl<'a> Resolution<'a> {
         claimed
     }
 
-    /// Every revision gets a hash label: its own name (D-52).
+    /// Every revision gets a hash label: its own name, or a hash of a name that is too long for a label (D-52).
     fn add_missing_labels(&mut self, claimed: &[&Revision]) {
         let unlabelled = claimed
             .iter()
             .filter(|revision| revision.labels.get(HASH_LABEL).is_none());
-        let actions = unlabelled.map(|revision| Action {
-            reason: Reason::HashLabelMissing,
-            message: format!(
-                "revision {} has no label {HASH_LABEL}; its name serves as hash",
-                revision.name
-            ),
-            kind: ActionKind::UpdateRevision {
-                revision: reference(revision),
-                patch: label_patch(&revision.uid, &revision.name),
-                number: None,
-            },
+        let actions = unlabelled.map(|revision| {
+            let hash = effective_hash(revision);
+            Action {
+                reason: Reason::HashLabelMissing,
+                message: format!(
+                    "revision {} has no label {HASH_LABEL}; {hash} serves as hash",
+                    revision.name
+                ),
+                kind: ActionKind::UpdateRevision {
+                    revision: reference(revision),
+                    patch: label_patch(&revision.uid, &hash),
+                    number: None,
+                },
+            }
         });
         self.push(actions.collect());
     }
@@ -174,7 +180,7 @@ impl<'a> Resolution<'a> {
         if duplicates.is_empty() {
             return;
         }
-        let hashes: BTreeSet<&str> = duplicates
+        let hashes: BTreeSet<_> = duplicates
             .iter()
             .map(|duplicate| effective_hash(duplicate))
             .collect();
@@ -316,8 +322,9 @@ impl<'a> Resolution<'a> {
 }
 
 /// The hash that a claimed revision has, or is given by [`Resolution::add_missing_labels`].
-fn effective_hash(revision: &Revision) -> &str {
-    revision.labels.get(HASH_LABEL).unwrap_or(&revision.name)
+fn effective_hash(revision: &Revision) -> Cow<'_, str> {
+    let hash = revision.labels.get(HASH_LABEL);
+    hash.map_or_else(|| names::label_value(&revision.name), Cow::Borrowed)
 }
 
 fn reference(revision: &Revision) -> ObjectRef {

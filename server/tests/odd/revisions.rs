@@ -212,3 +212,28 @@ fn a_present_revision_that_is_left_out_is_found_by_its_name() {
         "the pods are of the present template"
     );
 }
+
+/// A name may be longer than the value of a label, and the hash label is made of it where it is missing (D-52).
+#[test]
+fn a_revision_of_a_long_name_is_given_a_label_that_there_can_be() {
+    for length in [63, 64, 253] {
+        let mut revision = orphan(1);
+        revision["metadata"]["name"] = json!("n".repeat(length));
+        revision["metadata"]["labels"] = json!({"app": "node-agent"});
+        let plan = plan(&beside([revision]));
+        says(&plan, &[]);
+        let patches: Vec<Value> = actions(&plan)
+            .filter_map(|action| match action.kind {
+                Some(Kind::UpdateRevision(update)) if update.revision_number.is_none() => {
+                    Some(serde_json::from_slice(&update.patch).expect("JSON"))
+                }
+                _ => None,
+            })
+            .collect();
+        assert_eq!(patches.len(), 1, "{length}: {plan:#?}");
+        let hash = patches[0]["metadata"]["labels"]["controller-revision-hash"]
+            .as_str()
+            .expect("a label");
+        assert!((1..=63).contains(&hash.len()), "{length}: {hash}");
+    }
+}

@@ -310,6 +310,34 @@ fn d_52_s_109_a_revision_without_hash_label_is_given_its_name() {
     assert_eq!(deleted.iter().map(line).collect::<Vec<_>>(), ["delete c (1)"]);
 }
 
+// Whoever may create ControllerRevisions may give one a name that no label can have as its value. The apiserver refuses such
+// a label with 422, and the DaemonSet would stand still.
+#[test]
+fn d_52_the_hash_of_a_long_name_is_a_label_value() {
+    let long = "n".repeat(64);
+    let bare = |image: &str| Revision {
+        labels: labels(&[("app", "foo")]),
+        ..revision(&long, image, 5)
+    };
+    let hash = names::label_value(&long).into_owned();
+    let label = format!(
+        r#"update {long} {{"metadata":{{"labels":{{"{HASH_LABEL}":"{hash}"}},"uid":"{long}-uid"}}}}"#
+    );
+    let present = snapshot(at("img:1"), vec![bare("img:1")]);
+    let resolution = resolve(&present);
+    assert_eq!(lines(&resolution), [label.as_str()]);
+    assert_eq!(resolution.current_hash, hash, "D-55");
+    let former = snapshot(at("img:1"), vec![bare("img:0"), revision("now", "img:1", 6)]);
+    let resolution = resolve(&former);
+    assert_eq!(lines(&resolution), [label]);
+    // D-63: it is known by the label that it is given.
+    assert!(cleanup(&resolution, &BTreeSet::from([hash.as_str()]), Some(0)).is_empty());
+    assert_eq!(
+        cleanup(&resolution, &BTreeSet::from([long.as_str()]), Some(0)).len(),
+        1
+    );
+}
+
 /// Two revisions of img:1, an old one, and three pods: of the duplicate, of the kept one, of the old one.
 fn duplicated(options: Options) -> Snapshot {
     let mut snapshot = snapshot(

@@ -250,13 +250,21 @@ impl Revision {
     }
 }
 
+/// Longest value of a label.
+const MAX_LABEL_VALUE: usize = 63;
+
 /// Disturbs one of the revisions.
 type Oddity = fn(&mut Odds, &Cluster, &mut Vec<Revision>, usize);
 
 const ODDITIES: &[(u32, Oddity)] = &[
     (4, |odds, _, all, index| {
+        let has_any = !odds.in_hundred(20);
+        // With a name that is no label's value upstream stands still: it asks for that label again and again (D-52).
+        if all[index].name.len() > MAX_LABEL_VALUE {
+            return;
+        }
         all[index].labels.remove(HASH_LABEL);
-        if odds.in_hundred(20) {
+        if !has_any {
             all[index].labels.clear();
         }
     }),
