@@ -31,7 +31,9 @@ type api struct {
 	mutex sync.Mutex
 	// By key; never changed, only replaced, since the cache shares them.
 	objects map[objectKey]apiObject
-	faults  []activeFault
+	// deleting are the revisions that are being deleted, by what the case's caches show.
+	deleting map[objectKey]bool
+	faults   []activeFault
 	// created are the names of created pods.
 	created map[string]bool
 	version int
@@ -67,7 +69,7 @@ func (a recordedCall) compare(b recordedCall) int {
 
 // newAPI is the API that the case describes.
 func newAPI(c *cluster) *api {
-	a := &api{objects: map[objectKey]apiObject{}, created: map[string]bool{}, version: firstVersion}
+	a := &api{objects: map[objectKey]apiObject{}, deleting: map[objectKey]bool{}, created: map[string]bool{}, version: firstVersion}
 	for _, ds := range c.daemonSets[1:] {
 		a.put(daemonSetResource, ds)
 	}
@@ -79,6 +81,9 @@ func newAPI(c *cluster) *api {
 	}
 	for _, revision := range slices.Concat(c.revisions, c.unseen) {
 		a.put(revisionResource, revision)
+	}
+	for _, revision := range c.revisions {
+		a.deleting[objectKey{revisionResource, revision.Namespace, revision.Name}] = revision.DeletionTimestamp != nil
 	}
 	for _, gone := range c.gone() {
 		delete(a.objects, gone)
@@ -93,12 +98,18 @@ func (a *api) put(resource string, object apiObject) {
 	a.objects[objectKey{resource, object.GetNamespace(), object.GetName()}] = object
 }
 
-// serve answers a call, and remembers it unless it is a read.
+// serve answers a call, and remembers it unless it is a read. A delete of what is being deleted changes nothing, and Nodewise makes none:
+// it is neither refused nor remembered.
 func (a *api) serve(c call) (code int, answer []byte) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	op, name := c.operation()
-	object, code, err := a.answer(op, name, &c)
+	isRepeated := c.method == http.MethodDelete && a.deleting[objectKey{c.resource, c.namespace, c.name}]
+	var object any = success
+	code, err := http.StatusOK, error(nil)
+	if !isRepeated {
+		object, code, err = a.answer(op, name, &c)
+	}
 	if err != nil {
 		var refusal *apierrors.StatusError
 		if !errors.As(err, &refusal) {
@@ -106,7 +117,7 @@ func (a *api) serve(c call) (code int, answer []byte) {
 		}
 		object, code = refusal.ErrStatus, int(refusal.ErrStatus.Code)
 	}
-	if c.method != http.MethodGet {
+	if c.method != http.MethodGet && !isRepeated {
 		a.calls = append(a.calls, recordedCall{Op: op, Name: name, Body: string(c.body), Code: code})
 	}
 	text, err := json.Marshal(object)
@@ -287,7 +298,7 @@ func (a *api) delete(c *call) (any, error) {
 	if c.resource == revisionResource {
 		delete(a.objects, objectKey{c.resource, c.namespace, c.name})
 	}
-	return &meta.Status{TypeMeta: statusKind, Status: meta.StatusSuccess}, nil
+	return success, nil
 }
 
 // refuse is an apiserver's refusal.
@@ -304,6 +315,9 @@ func refuse(code int, reason meta.StatusReason, detail string) *apierrors.Status
 		Message:  message,
 	}}
 }
+
+// success is the answer to a delete.
+var success = &meta.Status{TypeMeta: statusKind, Status: meta.StatusSuccess}
 
 // statusKind is what a client knows a refusal by. Objects need no kind: a typed client decodes into what it expects.
 var statusKind = meta.TypeMeta{APIVersion: "v1", Kind: "Status"}

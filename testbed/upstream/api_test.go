@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -175,6 +176,22 @@ func TestAPI(t *testing.T) {
 			"create-revision logs-1 409, create-revision " + strings.Repeat("a", 254) + " 422, create-revision logs-2 201, " +
 				"create-revision logs-2 409, update-revision logs-1 200, update-revision logs-3 404, " +
 				"delete-revision logs-1 200, delete-revision logs-1 404",
+		},
+		{
+			"a revision that is being deleted is not deleted again",
+			func(s *spec) {
+				revisions(s)
+				s.Revisions[0].Object = bytes.Replace(
+					s.Revisions[0].Object, []byte(`"metadata":{`), []byte(`"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z",`), 1)
+				s.Faults = []fault{{Op: "delete-revision", Code: 500, Reason: "InternalError"}}
+			},
+			[]calls{
+				func(c caller) string { return c.deleteRevision("logs-1") },
+				func(c caller) string { return c.deleteRevision("logs-2") },
+				func(c caller) string { return c.renumber("logs-1", 4) },
+			},
+			[]string{"ok", "500 InternalError", "4 1000001"},
+			"delete-revision logs-2 500, update-revision logs-1 200",
 		},
 		{
 			"a revision's data is escaped as by an apiserver",

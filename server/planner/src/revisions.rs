@@ -87,7 +87,7 @@ pub(crate) fn resolve(snapshot: &Snapshot) -> Resolution<'_> {
     resolution
 }
 
-/// The deletes of phase Cleanup (D-63). `live_hashes` are those that pods carry, terminal deleting ones included; `limit` is
+/// The deletes of phase Cleanup (D-63). What is being deleted counts as deleted, and is not deleted again. `live_hashes` are those that pods carry, terminal deleting ones included; `limit` is
 /// spec.revisionHistoryLimit.
 pub(crate) fn cleanup(
     resolution: &Resolution<'_>,
@@ -101,6 +101,7 @@ pub(crate) fn cleanup(
         hash.is_empty() || !live_hashes.contains(&*hash)
     });
     dead.take(excess)
+        .filter(|revision| !revision.deleting)
         .map(|revision| {
             let message = format!(
                 "revision {} is old, no pod is of it, and more than {limit} old revisions are there",
@@ -175,7 +176,8 @@ impl<'a> Resolution<'a> {
         self.push(actions.collect());
     }
 
-    /// One revision of the present template is enough (D-56).
+    /// One revision of the present template is enough (D-56). A duplicate that is being deleted is not deleted again: that would
+    /// change nothing, and use up the claims that a plan may make.
     fn remove_duplicates(&mut self, snapshot: &'a Snapshot, duplicates: &[&Revision]) {
         if duplicates.is_empty() {
             return;
@@ -211,7 +213,8 @@ impl<'a> Resolution<'a> {
         }
         self.claims_at = Some(self.batches.len());
         self.push(relabels);
-        let deletes = duplicates.iter().map(|duplicate| {
+        let there = duplicates.iter().filter(|duplicate| !duplicate.deleting);
+        let deletes = there.map(|duplicate| {
             let message = format!(
                 "revision {} has the same template as the current one",
                 duplicate.name

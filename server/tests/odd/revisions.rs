@@ -1,12 +1,14 @@
 //! What whoever may create ControllerRevisions in a namespace can do.
 
+use std::ops::Range;
+
 use nodewise_proto::v1::{self, action::Kind};
 use nodewise_server::{ByteSize, Engine, Limits};
 use serde_json::{Value, json};
 
 use super::{
     ask, decided, engine, plan, says,
-    support::{Cluster, actions, inline},
+    support::{Cluster, actions, created_nodes, inline},
 };
 
 /// A revision of another template.
@@ -213,6 +215,21 @@ fn a_present_revision_that_is_left_out_is_found_by_its_name() {
     );
 }
 
+/// The revision of the template, by other names, with these members of its metadata.
+fn copies(own: &Value, numbers: Range<usize>, metadata: &Value) -> Vec<Value> {
+    let copy = |number| {
+        let mut copy = own.clone();
+        for (name, value) in metadata.as_object().expect("members") {
+            copy["metadata"][name] = value.clone();
+        }
+        copy["metadata"]["name"] = json!(format!("copy-{number}"));
+        copy["metadata"]["uid"] = json!(format!("copy-{number}"));
+        copy["revision"] = json!(number);
+        copy
+    };
+    numbers.map(copy).collect()
+}
+
 /// A name may be longer than the value of a label, and the hash label is made of it where it is missing (D-52).
 #[test]
 fn a_revision_of_a_long_name_is_given_a_label_that_there_can_be() {
@@ -235,5 +252,37 @@ fn a_revision_of_a_long_name_is_given_a_label_that_there_can_be() {
             .as_str()
             .expect("a label");
         assert!((1..=63).contains(&hash.len()), "{length}: {hash}");
+    }
+}
+
+/// A finalizer can hold revisions for ever. Were they deleted again, the plans would do nothing else, one after the other at once.
+#[test]
+fn revisions_that_a_finalizer_holds_are_not_deleted_again() {
+    let held = json!({
+        "deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0, "finalizers": ["example.com/hold"],
+    });
+    let mut cluster = Cluster::settled(2);
+    let mut own = cluster.revisions[0].clone();
+    let duplicates = copies(&own, 2..1_052, &held);
+    own["data"] = json!({"of": "another template"});
+    let old = copies(&own, 2..1_052, &held);
+    let deletes =
+        |plan: &v1::Plan| actions(plan).any(|action| matches!(action.kind, Some(Kind::DeleteRevision(_))));
+    for (what, held) in [("duplicates", duplicates), ("old ones", old)] {
+        cluster.revisions.truncate(1);
+        // The kept one is the last of all.
+        cluster.revisions[0]["revision"] = json!(2_000);
+        cluster.revisions.extend(held);
+        let mut lacking = cluster.clone();
+        lacking.pods.pop();
+        let plan = plan(&lacking);
+        says(&plan, &[]);
+        assert!(!deletes(&plan), "{what}");
+        assert_eq!(plan.requeue_after, None, "{what}");
+        assert_eq!(
+            created_nodes(&plan).len(),
+            1,
+            "{what}: a node without a pod gets one"
+        );
     }
 }

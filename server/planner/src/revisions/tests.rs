@@ -396,6 +396,23 @@ fn d_56_s_103_of_equal_revisions_the_newest_is_kept() {
     }
 }
 
+// A finalizer may hold a revision for ever: whoever plans its deletion again has nothing done, again and again.
+#[test]
+fn d_56_a_duplicate_that_is_being_deleted_is_not_deleted_again() {
+    let mut snapshot = duplicated(Options::upstream_strict());
+    snapshot.revisions[2].deleting = true;
+    snapshot.revisions.push(revision("third", "img:1", 0));
+    let resolution = resolve(&snapshot);
+    let deleted: Vec<_> = lines(&resolution)
+        .into_iter()
+        .filter(|line| line.starts_with("delete"))
+        .collect();
+    assert_eq!(deleted, ["delete third (0)"]);
+    // Its pods get the hash that is kept all the same.
+    assert!(resolution.relabelled.contains("p1-uid"));
+    assert_eq!(old(&resolution), ["old"]);
+}
+
 #[test]
 fn q_1_among_equal_numbers_the_younger_and_then_the_greater_name_is_kept() {
     let later = Some(Timestamp::from_second(9).unwrap());
@@ -669,6 +686,20 @@ fn d_63_d_64_clean_up_deletes_the_oldest_that_no_pod_needs() {
             "{requirement}"
         );
         assert!(actions.iter().all(|action| action.reason == Reason::HistoryLimit));
+    }
+}
+
+#[test]
+fn d_63_clean_up_counts_what_is_being_deleted_as_deleted() {
+    let revisions = (1..=5).map(|number| Revision {
+        deleting: number <= 2,
+        ..revision(&format!("r{number}"), &format!("img:{number}"), number)
+    });
+    let snapshot = snapshot(at("img:9"), revisions.collect());
+    let resolution = resolve(&snapshot);
+    for (limit, expected) in [(3, vec![]), (2, vec!["delete r3 (3)"])] {
+        let actions = cleanup(&resolution, &BTreeSet::new(), Some(limit));
+        assert_eq!(actions.iter().map(line).collect::<Vec<_>>(), expected, "{limit}");
     }
 }
 

@@ -190,6 +190,7 @@ pub(super) const COVERED: &[(&str, &[&str])] = &[
             "revision: two of the template with equal numbers",
             "revision: two old ones with equal numbers",
             "revision: two of the template, and pods of both",
+            "revision: a second revision of the template that terminates",
         ],
     ),
     (

@@ -418,6 +418,18 @@ pub(super) mod tests {
                 .iter()
                 .any(|revision| is_orphan(&revision.object) && is_deleting(&revision.object))
         }),
+        ("a second revision of the template that terminates", |case| {
+            current(case).count() > 1 && current(case).any(|revision| is_deleting(&revision.object))
+        }),
+        ("an old revision beyond the limit that terminates", |case| {
+            let old = || {
+                case.revisions
+                    .iter()
+                    .filter(|revision| is_ours(case, revision) && !is_current(case, revision))
+            };
+            set(case)["spec"]["revisionHistoryLimit"] == 0
+                && old().any(|revision| is_deleting(&revision.object))
+        }),
         ("a foreign revision", |case| {
             case.revisions
                 .iter()
