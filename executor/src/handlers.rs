@@ -94,7 +94,7 @@ impl Reaction {
     #[must_use]
     pub fn key(&self) -> Option<&Key> {
         match self {
-            Self::EnqueueAll(_) => None,
+            Self::EnqueueAll(_) | Self::Overlap(_) => None,
             Self::Enqueue(key)
             | Self::EnqueueFirst(key)
             | Self::EnqueueAfter(key, _)

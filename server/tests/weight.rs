@@ -423,7 +423,7 @@ fn the_executor_leaves_out_who_wrote_which_field() {
     assert_eq!(projected.object, cluster.daemon_set.to_string());
     for revision in cluster.revisions {
         let projected = executor::Revision::from_json(&served(revision.clone())).expect("a revision");
-        assert_eq!(projected.object, revision.to_string());
+        assert_eq!(projected.object.expect("all of it"), revision.to_string());
     }
 }
 

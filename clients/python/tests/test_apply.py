@@ -358,7 +358,8 @@ async def test_a_revision_that_cannot_be_changed_is_left_alone(message: str, sea
     assert [event.reason for event in actuator.events[:1]] == (["SealedRevision"] if sealed else ["SuccessfulCreate"])
 
 
-# Whoever may create an orphan may make it so large that no owner can be added: without it there is a plan.
+# Whoever may create pods and revisions may make them so large that nothing can be added to them: without that there is
+# a plan.
 @pytest.mark.parametrize(
     ("code", "message", "too_large"),
     [
@@ -370,22 +371,25 @@ async def test_a_revision_that_cannot_be_changed_is_left_alone(message: str, sea
         (500, "etcdserver: leader changed", False),
     ],
 )
-async def test_what_is_too_large_to_be_changed_is_left_out(code: int, message: str, too_large: bool) -> None:
+async def test_what_is_too_large_to_be_changed_is_spared(code: int, message: str, too_large: bool) -> None:
     reference = v1.ObjectReference(name="r", uid="x")
     for patch, resource in [
         (action(adopt_revision=v1.AdoptRevision(revision=reference, patch=b"{}")), Resource.REVISIONS),
         (action(adopt_pod=v1.AdoptPod(pod=reference, patch=b"{}")), Resource.PODS),
-        # It is the workload's own, and cannot be left out.
+        # It is the workload's own: it keeps its label, and the plan goes on.
         (action(relabel_pod=v1.RelabelPod(pod=reference, patch=b"{}")), None),
     ]:
         actuator = FakeActuator()
         actuator.script("patch", "r", refused(code, "Invalid" if code == 422 else "", message))
-        applied = await one(actuator, patch, CLAIMS)
+        applied = await run(actuator, phase(CLAIMS, batch(patch)), phase(CREATES, batch(create("p"))))
         left_out = resource if too_large else None
-        assert results(applied) == ["FAILED" if left_out is None else "NOT_FOUND"]
+        if too_large:
+            assert results(applied) == ["NOT_FOUND", "SUCCEEDED" if left_out is None else "SKIPPED"]
+        else:
+            assert results(applied)[0] == "FAILED"
         assert applied.sealed == ([] if left_out is None else [ObjectKey(left_out, "ns", "r")])
         told = [event for event in actuator.events if event.reason == "ObjectTooLarge"]
-        assert len(told) == (left_out is not None)
+        assert len(told) == too_large
         assert all("/r " in event.message and message in event.message for event in told)
 
 

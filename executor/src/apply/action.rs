@@ -281,7 +281,7 @@ impl<'a, A: Actuator> Context<'a, A> {
                     tracing::warn!("{message}");
                     self.emit("Warning", seal.reason(), message);
                     Done {
-                        sealed: Some(key),
+                        sealed: seal.ends_plan().then_some(key),
                         ..Done::refused(action, v1::Result::NotFound, &error)
                     }
                 } else if gone.contains(&error.refusal) {

@@ -3,7 +3,7 @@
 use nodewise_proto::v1::{ObjectReference, action::Kind};
 
 use crate::{
-    actuator::{ActuatorError, ObjectKey, Patch, Refusal},
+    actuator::{ActuatorError, HASH_LABEL, ObjectKey, Patch, Refusal},
     event::Resource,
 };
 
@@ -50,27 +50,37 @@ pub(super) enum Seal {
     Form,
     /// There is no room for what is to be added.
     Size,
+    /// The same, in a pod of the workload that is to get another hash label.
+    Label,
 }
 
 impl Seal {
-    /// What a refusal says of the object. It is told of revisions, and of pods that are to be adopted: without these there is a plan.
+    /// What a refusal says of the object. It is told of revisions, and of pods that are to be adopted or relabelled: without these there
+    /// is a plan.
     pub(super) fn of(resource: Resource, kind: Option<&Kind>, error: &ActuatorError) -> Option<Self> {
-        let has_form = resource == Resource::Revisions && is_of_another_form(error);
-        let may_be_left_out = resource == Resource::Revisions || matches!(kind, Some(Kind::AdoptPod(_)));
-        if has_form {
-            Some(Self::Form)
-        } else if may_be_left_out && is_too_large(error) {
-            Some(Self::Size)
-        } else {
-            None
+        if resource == Resource::Revisions && is_of_another_form(error) {
+            return Some(Self::Form);
         }
+        let seal = match kind {
+            Some(Kind::RelabelPod(_)) => Self::Label,
+            Some(Kind::AdoptPod(_)) => Self::Size,
+            _ if resource == Resource::Revisions => Self::Size,
+            _ => return None,
+        };
+        is_too_large(error).then_some(seal)
+    }
+
+    /// Whether the rest of the plan rests on the change. The plan goes on without a relabelled pod: the next one decides about it by the
+    /// label that it has.
+    pub(super) fn ends_plan(&self) -> bool {
+        !matches!(self, Self::Label)
     }
 
     /// The reason of the Event about it.
     pub(super) fn reason(&self) -> &'static str {
         match self {
             Self::Form => "SealedRevision",
-            Self::Size => "ObjectTooLarge",
+            Self::Size | Self::Label => "ObjectTooLarge",
         }
     }
 
@@ -83,6 +93,9 @@ impl Seal {
             ),
             Self::Size => {
                 format!("{key} is too large to be changed, and is left out until it is smaller: {error}")
+            }
+            Self::Label => {
+                format!("{key} is too large to be changed, and keeps its label {HASH_LABEL}: {error}")
             }
         }
     }

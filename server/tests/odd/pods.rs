@@ -1,10 +1,15 @@
 //! What whoever may create pods in a namespace can do.
 
-use nodewise_proto::{Timestamp, pods, v1};
+use nodewise_proto::{
+    Timestamp, pods,
+    v1::{self, action::Kind},
+};
+use nodewise_server::never;
+use serde_json::json;
 
 use super::{
     ask, decided, engine, junk, label, plan, says,
-    support::{Cluster, Form, bucket_message, inline, moment, pod},
+    support::{Cluster, Form, actions, bucket_message, inline, moment, pod, report_of},
 };
 
 /// An orphan that the workload does not select, on a node.
@@ -131,4 +136,34 @@ fn moments_may_be_beyond_what_can_be_counted_with() {
             }
         }
     }
+}
+
+/// A pod may be so large that it takes no other hash label. The executor leaves its label as it is, and says so. Nothing waits for it:
+/// the duplicate goes, and without a duplicate no pod is relabelled.
+#[test]
+fn a_pod_that_keeps_its_hash_label_holds_up_nothing() {
+    let relabels =
+        |plan: &v1::Plan| actions(plan).any(|action| matches!(action.kind, Some(Kind::RelabelPod(_))));
+    let mut cluster = Cluster::settled(3);
+    let mut copy = cluster.revisions[0].clone();
+    copy["metadata"]["name"] = json!("copy");
+    copy["metadata"]["uid"] = json!("copy");
+    copy["metadata"]["labels"]["controller-revision-hash"] = json!("c".repeat(63));
+    copy["revision"] = json!(9);
+    cluster.revisions.push(copy);
+    let first = plan(&cluster);
+    assert!(relabels(&first), "{first:#?}");
+    let mut report = report_of(&first, v1::Result::Succeeded);
+    for (outcome, action) in report.outcomes.iter_mut().zip(actions(&first)) {
+        if matches!(action.kind, Some(Kind::RelabelPod(_))) {
+            outcome.set_result(v1::Result::NotFound);
+        }
+    }
+    let answer = engine().report(report, &never).expect("it is taken");
+    assert_ne!(answer.requeue(), v1::Requeue::Backoff);
+    cluster.revisions.remove(0);
+    let second = plan(&cluster);
+    assert!(!relabels(&second), "{second:#?}");
+    assert_eq!(second.error, "");
+    assert_eq!(second.rollout.expect("a rollout").desired, 3);
 }

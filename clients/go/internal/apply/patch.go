@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	apps "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
@@ -77,7 +78,10 @@ func (r *run) patch(ctx context.Context, action *nodewisev1.Action, patch patchi
 		klog.FromContext(ctx).Info(message)
 		r.emit(ctx, "Warning", reason, message)
 		done := refused(action, nodewisev1.Result_RESULT_NOT_FOUND, refusal)
-		done.sealed = &key
+		// The plan goes on without a relabelled pod: the next one decides about it by the label that it has.
+		if action.GetRelabelPod() == nil {
+			done.sealed = &key
+		}
 		return done
 	case slices.Contains(patch.gone, refusal.Refusal):
 		done := refused(action, nodewisev1.Result_RESULT_NOT_FOUND, refusal)
@@ -91,7 +95,7 @@ func (r *run) patch(ctx context.Context, action *nodewisev1.Action, patch patchi
 }
 
 // sealOf tells why the apiserver refuses every change of an object as it is, as the reason and the message of an Event; empty if it
-// does not. It is told of revisions, and of pods that are to be adopted: without these there is a plan.
+// does not. It is told of revisions, and of pods that are to be adopted or relabelled: without these there is a plan.
 func sealOf(action *nodewisev1.Action, key write.Key, refusal *write.Error) (reason, message string) {
 	isRevision := key.Resource == cluster.Revisions
 	switch {
@@ -100,6 +104,9 @@ func sealOf(action *nodewisev1.Action, key write.Key, refusal *write.Error) (rea
 			"another form than its own; it is left out and can be deleted", key)
 	case (isRevision || action.GetAdoptPod() != nil) && isTooLarge(refusal):
 		return "ObjectTooLarge", fmt.Sprintf("%s is too large to be changed, and is left out until it is smaller: %s", key, refusal.Message)
+	case action.GetRelabelPod() != nil && isTooLarge(refusal):
+		return "ObjectTooLarge", fmt.Sprintf("%s is too large to be changed, and keeps its label %s: %s",
+			key, apps.ControllerRevisionHashLabelKey, refusal.Message)
 	default:
 		return "", ""
 	}

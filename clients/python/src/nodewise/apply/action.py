@@ -212,7 +212,7 @@ class Context:
                 _log.warning("%s", seal.message)
                 self.emit("Warning", seal.reason, seal.message)
                 done = Done.refused(action, v1.RESULT_NOT_FOUND, error)
-                done.sealed = key
+                done.sealed = key if seal.ends_plan else None
                 return done
             if error.refusal in patch.gone:
                 done = Done.refused(action, v1.RESULT_NOT_FOUND, error)

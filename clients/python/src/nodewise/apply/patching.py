@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from .. import v1
 from ..actuator import ActuatorError, PatchType, Refusal
-from ..kinds import ObjectKey, Resource
+from ..kinds import HASH_LABEL, ObjectKey, Resource
 
 
 class Patching(NamedTuple):
@@ -52,11 +52,15 @@ class Seal(NamedTuple):
 
     reason: str
     message: str
+    ends_plan: bool = True
+    """Whether the rest of the plan rests on the change. The plan goes on without a relabelled pod: the next one decides
+    about it by the label that it has.
+    """
 
 
 def seal_of(action: v1.Action, key: ObjectKey, error: ActuatorError) -> Seal | None:
-    """What a refusal says of the object. It is told of revisions, and of pods that are to be adopted: without these
-    there is a plan.
+    """What a refusal says of the object. It is told of revisions, and of pods that are to be adopted or relabelled:
+    without these there is a plan.
     """
     is_revision = key.resource is Resource.REVISIONS
     if is_revision and _is_of_another_form(error):
@@ -69,6 +73,9 @@ def seal_of(action: v1.Action, key: ObjectKey, error: ActuatorError) -> Seal | N
         return Seal(
             "ObjectTooLarge", f"{key} is too large to be changed, and is left out until it is smaller: {error.message}"
         )
+    if action.HasField("relabel_pod") and _is_too_large(error):
+        message = f"{key} is too large to be changed, and keeps its label {HASH_LABEL}: {error.message}"
+        return Seal("ObjectTooLarge", message, ends_plan=False)
     return None
 
 
