@@ -376,10 +376,10 @@ async fn labels_that_tell_all_nodes_apart_are_held_under_a_bound() {
         let channel = From(from).channel(server).await.expect("a connection");
         ReconcileServiceClient::new(channel).max_decoding_message_size(usize::MAX)
     };
-    let (mut planner, mut explainer) = (ask(2).await, ask(3).await);
+    let (mut one, mut other) = (ask(2).await, ask(3).await);
     let (planned, explained) = join(
-        timeout(LONG, planner.plan(plan)),
-        timeout(LONG, explainer.explain(explain)),
+        timeout(LONG, one.plan(plan)),
+        timeout(LONG, other.explain(explain)),
     )
     .await;
     let plan = planned.expect("in time").expect("an answer").into_inner().plan;

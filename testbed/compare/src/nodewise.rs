@@ -387,7 +387,7 @@ impl PlanService for InProcess {
         let answer = self
             .engine
             .plan(build(&|_| false), &never)
-            .map_err(|refusal| ServiceError::Refused(refusal.to_string()))?;
+            .map_err(|refusal| ServiceError::Refused(refusal.to_string().into()))?;
         let plan = answer.plan.unwrap_or_default();
         self.deviations
             .lock()
@@ -399,7 +399,7 @@ impl PlanService for InProcess {
     async fn report(&self, report: v1::ReportRequest) -> Result<v1::ReportResponse, ServiceError> {
         self.engine
             .report(report, &never)
-            .map_err(|refusal| ServiceError::Refused(refusal.to_string()))
+            .map_err(|refusal| ServiceError::Refused(refusal.to_string().into()))
     }
 }
 
