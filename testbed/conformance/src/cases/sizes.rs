@@ -16,16 +16,23 @@ use serde_json::{Value, json};
 
 use super::claims::controller_of;
 use crate::{
-    case::{Case, shared},
-    daemon_set::daemon_set,
-    scene::Scene,
+    case::{Case, shared, solo},
+    daemon_set::{daemon_set, image_patch},
+    scene::{Scene, Solo},
 };
 
-pub(super) const CASES: &[Case] = &[shared!(
-    "too-large-to-adopt",
-    "Orphans that are too large to be adopted are left out and named, hold up nothing, and are adopted once they are smaller.",
-    too_large_to_adopt
-)];
+pub(super) const CASES: &[Case] = &[
+    shared!(
+        "too-large-to-adopt",
+        "Orphans that are too large to be adopted are left out and named, hold up nothing, and are adopted once they are smaller.",
+        too_large_to_adopt
+    ),
+    solo!(
+        "too-large-to-relabel",
+        "A pod that is too large for another hash label is named, and holds up nothing when revisions of one template are merged.",
+        too_large_to_relabel
+    ),
+];
 
 /// Bytes of a request that etcd takes by default.
 const MOST_BYTES: usize = 1_536 << 10;
@@ -33,7 +40,7 @@ const MOST_BYTES: usize = 1_536 << 10;
 /// The annotation that is taken away to make an object smaller.
 const SPARE: &str = "example.com/spare";
 
-/// How much smaller each try to create an object is. An adoption adds more.
+/// How much smaller each try to create an object is. An adoption and another hash label add more.
 const STEP: usize = 128;
 
 /// Creates an object with as much padding as the apiserver takes.
@@ -74,6 +81,20 @@ where
         .await
 }
 
+/// Waits until an event says that this object is too large.
+async fn told(scene: &Scene, name: &str) -> Result<()> {
+    scene
+        .eventually(format!("an event about {name}"), async || {
+            let events = scene.events("ObjectTooLarge").await?;
+            let told = events
+                .iter()
+                .any(|event| event.message.as_deref().unwrap_or_default().contains(name));
+            ensure!(told, "{} events are about others", events.len());
+            Ok(())
+        })
+        .await
+}
+
 /// A revision and a pod, neither of which has room for an owner: the DaemonSet is rolled out without them.
 async fn too_large_to_adopt(scene: &Scene) -> Result<()> {
     let metadata = |name: &str| json!({ "name": name, "labels": { "app": "agent" }, "annotations": { SPARE: "y".repeat(1 << 10) } });
@@ -89,16 +110,7 @@ async fn too_large_to_adopt(scene: &Scene) -> Result<()> {
     scene.add_nodes(2).await?;
     let agent = scene.roll_out("agent", daemon_set("agent").build()).await?;
     for name in ["large-revision", "large-pod"] {
-        scene
-            .eventually(format!("an event about {name}"), async || {
-                let events = scene.events("ObjectTooLarge").await?;
-                let told = events
-                    .iter()
-                    .any(|event| event.message.as_deref().unwrap_or_default().contains(name));
-                ensure!(told, "{} events are about others", events.len());
-                Ok(())
-            })
-            .await?;
+        told(scene, name).await?;
     }
     controlled::<ControllerRevision>(scene, "large-revision", None).await?;
     controlled::<Pod>(scene, "large-pod", None).await?;
@@ -112,4 +124,59 @@ async fn too_large_to_adopt(scene: &Scene) -> Result<()> {
     controlled::<ControllerRevision>(scene, "large-revision", agent.metadata.uid.as_deref()).await?;
     scene.pod_api().patch("large-pod", &params, &smaller).await?;
     controlled::<Pod>(scene, "large-pod", agent.metadata.uid.as_deref()).await
+}
+
+/// A pod of the DaemonSet that has no room for another hash label, and a second revision of the template.
+async fn too_large_to_relabel(solo: &mut Solo) -> Result<()> {
+    solo.start()?;
+    solo.start_agent(2).await?;
+    let first = solo
+        .revision_objects("agent")
+        .await?
+        .pop()
+        .context("agent has no revision")?;
+    solo.stop().await?;
+    let owners = &first.metadata.owner_references;
+    create_largest::<Pod>(solo, |padding| {
+        let container = json!({ "name": "main", "image": "registry.example/agent:1", "args": [padding] });
+        json!({
+            "metadata": {
+                "name": "large-pod",
+                "labels": first.metadata.labels,
+                "ownerReferences": owners,
+                "annotations": { SPARE: "y".repeat(1 << 10) },
+            },
+            "spec": { "containers": [container], "schedulerName": "nobody" },
+        })
+    })
+    .await?;
+    let copy = json!({
+        "metadata": {
+            "name": "copy",
+            "labels": { "app": "agent", "controller-revision-hash": "c".repeat(63) },
+            "ownerReferences": owners,
+        },
+        "data": first.data,
+        "revision": 7,
+    });
+    let revisions: Api<ControllerRevision> = solo.api();
+    revisions
+        .create(&PostParams::default(), &serde_json::from_value(copy)?)
+        .await?;
+    solo.start()?;
+    told(solo, "large-pod").await?;
+    solo.eventually("the copy to be the only revision", async || {
+        let numbers = solo.revisions("agent").await?;
+        ensure!(numbers == [7], "{numbers:?}");
+        Ok(())
+    })
+    .await?;
+    solo.patch("agent", image_patch(2)).await?;
+    solo.rolled_out("agent").await?;
+    // As it is, it has no room for the mark that it is being deleted either.
+    let smaller = Patch::Merge(json!({ "metadata": { "annotations": null } }));
+    solo.pod_api()
+        .patch("large-pod", &PatchParams::default(), &smaller)
+        .await?;
+    Ok(())
 }
