@@ -59,7 +59,6 @@ func configured(options []Option) (config, error) {
 		option string
 		isNil  bool
 	}{
-		{"WithRateLimiter", config.limiter == nil},
 		{"WithClock", config.clock == nil},
 		{"WithTracerProvider", config.tracers == nil},
 	} {
@@ -67,7 +66,20 @@ func configured(options []Option) (config, error) {
 			config.mistakes = append(config.mistakes, fmt.Errorf("%s was given nil: leave the option out for the default", needed.option))
 		}
 	}
+	if config.limiter == nil {
+		config.limiter = workqueue.NewTypedWithMaxWaitRateLimiter(
+			workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName](), maxBackoff(config.options))
+	}
 	return config, errors.Join(config.mistakes...)
+}
+
+// maxBackoff is how long a workload that failed waits at most for its next try. Upstream waits for up to 1,000 s: long after a quota was
+// raised or a webhook mended, nothing happens. A minute is enough to spare an apiserver.
+func maxBackoff(options *nodewisev1.PlanOptions) time.Duration {
+	if options.GetProfile() == nodewisev1.Profile_PROFILE_UPSTREAM_STRICT {
+		return 1000 * time.Second
+	}
+	return time.Minute
 }
 
 func defaults() config {
@@ -85,7 +97,6 @@ func defaults() config {
 		resync:       resyncPeriod(),
 		drainTimeout: 10 * time.Second,
 		manager:      "nodewise-go",
-		limiter:      workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName](),
 		clock:        time.Now,
 
 		tracers:        otel.GetTracerProvider(),
@@ -169,10 +180,16 @@ func WithEventRecorder(recorder record.EventRecorder) Option {
 	return func(c *config) { c.recorder = recorder }
 }
 
-// WithRateLimiter sets how [Reconciler.Run] slows failed workloads down: as upstream does if not set, 5 milliseconds doubling to
-// 1000 seconds each, and all together 10 a second.
+// WithRateLimiter sets how [Reconciler.Run] slows failed workloads down. If it is not set, each waits for 5 milliseconds at first, and then for
+// twice as long after each failure, up to [Reconciler.MaxBackoff]; all together are tried 10 times a second.
 func WithRateLimiter(limiter workqueue.TypedRateLimiter[types.NamespacedName]) Option {
-	return func(c *config) { c.limiter = limiter }
+	return func(c *config) {
+		if limiter == nil {
+			c.mistakes = append(c.mistakes, errors.New("WithRateLimiter was given nil: leave the option out for the default"))
+			return
+		}
+		c.limiter = limiter
+	}
 }
 
 // WithPodInformer takes pods from an informer that the program has already, which may have any transform that keeps what

@@ -443,3 +443,29 @@ func TestAWorkloadThatPanickedStaysUrgent(t *testing.T) {
 		}
 	}
 }
+
+// What an apiserver refuses, for a quota or by a webhook, is tried again within a minute; with upstream's profile after as long as upstream waits.
+func TestTheLongestBackOffIsThatOfTheProfile(t *testing.T) {
+	for profile, want := range map[nodewisev1.Profile]time.Duration{
+		nodewisev1.Profile_PROFILE_UNSPECIFIED:     time.Minute,
+		nodewisev1.Profile_PROFILE_UPSTREAM_STRICT: 1000 * time.Second,
+	} {
+		planner := &scripted{
+			plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating(podNamed("a")), nil },
+			report: func(*nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
+				return &nodewisev1.ReportResponse{State: &nodewisev1.ReconcileState{}, Requeue: nodewisev1.Requeue_REQUEUE_BACKOFF}, nil
+			},
+		}
+		r := newRig(t, planner, WithPlanOptions(&nodewisev1.PlanOptions{Profile: profile}))
+		r.apply("agent:1")
+		r.cluster.refuse = func(string, write.Key) error { return &write.Error{Status: http.StatusForbidden, Message: "a quota"} }
+		queue := newWorkQueue(t.Name(), 1)
+		defer queue.ShutDown()
+		for range 30 {
+			r.workOn(t.Context(), t.Context(), queue, key)
+		}
+		if got := r.queue.delays[key]; got != want || r.cluster.count("create pods") != 30 {
+			t.Errorf("%s: after %d creates it comes back after %s, want %s", profile, r.cluster.count("create pods"), got, want)
+		}
+	}
+}

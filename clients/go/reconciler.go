@@ -119,6 +119,10 @@ func isNil(planner Planner) bool {
 // Name is the name of the controller, see [WithName].
 func (r *Reconciler) Name() string { return r.config.name }
 
+// MaxBackoff is how long a workload that failed waits at most for its next try: a minute, or 1,000 seconds with PROFILE_UPSTREAM_STRICT, as
+// upstream. It is for a queue of the program's own; with [WithRateLimiter] the limiter decides.
+func (r *Reconciler) MaxBackoff() time.Duration { return maxBackoff(r.config.options) }
+
 // Synced tells whether every cache has been filled: only then may [Reconciler.Reconcile] be called.
 func (r *Reconciler) Synced() bool {
 	r.state.mu.Lock()

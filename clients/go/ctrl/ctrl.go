@@ -45,6 +45,9 @@ func init() { metrics.Registry.MustRegister(planViolations) }
 // Three workloads are reconciled at the same time, unless the options or the manager say otherwise: controller-runtime's own default
 // is one, which lets all wait for the slowest.
 //
+// A DaemonSet that failed is tried again with its own back-off, after [nodewise.Reconciler.MaxBackoff] at the latest, unless the options have
+// a RateLimiter.
+//
 // A manager may run several Reconcilers that own different DaemonSets. Each has a name of its own then: [nodewise.WithName].
 //
 // What is set up besides, such as predicates, only saves work: a Reconciler owns all DaemonSets of the cluster where
@@ -59,6 +62,9 @@ func SetupWithManager(mgr manager.Manager, reconciler *nodewise.Reconciler, opti
 	name := reconciler.Name()
 	options.MaxConcurrentReconciles = cmp.Or(
 		options.MaxConcurrentReconciles, mgr.GetControllerOptions().MaxConcurrentReconciles, workers)
+	if options.RateLimiter == nil {
+		options.RateLimiter = newLimiter(reconciler.MaxBackoff())
+	}
 	patient := newPatient(options.RateLimiter)
 	options.RateLimiter, options.Reconciler = patient, patient.reconciler(reconciler.Reconcile)
 	made, err := controller.New(name, mgr, options)
@@ -84,12 +90,13 @@ type patient struct {
 	notYet map[reconcile.Request]bool
 }
 
-// newPatient makes one of this limiter, or else of what controller-runtime takes for a queue with priorities: each workload has a
-// back-off of its own, and they do not slow down one another.
+// newLimiter makes what controller-runtime takes for a queue with priorities, but for the longest delay: each workload has a back-off of
+// its own, and they do not slow down one another.
+func newLimiter(maxBackoff time.Duration) workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, maxBackoff)
+}
+
 func newPatient(limiter workqueue.TypedRateLimiter[reconcile.Request]) *patient {
-	if limiter == nil {
-		limiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, 1000*time.Second)
-	}
 	return &patient{TypedRateLimiter: limiter, notYet: map[reconcile.Request]bool{}}
 }
 

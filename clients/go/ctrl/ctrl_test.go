@@ -109,7 +109,7 @@ func TestRefusedPlansAreCounted(t *testing.T) {
 	before := refusedPlans(t)
 	for _, err := range []error{fmt.Errorf("a plan: %w", nodewise.ErrPlanRefused), errors.New("broken"), nodewise.ErrNotYet, nil} {
 		look := func(context.Context, types.NamespacedName) error { return err }
-		if _, got := newPatient(nil).reconciler(look).Reconcile(t.Context(), reconcile.Request{}); got != nil && !errors.Is(got, err) {
+		if _, got := newPatient(newLimiter(time.Minute)).reconciler(look).Reconcile(t.Context(), reconcile.Request{}); got != nil && !errors.Is(got, err) {
 			t.Error(got)
 		}
 	}
@@ -135,10 +135,39 @@ func refusedPlans(t *testing.T) float64 {
 
 // However many workloads fail, each is slowed down by its own failures only.
 func TestWorkloadsDoNotSlowDownOneAnother(t *testing.T) {
-	limiter := newPatient(nil)
+	limiter := newPatient(newLimiter(time.Minute))
 	for i := range 1000 {
 		if delay := limiter.When(reconcile.Request{NamespacedName: named(strconv.Itoa(i))}); delay != 5*time.Millisecond {
 			t.Fatalf("workload %d waits %s after its first failure", i, delay)
+		}
+	}
+}
+
+// Whoever says nothing has the back-off of the profile; who says something is heeded.
+func TestTheLongestBackOffIsThatOfTheProfile(t *testing.T) {
+	strict := nodewise.WithPlanOptions(&nodewisev1.PlanOptions{Profile: nodewisev1.Profile_PROFILE_UPSTREAM_STRICT})
+	slower := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Hour, time.Hour)
+	for _, test := range []struct {
+		option  nodewise.Option
+		limiter workqueue.TypedRateLimiter[reconcile.Request]
+		want    time.Duration
+	}{{nil, nil, time.Minute}, {strict, nil, 1000 * time.Second}, {nil, slower, time.Hour}} {
+		made, err := nodewise.New(&rest.Config{Host: "http://127.0.0.1:1"}, nobody{}, test.option)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mgr, unnamed := &managing{}, true
+		err = SetupWithManager(mgr, made, controller.Options{RateLimiter: test.limiter, SkipNameValidation: &unnamed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		limiter := reflect.ValueOf(mgr.took).Elem().FieldByName("RateLimiter").Interface().(workqueue.TypedRateLimiter[reconcile.Request])
+		var last time.Duration
+		for range 30 {
+			last = limiter.When(reconcile.Request{NamespacedName: named("x")})
+		}
+		if last != test.want {
+			t.Errorf("at last it waits for %s, want %s", last, test.want)
 		}
 	}
 }
