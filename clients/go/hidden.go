@@ -3,6 +3,7 @@ package nodewise
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/internal/gate"
+	"nodewise.dev/clients/go/internal/plancheck"
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
@@ -47,16 +49,7 @@ func awaitsPods(plan *nodewisev1.Plan) bool {
 	if len(plan.GetState().GetExpectations().GetCreates()) > 0 {
 		return true
 	}
-	for _, phase := range plan.GetPhases() {
-		for _, batch := range phase.GetBatches() {
-			for _, action := range batch.GetActions() {
-				if action.GetCreatePod() != nil {
-					return true
-				}
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(plancheck.ActionsOf(plan), func(action *nodewisev1.Action) bool { return action.GetCreatePod() != nil })
 }
 
 // findHidden is a pod of a workload that exists and that the informer of pods does not show; nil if there is none among those read.

@@ -2,24 +2,19 @@ package apply
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/reflect/protoreflect"
 	"k8s.io/klog/v2"
 
+	"nodewise.dev/clients/go/internal/plancheck"
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// kindOf is the field of an action that says what is to be done; nil for a kind that is not known here.
-func kindOf(action *nodewisev1.Action) protoreflect.FieldDescriptor {
-	message := action.ProtoReflect()
-	return message.WhichOneof(message.Descriptor().Oneofs().ByName("kind"))
-}
-
 // kindName is the kind of an action as logs name it.
 func kindName(action *nodewisev1.Action) string {
-	if kind := kindOf(action); kind != nil {
+	if kind := plancheck.KindOf(action); kind != nil {
 		return kind.JSONName()
 	}
 	return "unknown"
@@ -33,21 +28,11 @@ func logPlan(ctx context.Context, plan *nodewisev1.Plan, writes bool) {
 		return
 	}
 	counts := map[string]int{}
-	var kinds []string
-	for _, phase := range plan.GetPhases() {
-		for _, batch := range phase.GetBatches() {
-			for _, action := range batch.GetActions() {
-				kind := kindName(action)
-				if counts[kind] == 0 {
-					kinds = append(kinds, kind)
-				}
-				counts[kind]++
-			}
-		}
+	for _, action := range plancheck.ActionsOf(plan) {
+		counts[kindName(action)]++
 	}
-	slices.Sort(kinds)
 	told := []any{"planId", plan.GetPlanId(), "verdict", strings.TrimPrefix(plan.GetVerdict().String(), "VERDICT_")}
-	for _, kind := range kinds {
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
 		told = append(told, kind, counts[kind])
 	}
 	if writes {

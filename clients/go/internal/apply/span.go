@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
+	"nodewise.dev/clients/go/internal/plancheck"
 	"nodewise.dev/clients/go/internal/traces"
 	"nodewise.dev/clients/go/nodewisev1"
 )
@@ -46,7 +47,7 @@ func (r *run) tracedBatch(ctx context.Context, phase nodewisev1.PhaseKind, batch
 func actionsOf(phase nodewisev1.PhaseKind, batch *nodewisev1.Batch) []attribute.KeyValue {
 	counts := map[string]int{}
 	for _, action := range batch.GetActions() {
-		if kind := kindOf(action); kind != nil {
+		if kind := plancheck.KindOf(action); kind != nil {
 			counts[string(kind.Name())]++
 		}
 	}

@@ -8,6 +8,7 @@ package plancheck
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"nodewise.dev/clients/go/convert"
@@ -59,12 +60,10 @@ func (v *Violation) Error() string {
 }
 
 func kindName(action *nodewisev1.Action) string {
-	reflected := action.ProtoReflect()
-	kind := reflected.WhichOneof(reflected.Descriptor().Oneofs().ByName("kind"))
-	if kind == nil {
-		return "unknown"
+	if kind := KindOf(action); kind != nil {
+		return string(kind.Message().Name())
 	}
-	return string(kind.Message().Name())
+	return "unknown"
 }
 
 // orphan is what an action may do to an object without a controller.
@@ -187,6 +186,12 @@ func ActionsOf(plan *nodewisev1.Plan) []*nodewisev1.Action {
 		}
 	}
 	return actions
+}
+
+// KindOf is the field of an action that says what is to be done; nil for a kind that is not known here.
+func KindOf(action *nodewisev1.Action) protoreflect.FieldDescriptor {
+	message := action.ProtoReflect()
+	return message.WhichOneof(message.Descriptor().Oneofs().ByName("kind"))
 }
 
 func checkWorkload(planned *nodewisev1.WorkloadReference, asked *cluster.DaemonSet) string {
