@@ -18,7 +18,7 @@ func later(after *time.Duration) *time.Duration {
 	if after == nil || *after == 0 {
 		return nil
 	}
-	return notBefore(after, soonest)
+	return notTooSoon(after)
 }
 
 // answered is when to come back as the answer to a report says.
@@ -27,14 +27,14 @@ func answered(response *nodewisev1.ReportResponse, hasChanged bool) *time.Durati
 	if hasChanged && response.GetRequeue() != nodewisev1.Requeue_REQUEUE_BACKOFF {
 		return after
 	}
-	return notBefore(after, soonest)
+	return notTooSoon(after)
 }
 
-func notBefore(after *time.Duration, earliest time.Duration) *time.Duration {
-	if after == nil || *after > earliest {
+func notTooSoon(after *time.Duration) *time.Duration {
+	if after == nil || *after > soonest {
 		return after
 	}
-	return &earliest
+	return new(soonest)
 }
 
 // duration is nil where there is none, or a negative one.

@@ -270,6 +270,9 @@ func (r *Reconciler) nextPlan(
 		}
 		next = asked
 	}
+	if len(r.config.selection) == 0 {
+		return next, nil
+	}
 	return next, r.requireSelected(r.newest(workload))
 }
 
@@ -304,7 +307,7 @@ func (r *Reconciler) plan(
 		}, nil
 	}
 	answer, err := r.planner.Plan(ctx, string(workload.UID), build)
-	if unbuilt == nil {
+	if _, tells := r.planner.(HealthChecker); !tells && unbuilt == nil {
 		s.noteAnswer(ctx, workload.Key, err)
 	}
 	if leftOut > 0 {

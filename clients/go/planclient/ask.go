@@ -9,7 +9,6 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"nodewise.dev/clients/go/nodewisev1"
 )
@@ -155,10 +154,7 @@ func (a *asking) ask(ctx context.Context, replica *replica) said {
 			request, piece = pieces.cut(request)
 		}
 		if piece != nil && !isOurTurn {
-			select {
-			case replica.pieces <- struct{}{}:
-				isOurTurn = true
-			case <-ctx.Done():
+			if isOurTurn = replica.takeTurn(ctx); !isOurTurn {
 				reason := replica.address + ": another call sends it buckets in pieces"
 				return said{replica: replica, failure: failure{reason: reason, fault: faultMoment}}
 			}
@@ -177,7 +173,7 @@ func (a *asking) ask(ctx context.Context, replica *replica) said {
 		if status.Code(err) != codes.FailedPrecondition || everything {
 			failure := newFailure(replica, err)
 			if everything {
-				failure = pieces.explain(failure, proto.Size(request))
+				failure = pieces.explain(failure, request)
 			}
 			if !errors.Is(ctx.Err(), context.Canceled) {
 				a.client.replicas.judge(a.uid, replica, failure)
@@ -196,6 +192,16 @@ func (a *asking) ask(ctx context.Context, replica *replica) said {
 			replica.learn(piece)
 			replica.forget(lacking(missing, request.GetSnapshot()))
 		}
+	}
+}
+
+// takeTurn waits for the turn to send the replica pieces; false when the context ends first.
+func (r *replica) takeTurn(ctx context.Context) bool {
+	select {
+	case r.pieces <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -91,9 +91,10 @@ func (p *pieces) areKept(brought, missing int) bool {
 	return before < 0 || missing+(brought+1)/2 <= before
 }
 
-// explain says what to do when a request of so many bytes, with all buckets, is too large, and pieces did not help.
-func (p *pieces) explain(failure failure, size int) failure {
+// explain says what to do when a request with all buckets is too large, and pieces did not help.
+func (p *pieces) explain(failure failure, request *nodewisev1.PlanRequest) failure {
 	if p.left >= 0 && failure.fault == faultSize {
+		size := proto.Size(request)
 		failure.reason += fmt.Sprintf(" (all buckets take %d bytes in one message; the replica was sent them in pieces of %d bytes, and "+
 			"did not keep them: raise --bucket-cache-size of the service, or its --max-message-size to more than %d bytes)",
 			size, p.most, size)
