@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+
+	"nodewise.dev/clients/go/internal/testkit"
 )
 
 // apiserver is one with one DaemonSet and nothing else, and whose watches show nothing. Pods are created as it is told.
@@ -37,15 +39,13 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	switch {
 	case a.refuses != nil && a.refuses(r):
-		w.WriteHeader(http.StatusForbidden)
-		_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"not yours","reason":"Forbidden","code":403}`)
+		testkit.Refuse(w, http.StatusForbidden, "Forbidden", "not yours")
 	case r.Method == http.MethodPost && resource == "pods":
 		a.creates(w, r)
 	case r.Method != http.MethodGet:
 		_, _ = fmt.Fprint(w, `{"kind":"Event","apiVersion":"v1","metadata":{"name":"e"}}`)
 	case query.Get("sendInitialEvents") != "":
-		w.WriteHeader(http.StatusUnprocessableEntity)
-		_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
+		testkit.Refuse(w, http.StatusUnprocessableEntity, "Invalid", "not known")
 	case query.Get("watch") != "":
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
@@ -63,9 +63,7 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/apis/") {
 			version = "apps/v1"
 		}
-		kinds := map[string]string{
-			"daemonsets": "DaemonSetList", "controllerrevisions": "ControllerRevisionList", "pods": "PodList", "nodes": "NodeList",
-		}
-		_, _ = fmt.Fprintf(w, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"9"},"items":[%s]}`, kinds[resource], version, items)
+		_, _ = fmt.Fprintf(w, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"9"},"items":[%s]}`,
+			testkit.ListKinds[resource], version, items)
 	}
 }

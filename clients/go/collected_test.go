@@ -3,7 +3,6 @@ package nodewise
 import (
 	"context"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -13,12 +12,10 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/health"
-	"google.golang.org/grpc/health/grpc_health_v1"
 	"k8s.io/client-go/tools/record"
 
 	"nodewise.dev/clients/go/internal/apply"
+	"nodewise.dev/clients/go/internal/testkit"
 	"nodewise.dev/clients/go/nodewisev1"
 	"nodewise.dev/clients/go/planclient"
 )
@@ -120,18 +117,7 @@ func (s *serving) Report(_ context.Context, report *nodewisev1.ReportRequest) (*
 func serve(t *testing.T, plan *nodewisev1.Plan, spans *collected) *planclient.Client {
 	t.Helper()
 	plan.Workload = &nodewisev1.WorkloadReference{Kind: "DaemonSet", Namespace: key.Namespace, Name: key.Name, Uid: "d1"}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := grpc.NewServer()
-	nodewisev1.RegisterReconcileServiceServer(server, &serving{plan: plan})
-	healthy := health.NewServer()
-	healthy.SetServingStatus(nodewisev1.ReconcileService_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
-	grpc_health_v1.RegisterHealthServer(server, healthy)
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(server.Stop)
-	client, err := planclient.New(t.Context(), []string{"http://" + listener.Addr().String()}, planclient.WithTracerProvider(spans))
+	client, err := planclient.New(t.Context(), []string{testkit.Serve(t, &serving{plan: plan})}, planclient.WithTracerProvider(spans))
 	if err != nil {
 		t.Fatal(err)
 	}

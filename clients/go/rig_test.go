@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -108,8 +109,7 @@ func (r *rig) addOrphan(name, like, node string) {
 		if at.Resource != cluster.Pods || object["spec"].(map[string]any)["nodeName"] != like {
 			continue
 		}
-		var orphan map[string]any
-		convertTo(r.t, object, &orphan)
+		orphan := runtime.DeepCopyJSON(object)
 		meta := orphan["metadata"].(map[string]any)
 		meta["name"], meta["uid"] = name, "uid-"+name
 		delete(meta, "ownerReferences")

@@ -4,16 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
-
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/health"
-	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -63,19 +58,8 @@ type hanging struct {
 // startHanging starts such a service, and makes a client of it that is patient.
 func startHanging(t *testing.T, plan *nodewisev1.Plan) (*hanging, *planclient.Client) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := grpc.NewServer()
 	service := &hanging{plan: plan, asked: make(chan struct{}, 100), left: make(chan struct{}, 100)}
-	nodewisev1.RegisterReconcileServiceServer(server, service)
-	healthy := health.NewServer()
-	healthy.SetServingStatus(nodewisev1.ReconcileService_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
-	grpc_health_v1.RegisterHealthServer(server, healthy)
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(server.Stop)
-	planner, err := planclient.New(t.Context(), []string{"http://" + listener.Addr().String()}, planclient.WithTimeout(time.Hour))
+	planner, err := planclient.New(t.Context(), []string{testkit.Serve(t, service)}, planclient.WithTimeout(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/testkit"
 	"nodewise.dev/clients/go/internal/write"
 	"nodewise.dev/clients/go/nodewisev1"
 	"nodewise.dev/clients/go/planclient"
@@ -183,8 +184,7 @@ func TestTheTraceOfAFailedCall(t *testing.T) {
 		says    string
 	}{
 		"403": {status: int64(403), says: "a quota", creates: func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusForbidden)
-			_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"a quota","reason":"Forbidden","code":403}`)
+			testkit.Refuse(w, http.StatusForbidden, "Forbidden", "a quota")
 		}},
 		"503": {status: int64(503), says: "the server is currently unable to handle the request", creates: func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusServiceUnavailable)

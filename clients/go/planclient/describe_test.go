@@ -47,11 +47,6 @@ func (r refusing) Plan(context.Context, *nodewisev1.PlanRequest) (*nodewisev1.Pl
 	return nil, r.err
 }
 
-func (r refusing) register(server *grpc.Server) {
-	nodewisev1.RegisterReconcileServiceServer(server, r)
-	healthy(server)
-}
-
 func healthy(server *grpc.Server) {
 	told := health.NewServer()
 	told.SetServingStatus(nodewisev1.ReconcileService_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
@@ -152,9 +147,9 @@ func TestMessagesSayThingsOnce(t *testing.T) {
 	proxied := status.Error(codes.Unavailable, status.Error(codes.Unavailable, "the backend is gone").Error())
 	unknown := planclient.WithLookup(func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("no such host") })
 	for server, want := range map[string]string{
-		"http://" + serving(t, refusing{err: proxied}.register): "Unavailable: the backend is gone",
-		"http://127.0.0.1:1":            "Unavailable: transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused",
-		"dns:///planner.tools.svc:7443": "no replica of the planning service answered: no such host",
+		testkit.Serve(t, refusing{err: proxied}): "Unavailable: the backend is gone",
+		"http://127.0.0.1:1":                     "Unavailable: transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused",
+		"dns:///planner.tools.svc:7443":          "no replica of the planning service answered: no such host",
 	} {
 		client := dial(t, server, planclient.WithPlaintext(), planclient.WithTimeout(time.Second), unknown)
 		_, err := client.Plan(t.Context(), "u", build)
@@ -168,7 +163,7 @@ func TestMessagesSayThingsOnce(t *testing.T) {
 // What a call ended with is in its error: the status of gRPC, and the end of the context.
 func TestErrorsCanBeTold(t *testing.T) {
 	for _, code := range []codes.Code{codes.InvalidArgument, codes.Unavailable, codes.PermissionDenied} {
-		client := dial(t, "http://"+serving(t, refusing{err: status.Error(code, "as told")}.register))
+		client := dial(t, testkit.Serve(t, refusing{err: status.Error(code, "as told")}))
 		if _, err := client.Plan(t.Context(), "u", build); status.Code(err) != code {
 			t.Errorf("got %v, want the code %s", err, code)
 		}

@@ -107,8 +107,7 @@ func serving(t *testing.T, items, events []string) (client *served.Client, liste
 		query := r.URL.Query()
 		switch {
 		case query.Get("sendInitialEvents") != "":
-			w.WriteHeader(http.StatusUnprocessableEntity)
-			_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
+			testkit.Refuse(w, http.StatusUnprocessableEntity, "Invalid", "not known")
 		case query.Get("watch") != "":
 			for _, event := range events {
 				_, _ = fmt.Fprintln(w, event)

@@ -3,16 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/health"
-	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"nodewise.dev/clients/go/internal/testkit"
 	"nodewise.dev/clients/go/nodewisev1"
@@ -47,16 +42,7 @@ func (p *planning) times(name string) int {
 
 // The controller owns what its selector matches, and nothing else, whatever wakes it.
 func TestTheSelectorSaysWhatIsOwned(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, service, healthy := grpc.NewServer(), &planning{asked: map[string]int{}}, health.NewServer()
-	nodewisev1.RegisterReconcileServiceServer(server, service)
-	healthy.SetServingStatus(nodewisev1.ReconcileService_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
-	grpc_health_v1.RegisterHealthServer(server, healthy)
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(server.Stop)
+	service := &planning{asked: map[string]int{}}
 	cluster := testkit.NewCluster(t)
 	for name, team := range map[string]string{"ours": "storage", "other": "network"} {
 		cluster.Put(t, "daemonsets", fmt.Sprintf(`{"metadata":{"namespace":"ns","name":%q,"uid":"uid-%s","labels":{"team":%q}}}`, name, name, team))
@@ -68,7 +54,7 @@ func TestTheSelectorSaysWhatIsOwned(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("KUBECONFIG", config)
-	t.Setenv("NODEWISE_SERVER", "http://"+listener.Addr().String())
+	t.Setenv("NODEWISE_SERVER", testkit.Serve(t, service))
 	t.Setenv("NODEWISE_LEADER_ELECT", "false")
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

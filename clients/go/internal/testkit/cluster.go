@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 )
 
@@ -37,7 +38,8 @@ type clusterEvent struct {
 	object         map[string]any
 }
 
-var listKinds = map[string]string{
+// ListKinds are the kinds of lists, by resource.
+var ListKinds = map[string]string{
 	"daemonsets": "DaemonSetList", "controllerrevisions": "ControllerRevisionList", "pods": "PodList", "nodes": "NodeList",
 }
 
@@ -92,15 +94,8 @@ func (c *Cluster) keep(resource string, object map[string]any) {
 	}
 	c.objects[key] = object
 	// Whoever watches gets it as it is now.
-	c.events = append(c.events, clusterEvent{c.version, resource, kind, deepCopy(object)})
+	c.events = append(c.events, clusterEvent{c.version, resource, kind, runtime.DeepCopyJSON(object)})
 	c.changed.Broadcast()
-}
-
-func deepCopy(object map[string]any) map[string]any {
-	text, _ := json.Marshal(object)
-	var copied map[string]any
-	_ = json.Unmarshal(text, &copied)
-	return copied
 }
 
 // ServeHTTP implements [http.Handler].
@@ -114,7 +109,7 @@ func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	switch {
 	case c.Refuses != nil && c.Refuses(r):
-		refuse(w, http.StatusForbidden, "Forbidden", "not yours")
+		Refuse(w, http.StatusForbidden, "Forbidden", "not yours")
 	case r.Method != http.MethodGet:
 		c.write(w, r, namespace, parts)
 	case len(parts) > 1:
@@ -122,22 +117,17 @@ func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer c.mu.Unlock()
 		object := c.objects[fmt.Sprint(parts[0], "/", namespace, "/", parts[1])]
 		if object == nil {
-			refuse(w, http.StatusNotFound, "NotFound", "no such object")
+			Refuse(w, http.StatusNotFound, "NotFound", "no such object")
 			return
 		}
 		_ = json.NewEncoder(w).Encode(object)
 	case query.Get("sendInitialEvents") != "":
-		refuse(w, http.StatusUnprocessableEntity, "Invalid", "not known")
+		Refuse(w, http.StatusUnprocessableEntity, "Invalid", "not known")
 	case query.Get("watch") != "":
 		c.watch(w, r, parts[0])
 	default:
 		c.list(w, r, parts[0])
 	}
-}
-
-func refuse(w http.ResponseWriter, code int, reason, message string) {
-	w.WriteHeader(code)
-	_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":%q,"reason":%q,"code":%d}`, message, reason, code)
 }
 
 // isAskedFor tells whether the selector of a request matches.
@@ -166,7 +156,7 @@ func (c *Cluster) list(w http.ResponseWriter, r *http.Request, resource string) 
 		version = "apps/v1"
 	}
 	_ = json.NewEncoder(w).Encode(map[string]any{
-		"kind": listKinds[resource], "apiVersion": version, "items": items,
+		"kind": ListKinds[resource], "apiVersion": version, "items": items,
 		"metadata": map[string]any{"resourceVersion": strconv.Itoa(c.version)},
 	})
 }
@@ -193,8 +183,8 @@ func (c *Cluster) watch(w http.ResponseWriter, r *http.Request, resource string)
 				// As with bookmarks, which come from time to time.
 				kind, object = "BOOKMARK", map[string]any{"metadata": map[string]any{"resourceVersion": strconv.Itoa(event.version)}}
 			}
-			object = deepCopy(object)
-			object["kind"], object["apiVersion"] = strings.TrimSuffix(listKinds[resource], "List"), "v1"
+			object = runtime.DeepCopyJSON(object)
+			object["kind"], object["apiVersion"] = strings.TrimSuffix(ListKinds[resource], "List"), "v1"
 			_ = json.NewEncoder(w).Encode(map[string]any{"type": kind, "object": object})
 		}
 		w.(http.Flusher).Flush()
@@ -213,7 +203,7 @@ func (c *Cluster) write(w http.ResponseWriter, r *http.Request, namespace string
 	}
 	meta, isObject := object["metadata"].(map[string]any)
 	if !isObject || r.Method != http.MethodPost && r.Method != http.MethodPut {
-		refuse(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "this apiserver creates objects and replaces statuses")
+		Refuse(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "this apiserver creates objects and replaces statuses")
 		return
 	}
 	c.writes = append(c.writes, r.Method+" "+strings.Join(parts, "/"))
