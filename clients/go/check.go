@@ -76,8 +76,8 @@ func (r *Reconciler) check(ctx context.Context, planned *planned, live []*cluste
 	return nil
 }
 
-// refuse ends the reconcile as a refused request does, and tells of a violation. What is wrong by an object as it is now is none the first
-// time.
+// refuse is the error of a reconcile whose plan must not be applied, for what a [*plancheck.Violation] says. It is told in the log and with an
+// Event, unless the plan may have been right by the snapshot.
 func (r *Reconciler) refuse(ctx context.Context, workload *cluster.DaemonSet, refused error) error {
 	var violation *plancheck.Violation
 	if errors.As(refused, &violation) && r.isFirst(workload, violation) {

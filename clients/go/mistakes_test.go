@@ -82,14 +82,14 @@ func TestReadinessOfAPlannerWithoutHealth(t *testing.T) {
 			t.Fatal("it was reconciled")
 		}
 	}
-	for _, away := range []error{&planclient.UnreachableError{Reason: "nobody is there"}, errors.New("nobody is there")} {
+	for _, away := range []error{&planclient.UnreachableError{Reason: "the service is away"}, errors.New("the service is away")} {
 		// A refusal is an answer.
 		answers(&planclient.RefusedError{Reason: "it is wrong"})
 		if err := r.Ready(nil); err != nil {
 			t.Errorf("got %v after a refusal", err)
 		}
 		answers(away)
-		if err := r.Ready(nil); err == nil || !strings.Contains(err.Error(), "nobody is there") {
+		if err := r.Ready(nil); err == nil || !strings.Contains(err.Error(), "the service is away") {
 			t.Errorf("got %v after %v", err, away)
 		}
 	}

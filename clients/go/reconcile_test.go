@@ -58,7 +58,7 @@ func creating(pods ...string) *nodewisev1.Plan {
 // Fail static: without an answer nothing is written, and it is no failure of the workload.
 func TestWithoutAnAnswerNothingIsWritten(t *testing.T) {
 	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
-		return nil, &planclient.UnreachableError{Reason: "nobody is there"}
+		return nil, &planclient.UnreachableError{Reason: "the service is away"}
 	}}
 	r := newRig(t, planner)
 	r.apply("agent:1")
@@ -143,7 +143,7 @@ func TestAnUndeliveredReportRidesOnTheNextPlan(t *testing.T) {
 		return noop(request)
 	}
 	planner.report = func(*nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
-		return nil, &planclient.UnreachableError{Reason: "nobody is there"}
+		return nil, &planclient.UnreachableError{Reason: "the service is away"}
 	}
 	r := newRig(t, planner)
 	r.apply("agent:1")

@@ -51,8 +51,8 @@ type HealthChecker interface {
 
 var _ HealthChecker = (*planclient.Client)(nil)
 
-// Reconciler owns the DaemonSets of a cluster, of a namespace, or those that are selected. It is used once: whoever gains leadership again makes a new one,
-// since what it remembers is not true any more.
+// Reconciler owns the DaemonSets of a cluster or of a namespace, or those of them that are selected. It is used once: a program that becomes the
+// leader again makes a new one, since what the old one remembers is not true any more.
 type Reconciler struct {
 	config  config
 	rest    *rest.Config

@@ -70,8 +70,8 @@ func TestOnlyWhatIsSelectedIsOwned(t *testing.T) {
 	}
 }
 
-// The object that counts is the one that the request is built from: whoever takes the label away while a plan is asked for keeps his
-// DaemonSet.
+// The selector is evaluated with the object that the request is built from: when the label is taken away while a plan is asked for, nothing
+// is written.
 func TestALabelThatIsTakenAwayWhileItIsPlannedCounts(t *testing.T) {
 	for name, option := range selecting() {
 		for when, builtBefore := range map[string]bool{"before the request is built": false, "before the plan comes": true} {

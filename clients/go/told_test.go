@@ -69,7 +69,7 @@ func TestErrorsOfReconcileCanBeTold(t *testing.T) {
 	}
 }
 
-// A plan with actions is one line, and each action one more for whoever wants to know. They go to the logger of the context.
+// A plan with actions is one line in the logger of the context; at verbosity 1 each action is another.
 func TestPlansAreLogged(t *testing.T) {
 	for verbosity, want := range map[int][]string{
 		0: {`"msg"="Applying a plan" "daemonSet"={"name"="agent" "namespace"="ns"} "planId"="plan-7" "verdict"="APPLY" "createPod"=2`},

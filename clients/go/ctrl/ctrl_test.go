@@ -143,7 +143,7 @@ func TestWorkloadsDoNotSlowDownOneAnother(t *testing.T) {
 	}
 }
 
-// Whoever says nothing has the back-off of the profile; who says something is heeded.
+// The longest back-off is that of the profile, unless the options have a rate limiter.
 func TestTheLongestBackOffIsThatOfTheProfile(t *testing.T) {
 	strict := nodewise.WithPlanOptions(&nodewisev1.PlanOptions{Profile: nodewisev1.Profile_PROFILE_UPSTREAM_STRICT})
 	slower := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Hour, time.Hour)

@@ -34,7 +34,7 @@ func describe(replica *replica, err error) string {
 	return replica.address + ": " + message
 }
 
-// advice is what whoever wrote the address may have to change; empty where that cannot be told.
+// advice says what may be wrong with the address, and what to write instead; empty where that cannot be told.
 func (r *replica) advice(said *status.Status) string {
 	isAway, message := said.Code() == codes.Unavailable, said.Message()
 	switch {

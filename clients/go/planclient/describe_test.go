@@ -69,8 +69,8 @@ func dial(t *testing.T, server string, options ...planclient.Option) *planclient
 	return client
 }
 
-// Who asks what is no planning service is told in one sentence what to change: by a call and, where there is no health to follow, by
-// Health.
+// When a client reaches something else than a planning service, one sentence says what to change. It is in the error of a call and, where
+// there is no health to follow, in that of Health.
 func TestMistakesInTheAddressAreSaidInFull(t *testing.T) {
 	issued := httptest.NewTLSServer(nil)
 	t.Cleanup(issued.Close)

@@ -60,7 +60,7 @@ const (
 	faultSize
 	// faultMoment: the replica is well, and cannot take this now: it is saturated, or loses buckets while they are sent.
 	faultMoment
-	// faultReplica: the replica, or the way to it: nobody is there, or somebody who is no replica.
+	// faultReplica: the replica, or the way to it: nothing answers there, or something that is no replica.
 	faultReplica
 	// faultUnclear: the replica, or the request, if it fails at others, too.
 	faultUnclear

@@ -39,7 +39,7 @@ func TestCallsTellWhatTheyAskedAndGot(t *testing.T) {
 		{name: "refused", answers: refuses(codes.InvalidArgument), want: map[string]any{
 			"rpc.response.status_code": "INVALID_ARGUMENT", "error.type": "INVALID_ARGUMENT", "nodewise.request.bytes": true,
 		}},
-		{name: "nobody is there", gone: true, want: map[string]any{
+		{name: "the service is away", gone: true, want: map[string]any{
 			"rpc.response.status_code": "UNAVAILABLE", "error.type": "UNAVAILABLE",
 		}},
 	} {

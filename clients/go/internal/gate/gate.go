@@ -4,8 +4,8 @@
 // a start the first lists are most-recent reads, which cannot be older than what was written before them. Nothing here is
 // safe for concurrent use.
 //
-// Versions only grow, but for a cluster whose etcd was restored from a backup. Then a version that was written may never be reached,
-// and all of a resource is forgotten when a list shows that (D-112).
+// Versions only grow, unless etcd is restored from a backup. Then a version that was written may never be reached: once a list of any resource
+// shows that, all records are forgotten (D-112).
 package gate
 
 import (

@@ -93,7 +93,7 @@ func (c *Cluster) keep(resource string, object map[string]any) {
 		kind = "MODIFIED"
 	}
 	c.objects[key] = object
-	// Whoever watches gets it as it is now.
+	// A copy, since the object may change before a watch sends it.
 	c.events = append(c.events, clusterEvent{c.version, resource, kind, runtime.DeepCopyJSON(object)})
 	c.changed.Broadcast()
 }

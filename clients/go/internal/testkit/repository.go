@@ -1,5 +1,6 @@
-// Package testkit has what tests of several packages need: of the repository that this module is part of, the vectors that all
-// clients and the server are tested with, the service itself and the tools that the testbed builds; and a way to wait.
+// Package testkit has what tests of several packages need: an apiserver in memory and one that refuses everything, a planning service that
+// is healthy, and a way to wait; and from the repository the vectors that all clients share, the real service, and the tools that the testbed
+// builds.
 package testkit
 
 import (
