@@ -13,10 +13,12 @@ import (
 	"nodewise.dev/clients/go/internal/testkit"
 )
 
-// apiserver is one with one DaemonSet and nothing else, and whose watches show nothing. Pods are created as it is told.
+// apiserver is one with one DaemonSet and some nodes, and whose watches show nothing. Pods are created as it is told.
 type apiserver struct {
 	// creates answers each request to create a pod.
 	creates http.HandlerFunc
+	// nodes are the names of its nodes.
+	nodes []string
 	// refuses, if it is set, tells which requests are not allowed.
 	refuses func(*http.Request) bool
 }
@@ -51,7 +53,14 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 	default:
 		items, version := "", "v1"
-		if resource == "daemonsets" {
+		switch resource {
+		case "nodes":
+			nodes := make([]string, len(a.nodes))
+			for i, name := range a.nodes {
+				nodes[i] = fmt.Sprintf(`{"metadata":{"name":%q,"uid":%q,"resourceVersion":"1"}}`, name, name)
+			}
+			items = strings.Join(nodes, ",")
+		case "daemonsets":
 			items = `{"metadata":{"namespace":"ns","name":"agent","uid":"d1","resourceVersion":"5"},"spec":{"template":
 				{"metadata":{"labels":{"app":"agent"}},"spec":{"containers":[{"name":"a","image":"agent:1"}]}}}}`
 		}

@@ -18,7 +18,7 @@ import (
 // service is wrong. That is logged, and told on the workload with the Warning Event PlanRefused.
 var ErrPlanRefused = errors.New("the service sent a plan that must not be applied")
 
-// shown are the caches of the namespace of one workload. Each look takes the lock anew, so that no watch waits while a manifest is read.
+// shown are the caches of nodes, and of the namespace of one workload. Each look takes the lock anew, so that no watch waits while a manifest is read.
 type shown struct {
 	state    *state
 	workload *cluster.DaemonSet
@@ -42,12 +42,23 @@ func (c shown) OwnRevisions() [][]byte {
 	return revisions
 }
 
+func (c shown) LivePods(node string) (count int, exists bool) {
+	c.state.mu.Lock()
+	defer c.state.mu.Unlock()
+	return c.state.store.LivePods(c.workload, node)
+}
+
 // check checks a plan before anything of it is held or written (rule W15). Live are the revisions of the snapshot that were read live.
 func (r *Reconciler) check(ctx context.Context, planned *planned, live []*cluster.Revision) error {
 	options := r.config.options
+	burst := plancheck.DefaultBurst
+	if options.GetBurst() > 0 {
+		burst = int(options.GetBurst())
+	}
 	asked := &plancheck.Asked{
 		Workload: planned.workload, Scope: options.GetScope(), Live: live,
 		DeletesWithUID: isEnabled(options, nodewisev1.Deviation_DEVIATION_DELETE_WITH_UID),
+		Burst:          burst,
 	}
 	unseen, err := plancheck.Check(planned.plan, asked, shown{r.state, planned.workload})
 	if err != nil {

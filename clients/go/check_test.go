@@ -2,6 +2,7 @@ package nodewise
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -67,6 +68,55 @@ func TestAPlanIsWrongByAnObjectOnlyTwice(t *testing.T) {
 				t.Errorf("%d deletes", deletes)
 			}
 		})
+	}
+}
+
+// W15: a pod is created only on a node that the caches show. The node may have gone since the snapshot: the next plan tells.
+func TestPodsAreCreatedOnNodesThatExist(t *testing.T) {
+	for name, exists := range map[string]bool{"the node comes": true, "the node does not come": false} {
+		t.Run(name, func(t *testing.T) {
+			planner := saying(creating(podNamed("a")), creating(podNamed("a")))
+			r := newRig(t, planner)
+			planner.shows = nil
+			r.apply("agent:1")
+			if err := r.Reconcile(t.Context(), key); err == nil || errors.Is(err, ErrPlanRefused) || len(r.cluster.events) > 0 {
+				t.Fatalf("%d events: %v", len(r.cluster.events), err)
+			}
+			if exists {
+				r.addNodes(nodeOf(podNamed("a")))
+			}
+			err := r.Reconcile(t.Context(), key)
+			if (err == nil) != exists || errors.Is(err, ErrPlanRefused) == exists || (len(r.cluster.pods()) == 1) != exists {
+				t.Errorf("%d pods: %v", len(r.cluster.pods()), err)
+			}
+		})
+	}
+}
+
+// W15: a plan creates at most as many pods as the burst that was asked for.
+func TestAPlanCreatesNoMoreThanTheBurst(t *testing.T) {
+	one := uint32(1)
+	for _, test := range []struct {
+		options *nodewisev1.PlanOptions
+		pods    int
+		refused string
+	}{
+		{&nodewisev1.PlanOptions{}, 250, ""},
+		{&nodewisev1.PlanOptions{}, 251, "it creates 251 pods, and 250 are the most that were asked for"},
+		{&nodewisev1.PlanOptions{Burst: &one}, 1, ""},
+		{&nodewisev1.PlanOptions{Burst: &one}, 2, "it creates 2 pods, and 1 are the most that were asked for"},
+	} {
+		var pods []string
+		for i := range test.pods {
+			pods = append(pods, podNamed(strconv.Itoa(i)))
+		}
+		r := newRig(t, saying(creating(pods...)), WithPlanOptions(test.options))
+		r.apply("agent:1")
+		err := r.Reconcile(t.Context(), key)
+		isRefused := errors.Is(err, ErrPlanRefused) && strings.HasSuffix(err.Error(), test.refused) && len(r.cluster.pods()) == 0
+		if wants := test.refused != ""; isRefused != wants || (err == nil) == wants {
+			t.Errorf("%d pods are there: %v", len(r.cluster.pods()), err)
+		}
 	}
 }
 

@@ -37,12 +37,15 @@ func podNamed(short string) string {
 	return "agent-" + hash + strings.Repeat("z", 10-len(hash))
 }
 
+// nodeOf is the node that a plan creates this pod for.
+func nodeOf(pod string) string { return "n-" + strings.TrimPrefix(pod, "agent-") }
+
 // creating is a plan that creates pods and expects them.
 func creating(pods ...string) *nodewisev1.Plan {
 	var actions []*nodewisev1.Action
 	expectations := &nodewisev1.Expectations{SetAt: timestamppb.Now()}
 	for _, pod := range pods {
-		node := "n-" + strings.TrimPrefix(pod, "agent-")
+		node := nodeOf(pod)
 		actions = append(actions, createPod(pod, node))
 		expectations.Creates = append(expectations.Creates, &nodewisev1.ExpectedCreate{PodName: pod, NodeName: node})
 	}

@@ -13,7 +13,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/plancheck"
 	"nodewise.dev/clients/go/internal/write"
+	"nodewise.dev/clients/go/nodewisev1"
 )
 
 var key = types.NamespacedName{Namespace: "ns", Name: "agent"}
@@ -41,7 +43,22 @@ func newRig(t *testing.T, planner Planner, options ...Option) *rig {
 			t.Fatal(err)
 		}
 	}
+	if planner, isScripted := planner.(*scripted); isScripted {
+		planner.shows = func(plan *nodewisev1.Plan) { showNodes(reconciler, plan) }
+	}
 	return made
+}
+
+// showNodes lets the caches show the nodes that a plan creates pods for. Nothing is woken for them.
+func showNodes(r *Reconciler, plan *nodewisev1.Plan) {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	for _, action := range plancheck.ActionsOf(plan) {
+		name := action.GetCreatePod().GetNodeName()
+		if _, isKept := r.state.store.Version(cluster.Nodes, types.NamespacedName{Name: name}); name != "" && !isKept {
+			r.state.store.PutNode(&cluster.Node{ResourceVersion: "1", Node: &nodewisev1.Node{Name: name, Uid: name}})
+		}
+	}
 }
 
 func (r *rig) feed(kept kept) *feed {

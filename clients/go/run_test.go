@@ -104,7 +104,7 @@ func TestAReportThatHangsIsNotWaitedForAfterTheStop(t *testing.T) {
 	plan.Workload = &nodewisev1.WorkloadReference{Kind: "DaemonSet", Namespace: key.Namespace, Name: key.Name, Uid: "d1"}
 	service, planner := startHanging(t, plan)
 	writing, stopped := make(chan struct{}), make(chan struct{})
-	api := &apiserver{creates: func(w http.ResponseWriter, _ *http.Request) {
+	api := &apiserver{nodes: []string{nodeOf(podNamed("a"))}, creates: func(w http.ResponseWriter, _ *http.Request) {
 		close(writing)
 		<-stopped
 		_, _ = fmt.Fprint(w, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"10"}}`)
@@ -147,7 +147,7 @@ func TestAStopLetsWritesEndAndReportsThem(t *testing.T) {
 		reports <- report
 		return &nodewisev1.ReportResponse{}, nil
 	}
-	api := &apiserver{creates: func(w http.ResponseWriter, r *http.Request) {
+	api := &apiserver{nodes: []string{nodeOf(podNamed("a"))}, creates: func(w http.ResponseWriter, r *http.Request) {
 		close(writing)
 		select {
 		case <-r.Context().Done():
@@ -174,7 +174,7 @@ func TestAStopLetsWritesEndAndReportsThem(t *testing.T) {
 // Whoever goes on writing for too long after the stop is cut off: by then somebody else may be in charge.
 func TestWritesAreCutOffIfTheyDoNotEnd(t *testing.T) {
 	writing, cut := make(chan struct{}), make(chan struct{})
-	api := &apiserver{creates: func(_ http.ResponseWriter, r *http.Request) {
+	api := &apiserver{nodes: []string{nodeOf(podNamed("a"))}, creates: func(_ http.ResponseWriter, r *http.Request) {
 		close(writing)
 		<-r.Context().Done()
 		close(cut)

@@ -13,6 +13,8 @@ import (
 // scripted is a planner that answers as it is told.
 type scripted struct {
 	plan func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error)
+	// shows, if it is set, is told of a plan before it is given out.
+	shows func(plan *nodewisev1.Plan)
 	// hangs, if it is set, is what happens before a plan is made.
 	hangs   func(ctx context.Context) error
 	report  func(report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error)
@@ -34,6 +36,9 @@ func (s *scripted) Plan(ctx context.Context, uid string, build planclient.BuildR
 	plan, err := s.plan(request)
 	if err != nil {
 		return nil, err
+	}
+	if s.shows != nil {
+		s.shows(plan)
 	}
 	if plan.Workload == nil {
 		plan.Workload = &nodewisev1.WorkloadReference{Kind: "DaemonSet", Namespace: key.Namespace, Name: key.Name, Uid: uid}

@@ -61,6 +61,7 @@ func TestTheTraceOfAReconcile(t *testing.T) {
 		}}})
 	spans, sent := collect(t), &parents{}
 	r := started(t, &apiserver{creates: sent.creates}, serve(t, plan, spans), WithTracerProvider(spans))
+	showNodes(r, plan)
 	// A trace that somebody else began is not gone on with.
 	ctx, _ := spans.Tracer("test").Start(t.Context(), "another")
 	if err := r.Reconcile(ctx, key); err != nil {
@@ -194,7 +195,7 @@ func TestTheTraceOfAFailedCall(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			plan := creating(podNamed("a"))
-			skipped := &nodewisev1.Batch{Actions: []*nodewisev1.Action{createPod(podNamed("b"), "n-b")}}
+			skipped := &nodewisev1.Batch{Actions: []*nodewisev1.Action{createPod(podNamed("b"), nodeOf(podNamed("b")))}}
 			plan.Phases[0].Batches = append(plan.Phases[0].Batches, skipped)
 			spans := collect(t)
 			options := []Option{WithTracerProvider(spans)}
@@ -202,6 +203,7 @@ func TestTheTraceOfAFailedCall(t *testing.T) {
 				options = append(options, WithCallTimeout(50*time.Millisecond))
 			}
 			r := started(t, &apiserver{creates: test.creates}, serve(t, plan, spans), options...)
+			showNodes(r, plan)
 			if err := r.Reconcile(t.Context(), key); err == nil {
 				t.Fatal("it was taken for done")
 			}
@@ -250,7 +252,9 @@ func TestLargeBatchesHaveOneSpan(t *testing.T) {
 		}
 		spans, sent := collect(t), &parents{}
 		options := append([]Option{WithTracerProvider(spans)}, test.options...)
-		r := started(t, &apiserver{creates: sent.creates}, serve(t, creating(pods...), spans), options...)
+		plan := creating(pods...)
+		r := started(t, &apiserver{creates: sent.creates}, serve(t, plan, spans), options...)
+		showNodes(r, plan)
 		if err := r.Reconcile(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}
@@ -284,6 +288,7 @@ func TestWhatIsNotSampledAndWithoutAnSDK(t *testing.T) {
 			sent, lines := &parents{}, &parents{}
 			planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating(podNamed("a")), nil }}
 			r := started(t, &apiserver{creates: sent.creates}, planner, test.options...)
+			showNodes(r, creating(podNamed("a")))
 			log := funcr.New(func(_, line string) { lines.add(line) }, funcr.Options{Verbosity: 9})
 			if err := r.Reconcile(klog.NewContext(t.Context(), log), key); err != nil {
 				t.Fatal(err)

@@ -124,11 +124,14 @@ func (q *queue) take(key types.NamespacedName) bool {
 	return added
 }
 
-// started is a Reconciler whose caches are filled, and its queue.
+// started is a Reconciler whose caches are filled, on a cluster with the nodes of [creatingTwo], and its queue.
 func started(
 	t *testing.T, cluster *testkit.Cluster, planner nodewise.Planner, options ...nodewise.Option,
 ) (*nodewise.Reconciler, *queue) {
 	t.Helper()
+	for _, node := range []string{"n1", "n2"} {
+		cluster.Put(t, "nodes", fmt.Sprintf(`{"metadata":{"name":%q,"uid":%q}}`, node, node))
+	}
 	r, err := nodewise.New(cluster.Config(), planner, options...)
 	if err != nil {
 		t.Fatal(err)

@@ -195,6 +195,28 @@ func TestChangesAreWhole(t *testing.T) {
 	}
 }
 
+// W15: only the pods of the workload on that very node count; others are in the same bucket.
+func TestLivePods(t *testing.T) {
+	store, agent := NewStore(1), workload(t, "agent", "d1")
+	for _, name := range []string{"n1", "n11", "n2"} {
+		store.PutNode(node(name, "1", nil))
+	}
+	for i, kept := range []struct{ node, owner string }{{"n1", "d1"}, {"n1", "d2"}, {"n1", ""}, {"n11", "d1"}, {"n11", "d1"}} {
+		store.PutPod(pod("on-n1-"+strconv.Itoa(i), "1", kept.node, kept.owner, "h"))
+	}
+	for name, want := range map[string]int{"n1": 1, "n11": 2, "n2": 0} {
+		if got, exists := store.LivePods(agent, name); got != want || !exists {
+			t.Errorf("%s has %d, want %d; it exists: %t", name, got, want, exists)
+		}
+	}
+	if _, exists := store.LivePods(agent, "n3"); exists {
+		t.Error("a node exists that the caches do not show")
+	}
+	if _, exists := store.LivePods(agent, ""); exists {
+		t.Error("there is a node without a name")
+	}
+}
+
 func object(t *testing.T, text string) *served.Object {
 	t.Helper()
 	parsed, err := served.Parse([]byte(text))

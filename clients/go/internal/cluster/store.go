@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -222,6 +223,31 @@ func (s *Store) Identity(resource Resource, namespace, name string) *Identity {
 	default:
 	}
 	return nil
+}
+
+// LivePods is how many pods of a workload are on a node or meant for it, without those that have finished or are being deleted. Exists is
+// false when there is no such node.
+func (s *Store) LivePods(workload *DaemonSet, node string) (count int, exists bool) {
+	bucket := convert.BucketOf(node, s.bucketCount)
+	if s.nodes.get(bucket, node) == nil {
+		return 0, false
+	}
+	kept := s.namespaces[workload.Key.Namespace]
+	if kept == nil || kept.pods.owned[string(workload.UID)] == nil {
+		return 0, true
+	}
+	for _, member := range kept.pods.owned[string(workload.UID)].list[bucket].members {
+		if !bytes.Contains(member.own, []byte(node)) {
+			// Most are on other nodes of the bucket, and need not be decoded.
+			continue
+		}
+		pod := member.pod(workload.Key.Namespace)
+		isFinished := pod.GetPhase() == nodewisev1.PodPhase_POD_PHASE_FAILED || pod.GetPhase() == nodewisev1.PodPhase_POD_PHASE_SUCCEEDED
+		if convert.TargetNode(pod.Pod) == node && pod.DeletionTime == nil && !isFinished {
+			count++
+		}
+	}
+	return count, true
 }
 
 // Deleting tells by uid whether a pod is being deleted, for each pod that the workload controls and each orphan of its

@@ -30,14 +30,19 @@ type Asked struct {
 	Live []*cluster.Revision
 	// DeletesWithUID: every delete of a pod carries the pod's uid as a precondition, as the options say that were sent.
 	DeletesWithUID bool
+	// Burst is the most creates of pods, and the most deletes.
+	Burst int
 }
 
-// Caches are what the caches show of the workload's namespace.
+// Caches are what the caches show of nodes and of the workload's namespace.
 type Caches interface {
 	// Object is the pod or revision of this name; nil if there is none.
 	Object(resource cluster.Resource, name string) *cluster.Identity
 	// OwnRevisions are the revisions that the workload controls, as JSON.
 	OwnRevisions() [][]byte
+	// LivePods is how many pods of the workload are on this node or meant for it, without those that have finished or are being deleted. Exists
+	// is false when there is no such node.
+	LivePods(node string) (count int, exists bool)
 }
 
 // Violation says why a plan must not be applied.
@@ -46,9 +51,9 @@ type Violation struct {
 	Action *nodewisev1.Action
 	// What is wrong.
 	What string
-	// Object is the uid of the object that is not as the plan takes it to be, if that is what is wrong: it may have been so when the
-	// snapshot was taken.
-	Object string
+	// Contradicts is what is not as the plan takes it to be, if that is what is wrong: the uid of an object, or "node/" and the name of a
+	// node. It may have been so when the snapshot was taken.
+	Contradicts string
 }
 
 func (v *Violation) Error() string {
@@ -97,7 +102,7 @@ func (n *Named) String() string {
 }
 
 func (n *Named) violation(format string, arguments ...any) error {
-	return &Violation{Action: n.action, What: n.String() + " " + fmt.Sprintf(format, arguments...), Object: n.Reference.GetUid()}
+	return &Violation{Action: n.action, What: n.String() + " " + fmt.Sprintf(format, arguments...), Contradicts: n.Reference.GetUid()}
 }
 
 // Check checks a plan. It answers with the objects that have to be read live before the plan may be applied. The error is a [*Violation].
@@ -109,6 +114,9 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) ([]*Named, error)
 	if !isInScope(plan, actions, asked.Scope) {
 		return nil, &Violation{What: "the service planned for the whole workload, and was asked for its rollout alone: " +
 			"it is too old for --mode companion"}
+	}
+	if violation := checkBounds(actions, asked.Burst); violation != nil {
+		return nil, violation
 	}
 	if violation := checkManifests(plan, actions, asked, caches); violation != nil {
 		return nil, violation
@@ -126,6 +134,11 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) ([]*Named, error)
 		if event := action.GetEmitEvent(); event != nil {
 			if err := checkEvent(event); err != nil {
 				return nil, &Violation{Action: action, What: err.Error()}
+			}
+		}
+		if action.GetCreatePod() != nil {
+			if err := checkNode(action, caches); err != nil {
+				return nil, err
 			}
 		}
 		named, violation := nameOf(action, adopted, asked.DeletesWithUID)

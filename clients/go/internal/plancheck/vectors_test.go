@@ -1,6 +1,7 @@
 package plancheck_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -32,6 +33,10 @@ type vector struct {
 	MayHaveChanged bool `json:"may_have_changed"`
 	// DeleteWithUID is whether the deviation DELETE_WITH_UID is on, as it is where the vector does not say.
 	DeleteWithUID *bool `json:"delete_with_uid"`
+	// Burst is what was asked for; 0 for none.
+	Burst int `json:"burst"`
+	// Nodes are names of nodes.
+	Nodes []string `json:"nodes"`
 }
 
 // shown are caches of one workload.
@@ -54,6 +59,10 @@ func (s shown) OwnRevisions() [][]byte {
 	return own
 }
 
+func (s shown) LivePods(node string) (count int, exists bool) {
+	return s.Store.LivePods(s.workload, node)
+}
+
 // Every executor refuses the same plans, with the same words.
 func TestVectors(t *testing.T) {
 	vectors := testkit.Vectors[[]vector](t, "plan_checks.json")
@@ -61,6 +70,9 @@ func TestVectors(t *testing.T) {
 		t.Run(vector.Name, func(t *testing.T) {
 			if vector.Workload == nil {
 				vector.Workload = vectors[0].Workload
+			}
+			if vector.Nodes == nil {
+				vector.Nodes = vectors[0].Nodes
 			}
 			var refused string
 			var violation *plancheck.Violation
@@ -71,8 +83,8 @@ func TestVectors(t *testing.T) {
 			if refused != vector.Refused {
 				t.Errorf("got  %q\nwant %q", refused, vector.Refused)
 			}
-			if mayHaveChanged := violation != nil && violation.Object != ""; mayHaveChanged != vector.MayHaveChanged {
-				t.Errorf("the object may have changed: %t", mayHaveChanged)
+			if mayHaveChanged := violation != nil && violation.Contradicts != ""; mayHaveChanged != vector.MayHaveChanged {
+				t.Errorf("it may have changed: %t", mayHaveChanged)
 			}
 		})
 	}
@@ -84,6 +96,9 @@ func (v *vector) check(t *testing.T) error {
 		t.Fatal(err)
 	}
 	caches := shown{cluster.NewStore(4), workload}
+	for _, name := range v.Nodes {
+		caches.PutNode(&cluster.Node{ResourceVersion: "1", Node: &nodewisev1.Node{Name: name, Uid: name}})
+	}
 	for _, object := range v.Pods {
 		var pod corev1.Pod
 		if err := json.Unmarshal(object, &pod); err != nil {
@@ -101,6 +116,7 @@ func (v *vector) check(t *testing.T) error {
 	asked := &plancheck.Asked{
 		Workload: workload, Scope: nodewisev1.Scope(nodewisev1.Scope_value[v.Scope]),
 		DeletesWithUID: v.DeleteWithUID == nil || *v.DeleteWithUID,
+		Burst:          cmp.Or(v.Burst, plancheck.DefaultBurst),
 	}
 	for _, object := range v.ReadLive {
 		asked.Live = append(asked.Live, cluster.NewRevision(parsed(t, object)))
