@@ -266,7 +266,7 @@ func (r *Reconciler) nextPlan(
 	if next == nil || len(live) > 0 {
 		asked, err := r.plan(ctx, workload, live)
 		if err != nil {
-			return nil, err
+			return nil, r.heedRefusal(ctx, workload, err)
 		}
 		next = asked
 	}
@@ -315,19 +315,29 @@ func (r *Reconciler) plan(
 			"namespace", workload.Key.Namespace, "leftOut", leftOut, "maxBytes", maxRevisionBytes)
 	}
 	if err != nil {
-		var refused *planclient.RefusedError
-		if errors.As(err, &refused) {
-			// Perhaps for the sake of an old report, and those are dispensable.
-			s.mu.Lock()
-			delete(s.undelivered, workload.Key)
-			s.mu.Unlock()
-			return nil, &failure{reason: err}
-		}
 		return nil, err
 	}
 	from := origins[answer.Request]
 	from.plan = answer.Plan
 	return &from, nil
+}
+
+// heedRefusal drops what a request may have been refused for: old reports, and what earlier plans left to remember. Both are
+// dispensable, and a wrong service may have made them. Another error it gives back.
+func (r *Reconciler) heedRefusal(ctx context.Context, workload *cluster.DaemonSet, err error) error {
+	var refused *planclient.RefusedError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	r.state.mu.Lock()
+	delete(r.state.undelivered, workload.Key)
+	dropped := r.state.holdings.Drop(workload.Key, workload.UID)
+	r.state.mu.Unlock()
+	if dropped {
+		klog.FromContext(ctx).Info("The service refused the request; what earlier plans left to remember is dropped, since it may be the cause",
+			"reason", refused.Error())
+	}
+	return &failure{reason: err}
 }
 
 // hold holds what the plan says, before its first write.

@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -91,6 +94,60 @@ func TestARefusalIsRetriedWithoutOldReports(t *testing.T) {
 	}
 	if len(planner.asked[0].GetUndeliveredReports()) != 1 || len(planner.asked[1].GetUndeliveredReports()) != 0 {
 		t.Error("the report was not dropped")
+	}
+}
+
+// W12: a wrong service can leave a state that a right one refuses. Once that is refused it is not sent again; the used names of pods, which no
+// plan made, are. It is told once, and not of a request without a state. While the service is away nothing is dropped.
+func TestAStateThatIsRefusedIsDropped(t *testing.T) {
+	negative := &nodewisev1.FailedPodBackoff{NodeName: "n1", Delay: durationpb.New(-time.Second), Last: timestamppb.Now()}
+	for name, test := range map[string]struct {
+		state *nodewisev1.ReconcileState
+		told  int
+	}{
+		"a state":  {&nodewisev1.ReconcileState{FailedPodBackoffs: []*nodewisev1.FailedPodBackoff{negative}}, 1},
+		"no state": {&nodewisev1.ReconcileState{}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			planner := &scripted{}
+			planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+				switch len(planner.asked) {
+				case 1:
+					test.state.UsedPodNames = request.GetSnapshot().GetState().GetUsedPodNames()
+					return &nodewisev1.Plan{Verdict: nodewisev1.Verdict_VERDICT_NOOP, State: test.state}, nil
+				case 2:
+					return nil, &planclient.UnreachableError{Reason: "the service is away"}
+				case 3, 4:
+					if refused := request.GetSnapshot().GetState().GetFailedPodBackoffs(); len(refused) > 0 || name == "no state" {
+						return nil, &planclient.RefusedError{Reason: "it is wrong"}
+					}
+				}
+				return noop(request)
+			}
+			r := newRig(t, planner)
+			r.apply("agent:1")
+			r.state.holdings.RetireName(key, "d1", "n1", podNamed("old"))
+			var lines []string
+			logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+			ctx := klog.NewContext(t.Context(), logger)
+			planned, away, refused := r.Reconcile(ctx, key), r.Reconcile(ctx, key), r.Reconcile(ctx, key)
+			if planned != nil || !errors.Is(away, ErrNotYet) || refused == nil || errors.Is(refused, ErrNotYet) {
+				t.Fatalf("got %v, then %v, then %v", planned, away, refused)
+			}
+			if err := r.Reconcile(ctx, key); (err == nil) != (name == "a state") {
+				t.Error(err)
+			}
+			sent := planner.asked[3].GetSnapshot().GetState()
+			if len(sent.GetFailedPodBackoffs()) > 0 || len(usedIn(sent)) != 1 {
+				t.Errorf("sent %v", sent)
+			}
+			told := slices.DeleteFunc(lines, func(line string) bool {
+				return !strings.Contains(line, "what earlier plans left to remember is dropped") || !strings.Contains(line, "it is wrong")
+			})
+			if len(told) != test.told {
+				t.Errorf("told %v", told)
+			}
+		})
 	}
 }
 

@@ -141,6 +141,16 @@ func (h *Holdings) ObserveDeletion(key types.NamespacedName, podName, podUID str
 	}
 }
 
+// Drop drops what plans left to hold for a workload, and answers whether there was anything. Used names of pods stay: no plan made them.
+func (h *Holdings) Drop(key types.NamespacedName, uid types.UID) bool {
+	held := h.of(key, uid)
+	if held == nil {
+		return false
+	}
+	delete(h.held, key)
+	return held.expectations.setAt != nil || len(held.backoffs) > 0 || len(held.collisions) > 0 || held.slowStart != nil
+}
+
 // Forget drops what is held for a workload.
 func (h *Holdings) Forget(key types.NamespacedName) {
 	delete(h.held, key)

@@ -54,6 +54,26 @@ func TestHoldsWhatThePlanSays(t *testing.T) {
 	}
 }
 
+// W12: whatever a plan left can be dropped; the used names of pods, which no plan made, stay.
+func TestWhatPlansLeftIsDropped(t *testing.T) {
+	for _, planned := range []*nodewisev1.ReconcileState{
+		expecting([]create{{"a", "n1"}}),
+		{FailedPodBackoffs: []*nodewisev1.FailedPodBackoff{{NodeName: "n9"}}},
+		{PodNameCollisions: []*nodewisev1.PodNameCollision{{NodeName: "n8", Count: 2}}},
+		{SlowStart: &nodewisev1.SlowStart{Size: 8}},
+	} {
+		holdings := holding(expect.ByUID, planned)
+		holdings.RetireName(key, "d1", "n1", "b")
+		if holdings.Drop(key, "d2") || !holdings.Drop(key, "d1") || holdings.Drop(key, "d1") {
+			t.Errorf("%v is not dropped once", planned)
+		}
+		requireHeld(t, holdings, &nodewisev1.ReconcileState{UsedPodNames: []*nodewisev1.UsedPodName{{NodeName: "n1", PodName: "b"}}})
+	}
+	if holding(expect.ByUID, &nodewisev1.ReconcileState{}).Drop(key, "d1") {
+		t.Error("there was nothing to drop")
+	}
+}
+
 // D-73: a create is observed by its pod, one without a name by a pod for its node; others change nothing.
 func TestCreatesAreObserved(t *testing.T) {
 	holdings := holding(expect.ByUID, expecting([]create{{"a", "n1"}, {"b", "n2"}, {"", "n3"}, {"", "n3"}}))
