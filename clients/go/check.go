@@ -57,8 +57,9 @@ func (r *Reconciler) check(ctx context.Context, planned *planned, live []*cluste
 	}
 	asked := &plancheck.Asked{
 		Workload: planned.workload, Scope: options.GetScope(), Live: live,
-		DeletesWithUID: isEnabled(options, nodewisev1.Deviation_DEVIATION_DELETE_WITH_UID),
-		Burst:          burst,
+		DeletesWithUID:  isEnabled(options, nodewisev1.Deviation_DEVIATION_DELETE_WITH_UID),
+		Burst:           burst,
+		DecidesAfterCut: isEnabled(options, nodewisev1.Deviation_DEVIATION_DECIDE_AFTER_CUT),
 	}
 	unseen, err := plancheck.Check(planned.plan, asked, shown{r.state, planned.workload})
 	if err != nil {

@@ -2,6 +2,7 @@ package nodewise
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -102,9 +103,9 @@ func TestAPlanCreatesNoMoreThanTheBurst(t *testing.T) {
 		refused string
 	}{
 		{&nodewisev1.PlanOptions{}, 250, ""},
-		{&nodewisev1.PlanOptions{}, 251, "it creates 251 pods, and 250 are the most that were asked for"},
+		{&nodewisev1.PlanOptions{}, 251, "it creates 251 pods, and 250 are the most"},
 		{&nodewisev1.PlanOptions{Burst: &one}, 1, ""},
-		{&nodewisev1.PlanOptions{Burst: &one}, 2, "it creates 2 pods, and 1 are the most that were asked for"},
+		{&nodewisev1.PlanOptions{Burst: &one}, 2, "it creates 2 pods, and 1 is the most"},
 	} {
 		var pods []string
 		for i := range test.pods {
@@ -155,6 +156,59 @@ func TestDeletesByNameAlone(t *testing.T) {
 			}
 			if deletes := r.cluster.count("delete pods"); deletes != wantDeletes {
 				t.Errorf("%d deletes", deletes)
+			}
+		})
+	}
+}
+
+// W15: a plan keeps the executor writing no longer than right plans do.
+func TestAPlanDoesNoMoreThanRightPlansDo(t *testing.T) {
+	many := func(count int, action func(i int) *nodewisev1.Action) *nodewisev1.Plan {
+		var actions []*nodewisev1.Action
+		for i := range count {
+			actions = append(actions, action(i))
+		}
+		return planOf(nodewisev1.PhaseKind_PHASE_KIND_EVENTS, actions...)
+	}
+	relabel := func(i int) *nodewisev1.Action {
+		uid := strconv.Itoa(i)
+		return &nodewisev1.Action{Kind: &nodewisev1.Action_RelabelPod{RelabelPod: &nodewisev1.RelabelPod{
+			Pod: &nodewisev1.ObjectReference{Name: "p" + uid, Uid: uid}, Patch: fmt.Appendf(nil, `{"metadata":{"uid":%q}}`, uid),
+		}}}
+	}
+	event := func(int) *nodewisev1.Action {
+		return &nodewisev1.Action{Kind: &nodewisev1.Action_EmitEvent{EmitEvent: &nodewisev1.EmitEvent{Type: "Normal", Reason: "Reason"}}}
+	}
+	status := func(int) *nodewisev1.Action {
+		return &nodewisev1.Action{Kind: &nodewisev1.Action_UpdateStatus{UpdateStatus: &nodewisev1.UpdateStatus{}}}
+	}
+	burst := func(burst uint32, disabled ...nodewisev1.Deviation) *nodewisev1.PlanOptions {
+		return &nodewisev1.PlanOptions{Burst: &burst, DisabledDeviations: disabled}
+	}
+	for name, test := range map[string]struct {
+		plan    *nodewisev1.Plan
+		options *nodewisev1.PlanOptions
+		refused string
+	}{
+		"a status":     {many(1, status), burst(1), ""},
+		"two statuses": {many(2, status), burst(1), "it writes 2 statuses, and 1 is the most"},
+		"Events":       {many(15, event), burst(5), ""},
+		"an Event more": {
+			many(16, event), burst(5), "it emits 16 Events, and 15 are the most",
+		},
+		"Events of all failed pods": {many(16, event), burst(5, nodewisev1.Deviation_DEVIATION_DECIDE_AFTER_CUT), ""},
+		"relabels":                  {many(2_000, relabel), burst(5), ""},
+		"a relabel more": {
+			many(2_001, relabel), burst(5), "it adopts, releases, relabels, updates and deletes 2001 pods and revisions, and 2000 are the most",
+		},
+		"as many relabels, with a larger burst": {many(2_001, relabel), burst(1_001), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, saying(test.plan), WithPlanOptions(test.options))
+			r.apply("agent:1")
+			err := r.Reconcile(t.Context(), key)
+			if errors.Is(err, ErrPlanRefused) != (test.refused != "") || test.refused != "" && !strings.HasSuffix(err.Error(), test.refused) {
+				t.Errorf("got %v", err)
 			}
 		})
 	}

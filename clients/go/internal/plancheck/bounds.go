@@ -15,41 +15,77 @@ const DefaultBurst = 250
 // one.
 const maxLivePods = 1
 
-// checkBounds checks how many pods and revisions a plan creates and deletes: a wrong service could fill the cluster with pods of the
-// workload's own template otherwise.
-func checkBounds(actions []*nodewisev1.Action, burst int) error {
-	var creates, deletes, revisions int
-	nodes := sets.New[string]()
-	// second is the first action that creates a pod for a node for which there is one already.
-	var second *nodewisev1.Action
+const (
+	// minClaims and maxClaims are the least and the most of what a plan may adopt, release, relabel and write of revisions, and once more as
+	// many revisions that it deletes. Between them the burst counts.
+	minClaims, maxClaims = 1000, 10_000
+	// maxOtherEvents is the most Events about the workload as a whole, besides one for each pod that is deleted.
+	maxOtherEvents = 10
+)
+
+// checkBounds checks how much a plan does: a wrong service could fill the cluster with pods of the workload's own template otherwise, or keep
+// the executor writing.
+func checkBounds(actions []*nodewisev1.Action, asked *Asked) error {
+	var creates, deletes, revisions, statuses, claims, events int
 	for _, action := range actions {
-		switch kind := action.GetKind().(type) {
+		switch action.GetKind().(type) {
 		case *nodewisev1.Action_CreatePod:
 			creates++
-			if node := kind.CreatePod.GetNodeName(); !nodes.Has(node) {
-				nodes.Insert(node)
-			} else if second == nil {
-				second = action
-			}
 		case *nodewisev1.Action_DeletePod:
 			deletes++
 		case *nodewisev1.Action_CreateRevision:
 			revisions++
+		case *nodewisev1.Action_UpdateStatus:
+			statuses++
+		case *nodewisev1.Action_EmitEvent:
+			events++
 		default:
+			if _, _, names := objectOf(action); names {
+				claims++
+			}
 		}
 	}
-	switch {
-	case creates > burst:
-		return &Violation{What: fmt.Sprintf("it creates %d pods, and %d are the most that were asked for", creates, burst)}
-	case deletes > burst:
-		return &Violation{What: fmt.Sprintf("it deletes %d pods, and %d are the most that were asked for", deletes, burst)}
-	case revisions > 1:
-		return &Violation{What: fmt.Sprintf("it creates %d revisions, and 1 is the most", revisions)}
-	case second != nil:
-		return &Violation{Action: second, What: fmt.Sprintf("it creates a second pod for node %q", second.GetCreatePod().GetNodeName())}
-	default:
-		return nil
+	maxEvents := asked.Burst + maxOtherEvents
+	if !asked.DecidesAfterCut {
+		maxEvents = events
 	}
+	for _, bound := range []struct {
+		does        string
+		count, most int
+		what        string
+	}{
+		{"creates", creates, asked.Burst, "pods"},
+		{"deletes", deletes, asked.Burst, "pods"},
+		{"creates", revisions, 1, "revisions"},
+		{"writes", statuses, 1, "statuses"},
+		{"adopts, releases, relabels, updates and deletes", claims, 2 * min(max(asked.Burst, minClaims), maxClaims), "pods and revisions"},
+		{"emits", events, maxEvents, "Events"},
+	} {
+		if bound.count > bound.most {
+			are := "are"
+			if bound.most == 1 {
+				are = "is"
+			}
+			return &Violation{What: fmt.Sprintf("it %s %d %s, and %d %s the most", bound.does, bound.count, bound.what, bound.most, are)}
+		}
+	}
+	return checkOnePerNode(actions)
+}
+
+// checkOnePerNode: no two pods are created for the same node.
+func checkOnePerNode(actions []*nodewisev1.Action) error {
+	nodes := sets.New[string]()
+	for _, action := range actions {
+		create := action.GetCreatePod()
+		if create == nil {
+			continue
+		}
+		if nodes.Has(create.GetNodeName()) {
+			return &Violation{Action: action, What: fmt.Sprintf("it creates a second pod for node %q", create.GetNodeName())}
+		}
+		nodes.Insert(create.GetNodeName())
+	}
+	return nil
 }
 
 // checkNode checks the node that a pod is created for. Nodes and pods may have changed since the snapshot.

@@ -32,6 +32,9 @@ type Asked struct {
 	DeletesWithUID bool
 	// Burst is the most creates of pods, and the most deletes.
 	Burst int
+	// DecidesAfterCut: failed pods beyond the burst are left to later plans, so that no Events are due for them, as the options say that were
+	// sent.
+	DecidesAfterCut bool
 }
 
 // Caches are what the caches show of nodes and of the workload's namespace.
@@ -115,7 +118,7 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) ([]*Named, error)
 		return nil, &Violation{What: "the service planned for the whole workload, and was asked for its rollout alone: " +
 			"it is too old for --mode companion"}
 	}
-	if violation := checkBounds(actions, asked.Burst); violation != nil {
+	if violation := checkBounds(actions, asked); violation != nil {
 		return nil, violation
 	}
 	if violation := checkManifests(plan, actions, asked, caches); violation != nil {
@@ -233,32 +236,42 @@ func isInScope(plan *nodewisev1.Plan, actions []*nodewisev1.Action, scope nodewi
 	return plan.GetScope() == rollouts
 }
 
-// nameOf is the object that exists already which an action is about; nil when there is none.
-func nameOf(action *nodewisev1.Action, adopted map[string]bool, deletesWithUID bool) (*Named, error) {
-	named := &Named{action: action}
+// objectOf is the object that exists already which an action is about. What an action of an unknown kind would write is not known; it is not
+// carried out.
+func objectOf(action *nodewisev1.Action) (resource cluster.Resource, reference *nodewisev1.ObjectReference, names bool) {
 	switch kind := action.GetKind().(type) {
 	case *nodewisev1.Action_UpdateRevision:
-		named.Resource, named.Reference = cluster.Revisions, kind.UpdateRevision.GetRevision()
+		return cluster.Revisions, kind.UpdateRevision.GetRevision(), true
 	case *nodewisev1.Action_DeleteRevision:
-		named.Resource, named.Reference = cluster.Revisions, kind.DeleteRevision.GetRevision()
+		return cluster.Revisions, kind.DeleteRevision.GetRevision(), true
 	case *nodewisev1.Action_AdoptRevision:
-		named.Resource, named.Reference = cluster.Revisions, kind.AdoptRevision.GetRevision()
+		return cluster.Revisions, kind.AdoptRevision.GetRevision(), true
 	case *nodewisev1.Action_ReleaseRevision:
-		named.Resource, named.Reference = cluster.Revisions, kind.ReleaseRevision.GetRevision()
-		named.orphan = orphanAccepted
+		return cluster.Revisions, kind.ReleaseRevision.GetRevision(), true
 	case *nodewisev1.Action_AdoptPod:
-		named.Resource, named.Reference = cluster.Pods, kind.AdoptPod.GetPod()
+		return cluster.Pods, kind.AdoptPod.GetPod(), true
 	case *nodewisev1.Action_ReleasePod:
-		named.Resource, named.Reference = cluster.Pods, kind.ReleasePod.GetPod()
-		named.orphan = orphanAccepted
+		return cluster.Pods, kind.ReleasePod.GetPod(), true
 	case *nodewisev1.Action_RelabelPod:
-		named.Resource, named.Reference = cluster.Pods, kind.RelabelPod.GetPod()
+		return cluster.Pods, kind.RelabelPod.GetPod(), true
 	case *nodewisev1.Action_DeletePod:
-		named.Resource, named.Reference = cluster.Pods, kind.DeletePod.GetPod()
+		return cluster.Pods, kind.DeletePod.GetPod(), true
 	default:
-		// What an action of an unknown kind would write is not known; it is not carried out.
+		return "", nil, false
+	}
+}
+
+func isRelease(action *nodewisev1.Action) bool {
+	return action.GetReleasePod() != nil || action.GetReleaseRevision() != nil
+}
+
+// nameOf is the object that exists already which an action is about; nil when there is none.
+func nameOf(action *nodewisev1.Action, adopted map[string]bool, deletesWithUID bool) (*Named, error) {
+	resource, reference, names := objectOf(action)
+	if !names {
 		return nil, nil
 	}
+	named := &Named{action: action, Resource: resource, Reference: reference}
 	switch {
 	case named.Reference.GetName() == "":
 		return nil, &Violation{Action: action, What: "it names no object"}
@@ -266,7 +279,9 @@ func nameOf(action *nodewisev1.Action, adopted map[string]bool, deletesWithUID b
 		return nil, &Violation{Action: action, What: fmt.Sprintf("it names %s without a uid", named.Reference.GetName())}
 	case deletesWithUID && action.GetDeletePod() != nil && !action.GetDeletePod().GetUidPrecondition():
 		return nil, &Violation{Action: action, What: fmt.Sprintf("it deletes %s without its uid as a precondition", named.Reference.GetName())}
-	case named.orphan == orphanRefused && adopted[named.Reference.GetUid()]:
+	case isRelease(action):
+		named.orphan = orphanAccepted
+	case adopted[named.Reference.GetUid()]:
 		named.orphan = orphanIfSelected
 	}
 	return named, nil

@@ -35,6 +35,8 @@ type vector struct {
 	DeleteWithUID *bool `json:"delete_with_uid"`
 	// Burst is what was asked for; 0 for none.
 	Burst int `json:"burst"`
+	// DecidesAfterCut is whether the deviation DECIDE_AFTER_CUT is on, as it is where the vector does not say.
+	DecidesAfterCut *bool `json:"decides_after_cut"`
 	// Nodes are names of nodes.
 	Nodes []string `json:"nodes"`
 }
@@ -115,8 +117,9 @@ func (v *vector) check(t *testing.T) error {
 	}
 	asked := &plancheck.Asked{
 		Workload: workload, Scope: nodewisev1.Scope(nodewisev1.Scope_value[v.Scope]),
-		DeletesWithUID: v.DeleteWithUID == nil || *v.DeleteWithUID,
-		Burst:          cmp.Or(v.Burst, plancheck.DefaultBurst),
+		DeletesWithUID:  v.DeleteWithUID == nil || *v.DeleteWithUID,
+		Burst:           cmp.Or(v.Burst, plancheck.DefaultBurst),
+		DecidesAfterCut: v.DecidesAfterCut == nil || *v.DecidesAfterCut,
 	}
 	for _, object := range v.ReadLive {
 		asked.Live = append(asked.Live, cluster.NewRevision(parsed(t, object)))
