@@ -55,8 +55,11 @@ func creating(pods ...string) *nodewisev1.Plan {
 	plan := planOf(nodewisev1.PhaseKind_PHASE_KIND_CREATES, actions...)
 	plan.PodManifest = []byte(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"app": "agent"}, "ownerReferences":
 		[{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "d1", "controller": true}]},
-		"spec": {"nodeName": "?", "containers": [{"name": "a", "image": "agent:1"}]}}`)
-	plan.NodeNamePointers = []string{"/spec/nodeName"}
+		"spec": {"containers": [{"name": "a", "image": "agent:1"}], "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
+		{"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [""]}]}]}}}}}`)
+	plan.NodeNamePointers = []string{
+		"/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values/0",
+	}
 	plan.State = &nodewisev1.ReconcileState{Expectations: expectations}
 	return plan
 }

@@ -82,9 +82,13 @@ func creatingTwo() *nodewisev1.Plan {
 		Verdict:  nodewisev1.Verdict_VERDICT_APPLY,
 		Workload: &nodewisev1.WorkloadReference{Kind: "DaemonSet", Namespace: "ns", Name: "agent", Uid: "d1"},
 		PodManifest: []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"app":"agent"},"ownerReferences":[{"apiVersion":"apps/v1",
-			"kind":"DaemonSet","name":"agent","uid":"d1","controller":true}]},"spec":{"nodeName":"?","containers":[{"name":"a","image":"agent:1"}]}}`),
-		NodeNamePointers: []string{"/spec/nodeName"},
-		State:            &nodewisev1.ReconcileState{Expectations: &nodewisev1.Expectations{SetAt: timestamppb.Now()}},
+			"kind":"DaemonSet","name":"agent","uid":"d1","controller":true}]},"spec":{"containers":[{"name":"a","image":"agent:1"}],"affinity":{
+			"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[
+			{"matchFields":[{"key":"metadata.name","operator":"In","values":[""]}]}]}}}}}`),
+		NodeNamePointers: []string{
+			"/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values/0",
+		},
+		State: &nodewisev1.ReconcileState{Expectations: &nodewisev1.Expectations{SetAt: timestamppb.Now()}},
 	}
 	batch := &nodewisev1.Batch{}
 	for id, name := range []string{"agent-bbbbbbbbbb", "agent-cccccccccc"} {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 )
 
 // object is an object of JSON.
@@ -80,6 +81,14 @@ func objectAt(value any, path ...string) object {
 	return members
 }
 
+// first is the first item of a list; nil if there is none.
+func first(value any) any {
+	if items, _ := value.([]any); len(items) > 0 {
+		return items[0]
+	}
+	return nil
+}
+
 // otherThan is a member that is not among these; empty if there is none.
 func otherThan(members object, allowed ...string) string {
 	var others []string
@@ -104,11 +113,13 @@ func isInteger(value any) bool {
 	return err == nil
 }
 
-// text is a value as JSON.
+// text is a value as JSON, with <, > and & as they are.
 func text(value any) string {
-	written, err := json.Marshal(value)
-	if err != nil {
+	var written strings.Builder
+	encoder := json.NewEncoder(&written)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
 		return fmt.Sprint(value)
 	}
-	return string(written)
+	return strings.TrimSuffix(written.String(), "\n")
 }

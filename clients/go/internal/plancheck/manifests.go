@@ -5,15 +5,19 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
 const (
-	// nodeAffinity is where the name of a node may be written.
-	nodeAffinity = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/"
+	// nodeName is where the name of a node is written.
+	nodeName = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values/0"
 
 	podManifest      = "the plan's pod_manifest"
 	revisionManifest = "its manifest"
@@ -64,10 +68,8 @@ func checkPod(plan *nodewisev1.Plan, workload any, asked *Asked, caches Caches) 
 	if err != nil {
 		return err
 	}
-	for _, pointer := range plan.GetNodeNamePointers() {
-		if pointer != "/spec/nodeName" && !strings.HasPrefix(pointer, nodeAffinity) {
-			return fmt.Errorf("node_name_pointers leads to %q, where no node's name belongs", pointer)
-		}
+	if err := checkNodeName(plan.GetNodeNamePointers(), pod); err != nil {
+		return err
 	}
 	if err := checkObject(podManifest, pod, "v1", "Pod", "spec"); err != nil {
 		return err
@@ -89,6 +91,24 @@ func checkPod(plan *nodewisev1.Plan, workload any, asked *Asked, caches Caches) 
 		return nil
 	}
 	return fmt.Errorf("%s has other %s than the workload's template and its revisions", podManifest, difference)
+}
+
+// checkNodeName: the pods go to the nodes that their actions name, and nowhere else. One term requires a node of that name.
+func checkNodeName(pointers []string, pod any) error {
+	if !slices.Equal(pointers, []string{nodeName}) {
+		quoted := make([]string, len(pointers))
+		for i, pointer := range pointers {
+			quoted[i] = strconv.Quote(pointer)
+		}
+		return fmt.Errorf("node_name_pointers is [%s], where %q alone belongs", strings.Join(quoted, ", "), nodeName)
+	}
+	terms := at(pod, append([]string{"spec"}, nodeTerms...)...)
+	name := first(at(first(at(first(terms), "matchFields")), "values"))
+	oneNode := object{"key": metav1.ObjectNameField, "operator": string(corev1.NodeSelectorOpIn), "values": []any{name}}
+	if reflect.DeepEqual(terms, []any{object{"matchFields": []any{oneNode}}}) {
+		return nil
+	}
+	return fmt.Errorf("%s requires of its node %s, where only the name of its action's node belongs", podManifest, text(terms))
 }
 
 // revisionsOf are the revisions that the workload controls.

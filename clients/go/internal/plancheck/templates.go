@@ -73,26 +73,30 @@ func withoutNulls(value any) any {
 	}
 }
 
-// forAnyNode is a normal pod spec without what the service may set for a node: the node's name, what is required of nodes, and
-// tolerations.
+// nodeTerms lead to what a pod's spec requires of its node.
+var nodeTerms = []string{"affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"}
+
+// forAnyNode is a normal pod spec without what the service sets, which it takes out: tolerations, and the terms that are required of nodes.
 func forAnyNode(spec object) object {
-	spec = maps.Clone(spec)
-	delete(spec, "nodeName")
 	delete(spec, "tolerations")
-	affinity := maps.Clone(objectAt(spec, "affinity"))
-	delete(spec, "affinity")
-	if ofNodes := objectAt(affinity, "nodeAffinity"); ofNodes != nil {
-		ofNodes = maps.Clone(ofNodes)
-		delete(ofNodes, "requiredDuringSchedulingIgnoredDuringExecution")
-		affinity["nodeAffinity"] = ofNodes
-		if len(ofNodes) == 0 {
-			delete(affinity, "nodeAffinity")
-		}
-	}
-	if len(affinity) > 0 {
-		spec["affinity"] = affinity
-	}
+	remove(spec, nodeTerms...)
 	return spec
+}
+
+// remove takes out the member that a path leads to, and then each object around it that is empty.
+func remove(members object, path ...string) {
+	if len(path) == 1 {
+		delete(members, path[0])
+		return
+	}
+	inner, isObject := members[path[0]].(object)
+	if !isObject {
+		return
+	}
+	remove(inner, path[1:]...)
+	if len(inner) == 0 {
+		delete(members, path[0])
+	}
 }
 
 // toleratesAs tells whether these tolerations are those of the template and automatic ones. A toleration of the template may lose its
