@@ -42,10 +42,10 @@ func (c shown) OwnRevisions() [][]byte {
 	return revisions
 }
 
-func (c shown) LivePods(node string) (count int, exists bool) {
+func (c shown) LivePods(nodes []string) map[string]int {
 	c.state.mu.Lock()
 	defer c.state.mu.Unlock()
-	return c.state.store.LivePods(c.workload, node)
+	return c.state.store.LivePods(c.workload, nodes)
 }
 
 // check checks a plan before anything of it is held or written (rule W15). Live are the revisions of the snapshot that were read live.

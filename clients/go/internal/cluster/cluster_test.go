@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	kubelabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"google.golang.org/protobuf/proto"
@@ -195,25 +197,62 @@ func TestChangesAreWhole(t *testing.T) {
 	}
 }
 
-// W15: only the pods of the workload on that very node count; others are in the same bucket.
+// W15: only the pods of the workload on that very node count; others are in the same bucket. Those that it releases do not, nor those that
+// will be gone.
 func TestLivePods(t *testing.T) {
-	store, agent := NewStore(1), workload(t, "agent", "d1")
+	store, agent := NewStore(1), daemonSet(t, "agent", "d1", `{"matchLabels":{"hash":"h"}}`, nil)
 	for _, name := range []string{"n1", "n11", "n2"} {
 		store.PutNode(node(name, "1", nil))
 	}
-	for i, kept := range []struct{ node, owner string }{{"n1", "d1"}, {"n1", "d2"}, {"n1", ""}, {"n11", "d1"}, {"n11", "d1"}} {
-		store.PutPod(pod("on-n1-"+strconv.Itoa(i), "1", kept.node, kept.owner, "h"))
+	others := []func(*Pod){
+		func(pod *Pod) { pod.Controller.Uid = "d2" },
+		func(pod *Pod) { pod.Controller = nil },
+		func(pod *Pod) { pod.Controller.Name = "other" },
+		func(pod *Pod) { pod.Controller.Kind = "Other" },
+		func(pod *Pod) { pod.Labels[0].Value = "g" },
+		func(pod *Pod) { pod.Labels = nil },
+		func(pod *Pod) { pod.NodeName = "n11" },
+		func(pod *Pod) { pod.NodeName, pod.TargetNodeName = "n11", "n1" },
+		func(pod *Pod) { pod.NodeName, pod.TargetNodeName = "n3", "" },
+		func(pod *Pod) { pod.NodeName = "" },
+		func(pod *Pod) { pod.Phase = nodewisev1.PodPhase_POD_PHASE_FAILED },
+		func(pod *Pod) { pod.Phase = nodewisev1.PodPhase_POD_PHASE_SUCCEEDED },
+		func(pod *Pod) { pod.DeletionTime = timestamppb.Now() },
 	}
-	for name, want := range map[string]int{"n1": 1, "n11": 2, "n2": 0} {
-		if got, exists := store.LivePods(agent, name); got != want || !exists {
-			t.Errorf("%s has %d, want %d; it exists: %t", name, got, want, exists)
+	own := []func(*Pod){
+		func(*Pod) {},
+		func(pod *Pod) { pod.NodeName, pod.TargetNodeName = "", "n1" },
+		func(pod *Pod) { pod.Phase = nodewisev1.PodPhase_POD_PHASE_UNKNOWN },
+	}
+	for i, change := range slices.Concat(others, own) {
+		made := pod("p"+strconv.Itoa(i), "1", "n1", "d1", "h")
+		change(made)
+		store.PutPod(made)
+	}
+	want := map[string]int{"n1": len(own), "n11": 2, "n2": 0}
+	if got := store.LivePods(agent, []string{"n1", "n11", "n2", "n3", ""}); !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// A plan's creates are checked under the lock, also on the largest clusters.
+func BenchmarkLivePods(b *testing.B) {
+	const nodes, creates = 100_000, 250
+	store := NewStore(64)
+	var names []string
+	for i := range nodes {
+		name := "node-" + strconv.Itoa(i)
+		store.PutNode(node(name, "1", nil))
+		store.PutPod(pod("agent-"+name, "1", name, "d1", "h"))
+		if len(names) < creates {
+			names = append(names, name)
 		}
 	}
-	if _, exists := store.LivePods(agent, "n3"); exists {
-		t.Error("a node exists that the caches do not show")
-	}
-	if _, exists := store.LivePods(agent, ""); exists {
-		t.Error("there is a node without a name")
+	agent := &DaemonSet{Key: types.NamespacedName{Namespace: "ns", Name: "agent"}, UID: "d1", Selector: kubelabels.Everything()}
+	for b.Loop() {
+		if len(store.LivePods(agent, names)) != creates {
+			b.Fatal("a node is missing")
+		}
 	}
 }
 

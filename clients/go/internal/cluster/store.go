@@ -1,12 +1,12 @@
 package cluster
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
 	kubelabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"nodewise.dev/clients/go/convert"
 	"nodewise.dev/clients/go/nodewisev1"
@@ -225,29 +225,46 @@ func (s *Store) Identity(resource Resource, namespace, name string) *Identity {
 	return nil
 }
 
-// LivePods is how many pods of a workload are on a node or meant for it, without those that have finished or are being deleted. Exists is
-// false when there is no such node.
-func (s *Store) LivePods(workload *DaemonSet, node string) (count int, exists bool) {
-	bucket := convert.BucketOf(node, s.bucketCount)
-	if s.nodes.get(bucket, node) == nil {
-		return 0, false
+// LivePods is how many pods of a workload are on each of these nodes or meant for it, where there is such a node: those that it controls and
+// selects, without those that have finished or are being deleted. Each bucket is passed through once, whatever the number of nodes.
+func (s *Store) LivePods(workload *DaemonSet, nodes []string) map[string]int {
+	counts, indexes := make(map[string]int, len(nodes)), sets.New[uint32]()
+	for _, node := range nodes {
+		if index := convert.BucketOf(node, s.bucketCount); s.nodes.get(index, node) != nil {
+			counts[node] = 0
+			indexes.Insert(index)
+		}
 	}
 	kept := s.namespaces[workload.Key.Namespace]
 	if kept == nil || kept.pods.owned[string(workload.UID)] == nil {
-		return 0, true
+		return counts
 	}
-	for _, member := range kept.pods.owned[string(workload.UID)].list[bucket].members {
-		if !bytes.Contains(member.own, []byte(node)) {
-			// Most are on other nodes of the bucket, and need not be decoded.
-			continue
-		}
-		pod := member.pod(workload.Key.Namespace)
-		isFinished := pod.GetPhase() == nodewisev1.PodPhase_POD_PHASE_FAILED || pod.GetPhase() == nodewisev1.PodPhase_POD_PHASE_SUCCEEDED
-		if convert.TargetNode(pod.Pod) == node && pod.DeletionTime == nil && !isFinished {
-			count++
+	owned := kept.pods.owned[string(workload.UID)]
+	for index := range indexes {
+		for _, member := range owned.list[index].members {
+			// Most pods are on other nodes of the bucket, and need not be decoded.
+			if count, isCounted := counts[string(member.targetNode())]; isCounted {
+				if pod := member.pod(workload.Key.Namespace); workload.claims(pod) && isLive(pod) {
+					counts[convert.TargetNode(pod.Pod)] = count + 1
+				}
+			}
 		}
 	}
-	return count, true
+	return counts
+}
+
+// claims tells whether a pod is the workload's as the planner sees it: one that it controls by kind, name and uid, and that it selects. Of
+// the others it releases those that have its uid.
+func (d *DaemonSet) claims(pod *Pod) bool {
+	controller := pod.Controller
+	return controller.GetKind() == Kind && controller.GetName() == d.Key.Name && controller.GetUid() == string(d.UID) &&
+		d.Selector.Matches(pod.LabelSet())
+}
+
+// isLive tells whether a pod has neither finished nor is being deleted.
+func isLive(pod *Pod) bool {
+	isFinished := pod.GetPhase() == nodewisev1.PodPhase_POD_PHASE_FAILED || pod.GetPhase() == nodewisev1.PodPhase_POD_PHASE_SUCCEEDED
+	return pod.DeletionTime == nil && !isFinished
 }
 
 // Deleting tells by uid whether a pod is being deleted, for each pod that the workload controls and each orphan of its

@@ -16,6 +16,8 @@ const (
 	memberField protowire.Number = 1  // NodeBucket.nodes, PodBucket.pods
 	labelsField protowire.Number = 3  // Node.labels
 	sharedField protowire.Number = 2  // PodBucket.shared_metadata
+	nodeField   protowire.Number = 5  // Pod.node_name
+	targetField protowire.Number = 6  // Pod.target_node_name
 	numberField protowire.Number = 13 // Pod.shared_metadata, the last field of a Pod
 )
 
@@ -148,6 +150,24 @@ func (s *stored) pod(namespace string) *Pod {
 	pod := &Pod{Namespace: namespace, ResourceVersion: s.version, Pod: new(nodewisev1.Pod)}
 	s.decode(pod.Pod)
 	return pod
+}
+
+// targetNode is the name of the node that a pod is on, or else of the one that it is meant for, without decoding the rest.
+func (s *stored) targetNode() []byte {
+	var target []byte
+	for fields := s.own; len(fields) > 0; {
+		number, kind, size := protowire.ConsumeTag(fields)
+		fields = fields[size:]
+		if number == nodeField || number == targetField {
+			name, _ := protowire.ConsumeBytes(fields)
+			if number == nodeField && len(name) > 0 {
+				return name
+			}
+			target = name
+		}
+		fields = fields[protowire.ConsumeFieldValue(number, kind, fields):]
+	}
+	return target
 }
 
 // node is the whole node, with all of its labels.

@@ -2,6 +2,7 @@ package plancheck
 
 import (
 	"fmt"
+	"iter"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -75,31 +76,47 @@ func checkBounds(actions []*nodewisev1.Action, asked *Asked) error {
 // checkOnePerNode: no two pods are created for the same node.
 func checkOnePerNode(actions []*nodewisev1.Action) error {
 	nodes := sets.New[string]()
-	for _, action := range actions {
-		create := action.GetCreatePod()
-		if create == nil {
-			continue
+	for action, node := range created(actions) {
+		if nodes.Has(node) {
+			return &Violation{Action: action, What: fmt.Sprintf("it creates a second pod for node %q", node)}
 		}
-		if nodes.Has(create.GetNodeName()) {
-			return &Violation{Action: action, What: fmt.Sprintf("it creates a second pod for node %q", create.GetNodeName())}
-		}
-		nodes.Insert(create.GetNodeName())
+		nodes.Insert(node)
 	}
 	return nil
 }
 
-// checkNode checks the node that a pod is created for. Nodes and pods may have changed since the snapshot.
-func checkNode(action *nodewisev1.Action, caches Caches) error {
-	node := action.GetCreatePod().GetNodeName()
-	pods, exists := caches.LivePods(node)
-	violation := &Violation{Action: action, Contradicts: "node/" + node}
-	switch {
-	case !exists:
-		violation.What = fmt.Sprintf("node %q does not exist", node)
-	case pods > maxLivePods:
-		violation.What = fmt.Sprintf("node %q has %d pods of the workload already", node, pods)
-	default:
+// checkNodes checks the nodes that pods are created for. Nodes and pods may have changed since the snapshot.
+func checkNodes(actions []*nodewisev1.Action, caches Caches) error {
+	var nodes []string
+	for _, node := range created(actions) {
+		nodes = append(nodes, node)
+	}
+	if len(nodes) == 0 {
 		return nil
 	}
-	return violation
+	pods := caches.LivePods(nodes)
+	for action, node := range created(actions) {
+		violation := &Violation{Action: action, Contradicts: "node/" + node}
+		switch count, exists := pods[node]; {
+		case !exists:
+			violation.What = fmt.Sprintf("node %q does not exist", node)
+		case count > maxLivePods:
+			violation.What = fmt.Sprintf("node %q has %d pods of the workload already", node, count)
+		default:
+			continue
+		}
+		return violation
+	}
+	return nil
+}
+
+// created are the actions that create pods, and their nodes.
+func created(actions []*nodewisev1.Action) iter.Seq2[*nodewisev1.Action, string] {
+	return func(yield func(*nodewisev1.Action, string) bool) {
+		for _, action := range actions {
+			if create := action.GetCreatePod(); create != nil && !yield(action, create.GetNodeName()) {
+				return
+			}
+		}
+	}
 }

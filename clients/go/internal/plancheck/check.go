@@ -43,9 +43,9 @@ type Caches interface {
 	Object(resource cluster.Resource, name string) *cluster.Identity
 	// OwnRevisions are the revisions that the workload controls, as JSON.
 	OwnRevisions() [][]byte
-	// LivePods is how many pods of the workload are on this node or meant for it, without those that have finished or are being deleted. Exists
-	// is false when there is no such node.
-	LivePods(node string) (count int, exists bool)
+	// LivePods is how many pods of the workload are on each of these nodes or meant for it, without those that have finished or are being
+	// deleted. It has no entry where there is no such node.
+	LivePods(nodes []string) map[string]int
 }
 
 // Violation says why a plan must not be applied.
@@ -132,16 +132,11 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) ([]*Named, error)
 			}
 		}
 	}
-	var unseen []*Named
+	var all []*Named
 	for _, action := range actions {
 		if event := action.GetEmitEvent(); event != nil {
 			if err := checkEvent(event); err != nil {
 				return nil, &Violation{Action: action, What: err.Error()}
-			}
-		}
-		if action.GetCreatePod() != nil {
-			if err := checkNode(action, caches); err != nil {
-				return nil, err
 			}
 		}
 		named, violation := nameOf(action, adopted, asked.DeletesWithUID)
@@ -154,6 +149,14 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) ([]*Named, error)
 		if err := checkPatch(action, named.Reference, asked.Workload); err != nil {
 			return nil, &Violation{Action: action, What: err.Error()}
 		}
+		all = append(all, named)
+	}
+	// What may have changed since the snapshot comes last: it must not hide what is wrong in any case.
+	if err := checkNodes(actions, caches); err != nil {
+		return nil, err
+	}
+	var unseen []*Named
+	for _, named := range all {
 		known := caches.Object(named.Resource, named.Reference.GetName())
 		if known == nil || known.UID != named.Reference.GetUid() {
 			unseen = append(unseen, named)

@@ -61,8 +61,8 @@ func (s shown) OwnRevisions() [][]byte {
 	return own
 }
 
-func (s shown) LivePods(node string) (count int, exists bool) {
-	return s.Store.LivePods(s.workload, node)
+func (s shown) LivePods(nodes []string) map[string]int {
+	return s.Store.LivePods(s.workload, nodes)
 }
 
 // Every executor refuses the same plans, with the same words.
