@@ -290,10 +290,14 @@ func nameOf(action *nodewisev1.Action, adopted map[string]bool, deletesWithUID b
 	return named, nil
 }
 
-// checkController: the object is the workload's, or it is an orphan and may be.
+// checkController: the object is the workload's, or it is an orphan and may be. Only what the workload does not select is released.
 func (n *Named) checkController(asked *Asked, known *cluster.Identity) error {
-	switch controller := known.Controller; {
+	controller, isSelected := known.Controller, asked.Workload.Selector.Matches(known.Labels)
+	switch {
 	case controller != nil && controller.GetUid() == string(asked.Workload.UID):
+		if isRelease(n.action) && isSelected {
+			return n.violation("is selected by the workload, and the plan releases it")
+		}
 		return nil
 	case controller != nil:
 		return n.violation("is controlled by %s %s with uid %q, not by the workload",
@@ -302,7 +306,7 @@ func (n *Named) checkController(asked *Asked, known *cluster.Identity) error {
 		return nil
 	case n.orphan == orphanRefused:
 		return n.violation("has no controller, and the plan does not adopt it")
-	case !asked.Workload.Selector.Matches(known.Labels):
+	case !isSelected:
 		return n.violation("is not selected by the workload")
 	default:
 		return nil
