@@ -39,12 +39,20 @@ func TestAPlanIsWrongByAnObjectOnlyTwice(t *testing.T) {
 		"twice":                     {[]*nodewisev1.Plan{removing("orphan", "1"), removing("orphan", "1")}, true},
 		"with another one between":  {[]*nodewisev1.Plan{removing("orphan", "1"), removing("other", "2"), removing("orphan", "1")}, true},
 		"with a right plan between": {[]*nodewisev1.Plan{removing("orphan", "1"), nothing, removing("orphan", "1")}, false},
-		"one after the other":       {[]*nodewisev1.Plan{removing("orphan", "1"), removing("other", "2")}, false},
+		"three others": {
+			[]*nodewisev1.Plan{removing("orphan", "1"), removing("other", "2"), removing("third", "3")}, false,
+		},
+		"four others": {
+			[]*nodewisev1.Plan{removing("orphan", "1"), removing("other", "2"), removing("third", "3"), removing("fourth", "4")}, true,
+		},
+		"four others, with a right plan between": {
+			[]*nodewisev1.Plan{removing("orphan", "1"), removing("other", "2"), nothing, removing("third", "3"), removing("fourth", "4")}, false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, saying(test.plans...))
 			r.apply("agent:1")
-			for _, orphan := range [][2]string{{"orphan", "1"}, {"other", "2"}} {
+			for _, orphan := range [][2]string{{"orphan", "1"}, {"other", "2"}, {"third", "3"}, {"fourth", "4"}} {
 				if err := r.feed(pods).Add(podOn(orphan[0], orphan[1], "n", "1", orphaned)); err != nil {
 					t.Fatal(err)
 				}
