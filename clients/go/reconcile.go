@@ -17,6 +17,7 @@ import (
 
 	"nodewise.dev/clients/go/internal/apply"
 	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/expect"
 	"nodewise.dev/clients/go/internal/plancheck"
 	"nodewise.dev/clients/go/internal/traces"
 	"nodewise.dev/clients/go/nodewisev1"
@@ -331,7 +332,7 @@ func (r *Reconciler) heedRefusal(ctx context.Context, workload *cluster.DaemonSe
 	}
 	r.state.mu.Lock()
 	delete(r.state.undelivered, workload.Key)
-	dropped := r.state.holdings.Drop(workload.Key, workload.UID)
+	dropped := r.state.holdings.DropPlanned(workload.Key, workload.UID, r.config.clock())
 	r.state.mu.Unlock()
 	if dropped {
 		klog.FromContext(ctx).Info("The service refused the request; what earlier plans left to remember is dropped, since it may be the cause",
@@ -350,6 +351,7 @@ func (r *Reconciler) hold(planned *planned) {
 		return
 	}
 	next := proto.CloneOf(planned.plan.GetState())
+	expect.LeaveOutForeign(next, plancheck.ActionsOf(planned.plan), planned.sent)
 	if !r.writer.Writes() {
 		// What is not done is never observed.
 		next.Expectations = nil

@@ -100,24 +100,32 @@ func TestARefusalIsRetriedWithoutOldReports(t *testing.T) {
 	}
 }
 
-// W12: a wrong service can leave a state that a right one refuses. Once that is refused it is not sent again; the used names of pods, which no
-// plan made, are. It is told once, and not of a request without a state. While the service is away nothing is dropped.
+// W12: a wrong service can leave a state that a right one refuses. Once that is refused it is not sent again; the used names of pods, and what
+// was created and is not seen yet, are. It is told once, and not of a request without a state. While the service is away nothing is dropped.
 func TestAStateThatIsRefusedIsDropped(t *testing.T) {
 	negative := &nodewisev1.FailedPodBackoff{NodeName: "n1", Delay: durationpb.New(-time.Second), Last: timestamppb.Now()}
+	leaving := creating(podNamed("new"))
+	leaving.State.FailedPodBackoffs = []*nodewisev1.FailedPodBackoff{negative}
+	leaving.State.Expectations.SetAt = timestamppb.New(time.Now().Add(time.Hour))
+	leaving.State.Expectations.Creates = append(leaving.State.Expectations.Creates, &nodewisev1.ExpectedCreate{PodName: podNamed("x"), NodeName: "n1"})
+	nothing, err := noop(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, test := range map[string]struct {
-		state *nodewisev1.ReconcileState
-		told  int
+		plan           *nodewisev1.Plan
+		told, expected int
 	}{
-		"a state":  {&nodewisev1.ReconcileState{FailedPodBackoffs: []*nodewisev1.FailedPodBackoff{negative}}, 1},
-		"no state": {&nodewisev1.ReconcileState{}, 0},
+		"a state":  {leaving, 1, 1},
+		"no state": {nothing, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			planner := &scripted{}
 			planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
 				switch len(planner.asked) {
 				case 1:
-					test.state.UsedPodNames = request.GetSnapshot().GetState().GetUsedPodNames()
-					return &nodewisev1.Plan{Verdict: nodewisev1.Verdict_VERDICT_NOOP, State: test.state}, nil
+					test.plan.State.UsedPodNames = request.GetSnapshot().GetState().GetUsedPodNames()
+					return test.plan, nil
 				case 2:
 					return nil, &planclient.UnreachableError{Reason: "the service is away"}
 				case 3, 4:
@@ -129,6 +137,7 @@ func TestAStateThatIsRefusedIsDropped(t *testing.T) {
 			}
 			r := newRig(t, planner)
 			r.apply("agent:1")
+			r.cluster.unseen = true
 			r.state.holdings.RetireName(key, "d1", "n1", podNamed("old"))
 			var lines []string
 			logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
@@ -143,6 +152,10 @@ func TestAStateThatIsRefusedIsDropped(t *testing.T) {
 			sent := planner.asked[3].GetSnapshot().GetState()
 			if len(sent.GetFailedPodBackoffs()) > 0 || len(usedIn(sent)) != 1 {
 				t.Errorf("sent %v", sent)
+			}
+			expected := sent.GetExpectations()
+			if len(expected.GetCreates()) != test.expected || expected.GetSetAt().AsTime().After(time.Now()) {
+				t.Errorf("sent as expected %v", expected)
 			}
 			told := slices.DeleteFunc(lines, func(line string) bool {
 				return !strings.Contains(line, "what earlier plans left to remember is dropped") || !strings.Contains(line, "it is wrong")

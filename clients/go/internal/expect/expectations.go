@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"nodewise.dev/clients/go/nodewisev1"
 )
@@ -54,6 +55,35 @@ func parse(wire *nodewisev1.Expectations) expectations {
 		e.deletes[uid] = true
 	}
 	return e
+}
+
+// LeaveOutForeign leaves out of what a plan lets the executor expect whatever neither its actions do nor was sent as expected: nobody would ever
+// see that.
+func LeaveOutForeign(planned *nodewisev1.ReconcileState, actions []*nodewisev1.Action, sent *nodewisev1.ReconcileState) {
+	expected := planned.GetExpectations()
+	if expected == nil {
+		return
+	}
+	type create struct{ pod, node string }
+	creates, deletes := map[create]int{}, sets.New(sent.GetExpectations().GetDeleteUids()...)
+	for _, before := range sent.GetExpectations().GetCreates() {
+		creates[create{before.GetPodName(), before.GetNodeName()}]++
+	}
+	for _, action := range actions {
+		switch kind := action.GetKind().(type) {
+		case *nodewisev1.Action_CreatePod:
+			creates[create{kind.CreatePod.GetPodName(), kind.CreatePod.GetNodeName()}]++
+		case *nodewisev1.Action_DeletePod:
+			deletes.Insert(kind.DeletePod.GetPod().GetUid())
+		default:
+		}
+	}
+	expected.Creates = slices.DeleteFunc(expected.Creates, func(pod *nodewisev1.ExpectedCreate) bool {
+		name := create{pod.GetPodName(), pod.GetNodeName()}
+		creates[name]--
+		return creates[name] < 0
+	})
+	expected.DeleteUids = slices.DeleteFunc(expected.DeleteUids, func(uid string) bool { return !deletes.Has(uid) })
 }
 
 // wire is what is sent. A plan that expects nothing sets no time, and expectations without one are refused.

@@ -2,8 +2,10 @@ package expect
 
 import (
 	"maps"
+	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -141,14 +143,20 @@ func (h *Holdings) ObserveDeletion(key types.NamespacedName, podName, podUID str
 	}
 }
 
-// Drop drops what plans left to hold for a workload, and answers whether there was anything. Used names of pods stay: no plan made them.
-func (h *Holdings) Drop(key types.NamespacedName, uid types.UID) bool {
+// DropPlanned drops what plans left to remember of a workload, and answers whether there was anything. Used names of pods stay, and what was
+// written and is not seen yet, as of now if it says no moment before: that is the executor's own knowledge.
+func (h *Holdings) DropPlanned(key types.NamespacedName, uid types.UID, now time.Time) bool {
 	held := h.of(key, uid)
 	if held == nil {
 		return false
 	}
-	delete(h.held, key)
-	return held.expectations.setAt != nil || len(held.backoffs) > 0 || len(held.collisions) > 0 || held.slowStart != nil
+	dropped := len(held.backoffs) > 0 || len(held.collisions) > 0 || held.slowStart != nil
+	held.backoffs, held.collisions, held.slowStart = nil, nil, nil
+	if setAt := held.expectations.setAt; setAt != nil && (!setAt.IsValid() || setAt.AsTime().After(now)) {
+		held.expectations.setAt = timestamppb.New(now)
+		dropped = true
+	}
+	return dropped
 }
 
 // Forget drops what is held for a workload.

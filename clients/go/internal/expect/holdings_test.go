@@ -2,6 +2,7 @@ package expect_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -54,23 +55,67 @@ func TestHoldsWhatThePlanSays(t *testing.T) {
 	}
 }
 
-// W12: whatever a plan left can be dropped; the used names of pods, which no plan made, stay.
+// W12: what plans left to remember can be dropped. What is the executor's own knowledge stays: used names of pods, and what was written and is
+// not seen yet.
 func TestWhatPlansLeftIsDropped(t *testing.T) {
-	for _, planned := range []*nodewisev1.ReconcileState{
-		expecting([]create{{"a", "n1"}}),
-		{FailedPodBackoffs: []*nodewisev1.FailedPodBackoff{{NodeName: "n9"}}},
-		{PodNameCollisions: []*nodewisev1.PodNameCollision{{NodeName: "n8", Count: 2}}},
-		{SlowStart: &nodewisev1.SlowStart{Size: 8}},
-	} {
-		holdings := holding(expect.ByUID, planned)
-		holdings.RetireName(key, "d1", "n1", "b")
-		if holdings.Drop(key, "d2") || !holdings.Drop(key, "d1") || holdings.Drop(key, "d1") {
-			t.Errorf("%v is not dropped once", planned)
-		}
-		requireHeld(t, holdings, &nodewisev1.ReconcileState{UsedPodNames: []*nodewisev1.UsedPodName{{NodeName: "n1", PodName: "b"}}})
+	now := time.Unix(1000, 0)
+	expected := func(at *timestamppb.Timestamp) *nodewisev1.ReconcileState {
+		state := expecting([]create{{"a", "n1"}}, "u1")
+		state.Expectations.SetAt = at
+		return state
 	}
-	if holding(expect.ByUID, &nodewisev1.ReconcileState{}).Drop(key, "d1") {
-		t.Error("there was nothing to drop")
+	for name, test := range map[string]struct {
+		planned *nodewisev1.ReconcileState
+		dropped bool
+		left    *nodewisev1.ReconcileState
+	}{
+		"back-off":     {&nodewisev1.ReconcileState{FailedPodBackoffs: []*nodewisev1.FailedPodBackoff{{NodeName: "n9"}}}, true, nil},
+		"collisions":   {&nodewisev1.ReconcileState{PodNameCollisions: []*nodewisev1.PodNameCollision{{NodeName: "n8", Count: 2}}}, true, nil},
+		"a slow start": {&nodewisev1.ReconcileState{SlowStart: &nodewisev1.SlowStart{Size: 8}}, true, nil},
+		"nothing":      {&nodewisev1.ReconcileState{}, false, nil},
+		"expectations": {expected(timestamppb.New(now)), false, expected(timestamppb.New(now))},
+		"expectations of the future": {
+			expected(timestamppb.New(now.Add(time.Nanosecond))), true, expected(timestamppb.New(now)),
+		},
+		"expectations of no moment": {expected(&timestamppb.Timestamp{Nanos: -1}), true, expected(timestamppb.New(now))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			holdings := holding(expect.ByUID, test.planned)
+			holdings.RetireName(key, "d1", "n1", "b")
+			if holdings.DropPlanned(key, "d2", now) || holdings.DropPlanned(key, "d1", now) != test.dropped {
+				t.Error("it is told otherwise")
+			}
+			if holdings.DropPlanned(key, "d1", now) {
+				t.Error("it is dropped twice")
+			}
+			want := &nodewisev1.ReconcileState{
+				Expectations: test.left.GetExpectations(), UsedPodNames: []*nodewisev1.UsedPodName{{NodeName: "n1", PodName: "b"}},
+			}
+			requireHeld(t, holdings, want)
+		})
+	}
+}
+
+// A wrong service cannot fill what is expected: only what its plan does, and what was expected before.
+func TestWhatThePlanDoesNotIsNotExpected(t *testing.T) {
+	actions := []*nodewisev1.Action{
+		{Kind: &nodewisev1.Action_CreatePod{CreatePod: &nodewisev1.CreatePod{PodName: "a", NodeName: "n1"}}},
+		{Kind: &nodewisev1.Action_CreatePod{CreatePod: &nodewisev1.CreatePod{NodeName: "n2"}}},
+		{Kind: &nodewisev1.Action_DeletePod{DeletePod: &nodewisev1.DeletePod{Pod: &nodewisev1.ObjectReference{Name: "p", Uid: "u1"}}}},
+		{Kind: &nodewisev1.Action_DeletePod{DeletePod: &nodewisev1.DeletePod{}}},
+	}
+	sent := expecting([]create{{"b", "n3"}, {"", "n2"}}, "u2")
+	planned := expecting(
+		[]create{{"a", "n1"}, {"a", "n9"}, {"b", "n3"}, {"c", "n4"}, {"", "n2"}, {"", "n2"}, {"", "n2"}, {"", "n9"}}, "u1", "u2", "u9")
+	expect.LeaveOutForeign(planned, actions, sent)
+	want := expecting([]create{{"a", "n1"}, {"b", "n3"}, {"", "n2"}, {"", "n2"}}, "u1", "u2")
+	if diff := cmp.Diff(want, planned, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+	nothing := &nodewisev1.ReconcileState{}
+	expect.LeaveOutForeign(nothing, actions, nil)
+	if nothing.GetExpectations() != nil {
+		t.Error("something is expected")
 	}
 }
 
