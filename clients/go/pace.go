@@ -10,7 +10,7 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// soonest is when the next plan is asked for at the earliest after one that created and deleted nothing, whatever the service says.
+// soonest is when the next plan is asked for at the earliest after one that created and deleted no pod, whatever the service says.
 const soonest = 100 * time.Millisecond
 
 // later is when to come back after a plan of which nothing is known, or that did nothing: another one does not follow at once.
@@ -46,16 +46,17 @@ func duration(wire *durationpb.Duration) *time.Duration {
 	return &after
 }
 
-// hasChanged tells whether a plan has created or deleted anything, or found the name of a pod taken: then the next one is another. Patches,
-// a status and Events can be written again and again.
+// hasChanged tells whether a plan has created or deleted a pod, or found the name of a pod taken: then the next one is another. Patches, a
+// status and Events can be written again and again, and so can revisions.
 func hasChanged(plan *nodewisev1.Plan, applied *apply.Applied) bool {
 	actions := plancheck.ActionsOf(plan)
 	for i, outcome := range applied.Outcomes {
 		switch outcome.GetResult() {
 		case nodewisev1.Result_RESULT_SUCCEEDED:
 			switch actions[i].GetKind().(type) {
-			case *nodewisev1.Action_CreatePod, *nodewisev1.Action_CreateRevision, *nodewisev1.Action_DeletePod, *nodewisev1.Action_DeleteRevision:
+			case *nodewisev1.Action_CreatePod, *nodewisev1.Action_DeletePod:
 				return true
+			default:
 			}
 		case nodewisev1.Result_RESULT_NAME_TAKEN:
 			return true

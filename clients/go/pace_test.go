@@ -11,7 +11,7 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// Whatever a service says, plans that create and delete nothing come no faster than ten a second.
+// Whatever a service says, plans that create and delete no pods come no faster than ten a second.
 func TestAPlanThatChangesNothingIsNotFollowedAtOnce(t *testing.T) {
 	event := planOf(nodewisev1.PhaseKind_PHASE_KIND_EVENTS, &nodewisev1.Action{Kind: &nodewisev1.Action_EmitEvent{
 		EmitEvent: &nodewisev1.EmitEvent{Type: "Normal", Reason: "Reason"},
@@ -55,6 +55,8 @@ func TestWhatIsAChange(t *testing.T) {
 	for action, changes := range map[*nodewisev1.Action]bool{
 		createPod(podNamed("a"), "n"):                                true,
 		removing("a", "1").GetPhases()[0].GetBatches()[0].Actions[0]: true,
+		{Kind: &nodewisev1.Action_CreateRevision{}}:                  false,
+		{Kind: &nodewisev1.Action_DeleteRevision{}}:                  false,
 		{Kind: &nodewisev1.Action_AdoptPod{}}:                        false,
 		{Kind: &nodewisev1.Action_RelabelPod{}}:                      false,
 		{Kind: &nodewisev1.Action_UpdateStatus{}}:                    false,
