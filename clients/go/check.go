@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"k8s.io/klog/v2"
 
+	"nodewise.dev/clients/go/internal/brief"
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/internal/plancheck"
 	"nodewise.dev/clients/go/internal/write"
@@ -101,18 +101,9 @@ func (r *Reconciler) refuse(ctx context.Context, workload *cluster.DaemonSet, re
 			Kind: cluster.Kind, Namespace: workload.Key.Namespace, Name: workload.Key.Name,
 			Uid: string(workload.UID), ResourceVersion: workload.ResourceVersion,
 		},
-		Type: "Warning", Reason: "PlanRefused", Message: cut(refused.Error()),
+		Type: "Warning", Reason: "PlanRefused", Message: brief.Text(refused.Error()),
 	})
 	return &failure{reason: refusedPlan{refused}}
-}
-
-// cut bounds a text for an Event: what a plan names may be of any length.
-func cut(text string) string {
-	const most = 1000
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 func (r *Reconciler) isFirst(workload *cluster.DaemonSet, violation *plancheck.Violation) bool {

@@ -221,3 +221,35 @@ func TestAPlanDoesNoMoreThanRightPlansDo(t *testing.T) {
 		})
 	}
 }
+
+// Whatever a service says in words goes into errors and Events on one line, and cut.
+func TestWhatTheServiceSaysIsCut(t *testing.T) {
+	long := "one\nlevel=ERROR two\x1b[2J" + strings.Repeat("x", 1<<20)
+	const begin = `one\nlevel=ERROR two\u{1b}[2Jxxx`
+	ofError, ofReport, ofViolation := planOf(nodewisev1.PhaseKind_PHASE_KIND_DELETES), creating(podNamed("a")), creating("agent-"+long)
+	ofError.Error, ofReport.PlanId = long, long
+	for name, plan := range map[string]*nodewisev1.Plan{"error": ofError, "report": ofReport, "violation": ofViolation} {
+		t.Run(name, func(t *testing.T) {
+			planner := saying(plan)
+			planner.report = func(*nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
+				return &nodewisev1.ReportResponse{Requeue: nodewisev1.Requeue_REQUEUE_BACKOFF, Message: long}, nil
+			}
+			r := newRig(t, planner)
+			r.apply("agent:1")
+			err := r.Reconcile(t.Context(), key)
+			if err == nil || len(err.Error()) > 1200 || name != "violation" && !strings.Contains(err.Error(), begin) {
+				t.Errorf("got %.2000v", err)
+			}
+			for _, event := range r.cluster.events {
+				if len(event.Message) > 1024 || strings.ContainsAny(event.Message, "\n\x1b") {
+					t.Errorf("told %.2000s", event.Message)
+				}
+			}
+			for _, report := range planner.reports {
+				if !strings.HasPrefix(report.GetPlanId(), begin) || len(report.GetPlanId()) > 1010 {
+					t.Errorf("reported %.2000s", report.GetPlanId())
+				}
+			}
+		})
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"nodewise.dev/clients/go/internal/apply"
+	"nodewise.dev/clients/go/internal/brief"
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/internal/expect"
 	"nodewise.dev/clients/go/internal/plancheck"
@@ -320,6 +321,7 @@ func (r *Reconciler) plan(
 	}
 	from := origins[answer.Request]
 	from.plan = answer.Plan
+	from.plan.Error, from.plan.PlanId = brief.Text(from.plan.GetError()), brief.Text(from.plan.GetPlanId())
 	return &from, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nodewise.dev/clients/go/internal/apply"
+	"nodewise.dev/clients/go/internal/brief"
 	"nodewise.dev/clients/go/nodewisev1"
 	"nodewise.dev/clients/go/planclient"
 )
@@ -50,7 +51,7 @@ func (r *Reconciler) report(ctx, asking context.Context, planned *planned, appli
 	after = answered(response, hasChanged(plan, applied))
 	switch {
 	case response.GetRequeue() == nodewisev1.Requeue_REQUEUE_BACKOFF && reason == nil:
-		return endWith(after, errors.New(response.GetMessage()))
+		return endWith(after, errors.New(brief.Text(response.GetMessage())))
 	case response.GetRequeue() == nodewisev1.Requeue_REQUEUE_BACKOFF:
 		return endWith(after, reason)
 	default:

@@ -7,6 +7,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"nodewise.dev/clients/go/internal/brief"
 )
 
 var (
@@ -25,6 +27,7 @@ func describe(replica *replica, err error) string {
 			message = unquoted
 		}
 	}
+	message = brief.Text(message)
 	if isStatus {
 		message = said.Code().String() + ": " + message
 	}

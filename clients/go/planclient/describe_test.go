@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -157,6 +158,20 @@ func TestMessagesSayThingsOnce(t *testing.T) {
 			strings.Count(err.Error(), "no replica of the planning service") != 1 {
 			t.Errorf("%s: got %v", server, err)
 		}
+	}
+}
+
+// Whatever listens there may say anything, at any length.
+func TestMessagesAreOnOneLineAndCut(t *testing.T) {
+	said, err := status.New(codes.InvalidArgument, "one\ntwo"+strings.Repeat("x", 5000)).WithDetails(&errdetails.BadRequest{
+		FieldViolations: []*errdetails.BadRequest_FieldViolation{{Field: "f", Description: "three\n" + strings.Repeat("y", 5000)}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = dial(t, testkit.Serve(t, refusing{err: said.Err()})).Plan(t.Context(), "u", build)
+	if err == nil || !strings.Contains(err.Error(), `one\ntwoxxx`) || !strings.Contains(err.Error(), `three\nyyy`) || len(err.Error()) > 2200 {
+		t.Errorf("got %v", err)
 	}
 }
 

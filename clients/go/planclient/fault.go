@@ -11,6 +11,8 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"nodewise.dev/clients/go/internal/brief"
 )
 
 // opinionsNeeded is how many replicas a request may fail at, when it may be the request that fails, and how many have to find it
@@ -100,7 +102,7 @@ func violations(said *status.Status) string {
 			}
 		}
 	}
-	return strings.Join(fields, "; ")
+	return brief.Text(strings.Join(fields, "; "))
 }
 
 func faultOf(code codes.Code, hasRetryInfo bool) fault {

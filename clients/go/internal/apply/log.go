@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"nodewise.dev/clients/go/internal/brief"
 	"nodewise.dev/clients/go/internal/plancheck"
 	"nodewise.dev/clients/go/nodewisev1"
 )
@@ -52,7 +53,7 @@ func logActions(ctx context.Context, planID string, batch *nodewisev1.Batch, don
 		action := batch.GetActions()[i]
 		told := []any{
 			"planId", planID, "id", action.GetId(), "kind", kindName(action),
-			"reason", strings.TrimPrefix(action.GetReason().String(), "REASON_"), "why", action.GetMessage(),
+			"reason", strings.TrimPrefix(action.GetReason().String(), "REASON_"), "why", brief.Text(action.GetMessage()),
 			"result", strings.TrimPrefix(done.outcome.GetResult().String(), "RESULT_"),
 		}
 		if done.err != nil {

@@ -1,11 +1,11 @@
 package plancheck
 
 import (
-	"fmt"
 	"iter"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"nodewise.dev/clients/go/internal/brief"
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
@@ -67,7 +67,7 @@ func checkBounds(actions []*nodewisev1.Action, asked *Asked) error {
 			if bound.most == 1 {
 				are = "is"
 			}
-			return &Violation{What: fmt.Sprintf("it %s %d %s, and %d %s the most", bound.does, bound.count, bound.what, bound.most, are)}
+			return violationOf(nil, "it %s %d %s, and %d %s the most", bound.does, bound.count, bound.what, bound.most, are)
 		}
 	}
 	return checkOnePerNode(actions)
@@ -78,7 +78,7 @@ func checkOnePerNode(actions []*nodewisev1.Action) error {
 	nodes := sets.New[string]()
 	for action, node := range created(actions) {
 		if nodes.Has(node) {
-			return &Violation{Action: action, What: fmt.Sprintf("it creates a second pod for node %q", node)}
+			return violationOf(action, "it creates a second pod for node %q", node)
 		}
 		nodes.Insert(node)
 	}
@@ -96,15 +96,16 @@ func checkNodes(actions []*nodewisev1.Action, caches Caches) error {
 	}
 	pods := caches.LivePods(nodes)
 	for action, node := range created(actions) {
-		violation := &Violation{Action: action, Contradicts: "node/" + node}
+		var violation *Violation
 		switch count, exists := pods[node]; {
 		case !exists:
-			violation.What = fmt.Sprintf("node %q does not exist", node)
+			violation = violationOf(action, "node %q does not exist", node)
 		case count > maxLivePods:
-			violation.What = fmt.Sprintf("node %q has %d pods of the workload already", node, count)
+			violation = violationOf(action, "node %q has %d pods of the workload already", node, count)
 		default:
 			continue
 		}
+		violation.Contradicts = brief.Text("node/" + node)
 		return violation
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"nodewise.dev/clients/go/convert"
+	"nodewise.dev/clients/go/internal/brief"
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/nodewisev1"
 	"nodewise.dev/clients/go/served"
@@ -57,6 +58,11 @@ type Violation struct {
 	// Contradicts is what is not as the plan takes it to be, if that is what is wrong: the uid of an object, or "node/" and the name of a
 	// node. It may have been so when the snapshot was taken.
 	Contradicts string
+}
+
+// violationOf is the violation of an action; of nil, that of the plan as a whole. What a plan names may be of any length.
+func violationOf(action *nodewisev1.Action, format string, arguments ...any) *Violation {
+	return &Violation{Action: action, What: brief.Text(fmt.Sprintf(format, arguments...))}
 }
 
 func (v *Violation) Error() string {
@@ -105,18 +111,20 @@ func (n *Named) String() string {
 }
 
 func (n *Named) violation(format string, arguments ...any) error {
-	return &Violation{Action: n.action, What: n.String() + " " + fmt.Sprintf(format, arguments...), Contradicts: n.Reference.GetUid()}
+	violation := violationOf(n.action, "%s %s", n, fmt.Sprintf(format, arguments...))
+	violation.Contradicts = n.Reference.GetUid()
+	return violation
 }
 
 // Check checks a plan. It answers with the objects that have to be read live before the plan may be applied. The error is a [*Violation].
 func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) ([]*Named, error) {
 	if what := checkWorkload(plan.GetWorkload(), asked.Workload); what != "" {
-		return nil, &Violation{What: what}
+		return nil, violationOf(nil, "%s", what)
 	}
 	actions := ActionsOf(plan)
 	if !isInScope(plan, actions, asked.Scope) {
-		return nil, &Violation{What: "the service planned for the whole workload, and was asked for its rollout alone: " +
-			"it is too old for --mode companion"}
+		return nil, violationOf(nil, "the service planned for the whole workload, and was asked for its rollout alone: "+
+			"it is too old for --mode companion")
 	}
 	if violation := checkBounds(actions, asked); violation != nil {
 		return nil, violation
@@ -136,7 +144,7 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) ([]*Named, error)
 	for _, action := range actions {
 		if event := action.GetEmitEvent(); event != nil {
 			if err := checkEvent(event); err != nil {
-				return nil, &Violation{Action: action, What: err.Error()}
+				return nil, violationOf(action, "%v", err)
 			}
 		}
 		named, violation := nameOf(action, adopted, asked.DeletesWithUID)
@@ -147,7 +155,7 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) ([]*Named, error)
 			continue
 		}
 		if err := checkPatch(action, named.Reference, asked.Workload); err != nil {
-			return nil, &Violation{Action: action, What: err.Error()}
+			return nil, violationOf(action, "%v", err)
 		}
 		all = append(all, named)
 	}
@@ -172,7 +180,7 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) ([]*Named, error)
 func (n *Named) CheckLive(asked *Asked, object []byte) error {
 	known, err := read(object)
 	if err != nil {
-		return &Violation{Action: n.action, What: fmt.Sprintf("%s cannot be read: %v", n, err)}
+		return violationOf(n.action, "%s cannot be read: %v", n, err)
 	}
 	if known.UID == n.Reference.GetUid() {
 		return n.checkController(asked, known)
@@ -277,11 +285,11 @@ func nameOf(action *nodewisev1.Action, adopted map[string]bool, deletesWithUID b
 	named := &Named{action: action, Resource: resource, Reference: reference}
 	switch {
 	case named.Reference.GetName() == "":
-		return nil, &Violation{Action: action, What: "it names no object"}
+		return nil, violationOf(action, "it names no object")
 	case named.Reference.GetUid() == "":
-		return nil, &Violation{Action: action, What: fmt.Sprintf("it names %s without a uid", named.Reference.GetName())}
+		return nil, violationOf(action, "it names %s without a uid", named.Reference.GetName())
 	case deletesWithUID && action.GetDeletePod() != nil && !action.GetDeletePod().GetUidPrecondition():
-		return nil, &Violation{Action: action, What: fmt.Sprintf("it deletes %s without its uid as a precondition", named.Reference.GetName())}
+		return nil, violationOf(action, "it deletes %s without its uid as a precondition", named.Reference.GetName())
 	case isRelease(action):
 		named.orphan = orphanAccepted
 	case adopted[named.Reference.GetUid()]:

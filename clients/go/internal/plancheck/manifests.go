@@ -36,7 +36,7 @@ func checkManifests(plan *nodewisev1.Plan, actions []*nodewisev1.Action, asked *
 		var err error
 		if workload == nil {
 			if workload, err = parse(asked.Workload.JSON, "the workload"); err != nil {
-				return &Violation{Action: action, What: err.Error()}
+				return violationOf(action, "%v", err)
 			}
 		}
 		if revision != nil {
@@ -49,7 +49,7 @@ func checkManifests(plan *nodewisev1.Plan, actions []*nodewisev1.Action, asked *
 			}
 		}
 		if err != nil {
-			return &Violation{Action: action, What: err.Error()}
+			return violationOf(action, "%v", err)
 		}
 	}
 	return nil
