@@ -2,11 +2,9 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
@@ -75,7 +73,7 @@ func (r *run) workloadKey() (write.Key, *write.Error) {
 
 // readWorkload reads the workload live, whatever its version. It must be the object that was planned for, whatever the plan says:
 // another one of that name gets neither its status nor its pods.
-func (r *run) readWorkload(ctx context.Context) ([]byte, *metav1.PartialObjectMetadata, *write.Error) {
+func (r *run) readWorkload(ctx context.Context) ([]byte, *served.Object, *write.Error) {
 	key, wrong := r.workloadKey()
 	if wrong != nil {
 		return nil, nil, wrong
@@ -84,15 +82,15 @@ func (r *run) readWorkload(ctx context.Context) ([]byte, *metav1.PartialObjectMe
 	if err != nil {
 		return nil, nil, write.AsError(err)
 	}
-	var object metav1.PartialObjectMetadata
-	if err := json.Unmarshal(live, &object); err != nil {
+	object, err := served.Parse(live)
+	if err != nil {
 		return nil, nil, write.Unclear("reading %s: %w", key, err)
 	}
 	if string(object.UID) != r.workload.GetUid() {
 		return nil, nil, write.Unclear("%s is another object now: planned for uid %s, found %s",
 			key, r.workload.GetUid(), object.UID)
 	}
-	return live, &object, nil
+	return live, object, nil
 }
 
 // confirmWorkload makes sure before an adoption that the workload still lives (D-27).

@@ -79,6 +79,17 @@ func results(applied *apply.Applied) string {
 	return strings.Join(names, " ")
 }
 
+// managed adds to an object a managed field with this member, as whoever may write the object can.
+func managed(object answer, member string, value any) answer {
+	object.body.(map[string]any)["metadata"].(map[string]any)["managedFields"] = []any{
+		map[string]any{"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", member: value},
+	}
+	return object
+}
+
+// fiveDigits is a time that an apiserver serves for what was written as 9999-12-31T23:59:59-23:00. No typed object takes its year.
+const fiveDigits = "10000-01-01T22:59:59Z"
+
 // What each answer to a create means (D-80 to D-82), and what is told of it.
 func TestCreates(t *testing.T) {
 	live := func(uid, node, hash string) answer {
@@ -91,6 +102,7 @@ func TestCreates(t *testing.T) {
 		}}
 	}
 	exists := refusal(409, "AlreadyExists", "it exists")
+	deep := json.RawMessage(strings.Repeat(`{"f:a":`, 8000) + "{}" + strings.Repeat("}", 8000))
 	for _, test := range []struct {
 		name          string
 		said, read    answer
@@ -103,6 +115,9 @@ func TestCreates(t *testing.T) {
 		{name: "another workload's", said: exists, read: live("d2", "n1", "h"), want: "NAME_TAKEN"},
 		{name: "of another node", said: exists, read: live("d1", "n2", "h"), want: "NAME_TAKEN"},
 		{name: "of another revision", said: exists, read: live("d1", "n1", "x"), want: "NAME_TAKEN"},
+		{name: "another's with an odd time", said: exists, read: managed(live("d2", "n1", "h"), "time", fiveDigits), want: "NAME_TAKEN"},
+		{name: "ours with an odd time", said: exists, read: managed(live("d1", "n1", "h"), "time", fiveDigits), want: "ALREADY_EXISTS"},
+		{name: "another's with deep fields", said: exists, read: managed(live("d2", "n1", "h"), "fieldsV1", deep), want: "NAME_TAKEN"},
 		{name: "it cannot be read", said: exists, read: refusal(500, "InternalError", "no"), want: "FAILED",
 			event: "Warning FailedCreate Error creating: it exists"},
 		{name: "it is gone by now", said: exists, read: refusal(404, "NotFound", "gone"), want: "FAILED",
@@ -261,6 +276,11 @@ func TestAdoptions(t *testing.T) {
 		vanished int
 	}{
 		{"adopted", confirmed, ok("o", "9"), "SUCCEEDED SUCCEEDED", 0},
+		{"an orphan with an odd time", confirmed, managed(ok("o", "9"), "time", fiveDigits), "SUCCEEDED SUCCEEDED", 0},
+		{
+			"a workload with an odd time", managed(answer{200, map[string]any{"metadata": map[string]any{"uid": "d1"}}}, "time", fiveDigits),
+			ok("o", "9"), "SUCCEEDED SUCCEEDED", 0,
+		},
 		{"the orphan is gone", confirmed, refusal(404, "NotFound", "gone"), "NOT_FOUND SKIPPED", 1},
 		{"the workload is another one", answer{200, map[string]any{"metadata": map[string]any{"uid": "d2"}}}, ok("o", "9"), "FAILED SKIPPED", 0},
 		{"the workload ends", answer{200, map[string]any{"metadata": map[string]any{

@@ -11,9 +11,9 @@ import (
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"nodewise.dev/clients/go/convert"
+	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
@@ -96,19 +96,16 @@ func (m *Manifest) annotate(name, value string) (undo func()) {
 	}
 }
 
-// isSamePod tells whether a live pod is the one that a create of this plan would have made: same controller, node and revision.
+// isSamePod tells whether a live pod is the one that a create of this plan would have made: same controller, node and revision. Nothing else of
+// it is read: it may be anybody's, who could write into it what no reader takes.
 func (m *Manifest) isSamePod(live []byte, workloadUID, nodeName string) (bool, error) {
-	var object corev1.Pod
-	if err := json.Unmarshal(live, &object); err != nil {
-		return false, fmt.Errorf("reading what was served: %w", err)
-	}
-	pod, err := convert.Pod(&object)
+	projection, err := convert.PodJSON(live)
 	if err != nil {
 		return false, fmt.Errorf("reading what was served: %w", err)
 	}
-	return pod.GetController().GetUid() == workloadUID &&
-		object.Labels[appsv1.ControllerRevisionHashLabelKey] == m.hash &&
-		convert.TargetNode(pod) == nodeName, nil
+	pod := cluster.Pod{Pod: projection}
+	return pod.Controller.GetUid() == workloadUID && convert.TargetNode(projection) == nodeName &&
+		pod.LabelSet()[appsv1.ControllerRevisionHashLabelKey] == m.hash, nil
 }
 
 // unescape reads a token of a JSON pointer (RFC 6901).

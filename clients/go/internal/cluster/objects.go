@@ -147,6 +147,11 @@ func (p *Pod) LabelSet() kubelabels.Set {
 	return set
 }
 
+// Identity is its identity.
+func (p *Pod) Identity() *Identity {
+	return &Identity{UID: p.GetUid(), Controller: p.Controller, Labels: p.LabelSet()}
+}
+
 // Node is the projection of a v1 Node, likewise.
 type Node struct {
 	ResourceVersion string

@@ -213,8 +213,7 @@ func (s *Store) Identity(resource Resource, namespace, name string) *Identity {
 	switch resource {
 	case Pods:
 		if found := kept.pods.names[name]; found != nil {
-			pod := found.pod(namespace)
-			return &Identity{UID: pod.GetUid(), Controller: pod.Controller, Labels: pod.LabelSet()}
+			return found.pod(namespace).Identity()
 		}
 	case Revisions:
 		if found := kept.revisions[name]; found != nil {

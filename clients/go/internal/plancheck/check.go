@@ -178,7 +178,7 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) ([]*Named, error)
 // CheckLive checks an object that the caches do not show, as it was read live. One that is gone, or has been replaced, is no violation:
 // the write finds that out by the uid.
 func (n *Named) CheckLive(asked *Asked, object []byte) error {
-	known, err := read(object)
+	known, err := read(n.Resource, object)
 	if err != nil {
 		return violationOf(n.action, "%s cannot be read: %v", n, err)
 	}
@@ -192,7 +192,14 @@ func (n *Named) CheckLive(asked *Asked, object []byte) error {
 	return nil
 }
 
-func read(object []byte) (*cluster.Identity, error) {
+func read(resource cluster.Resource, object []byte) (*cluster.Identity, error) {
+	if resource == cluster.Pods {
+		pod, err := convert.PodJSON(object)
+		if err != nil {
+			return nil, err
+		}
+		return (&cluster.Pod{Pod: pod}).Identity(), nil
+	}
 	parsed, err := served.Parse(object)
 	if err != nil {
 		return nil, err

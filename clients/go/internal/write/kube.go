@@ -113,14 +113,20 @@ func (k *Kube) write(ctx context.Context, call *call) (Written, error) {
 	if err != nil {
 		return Written{}, err
 	}
-	var written metav1.PartialObjectMetadata
+	// Nothing else is read: who may write the object can write into it what no reader takes.
+	var written struct {
+		Metadata struct {
+			Name            string `json:"name"`
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
+	}
 	if err := json.Unmarshal(answer, &written); err != nil {
 		return Written{}, Unclear("reading the apiserver's answer: %w", err)
 	}
-	if written.Name == "" {
+	if written.Metadata.Name == "" {
 		return Written{}, Unclear("the apiserver's answer is no object")
 	}
-	return Written{Name: written.Name, ResourceVersion: written.ResourceVersion}, nil
+	return Written{Name: written.Metadata.Name, ResourceVersion: written.Metadata.ResourceVersion}, nil
 }
 
 // call makes a call once: a create that timed out may have happened.
