@@ -67,8 +67,7 @@ func configured(options []Option) (config, error) {
 		}
 	}
 	if config.limiter == nil {
-		config.limiter = workqueue.NewTypedWithMaxWaitRateLimiter(
-			workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName](), maxBackoff(config.options))
+		config.limiter = newLimiter(maxBackoff(config.options))
 	}
 	return config, errors.Join(config.mistakes...)
 }
