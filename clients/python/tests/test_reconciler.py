@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import pathlib
+import re
 import sys
 import threading
 import time
@@ -128,6 +129,31 @@ async def test_a_failure_backs_off(apiserver: tuple[Apiserver, KubeClient]) -> N
     service = FakeService([plan(error="odd") for _ in range(4)] + [NOOP])
     async with Reconciler(kube, service):
         await eventually(lambda: not service.plans, "it is tried until it is well")
+
+
+# A quota that was raised or a right that was given is of use within a minute; upstream may wait for 1000 s.
+@pytest.mark.parametrize(
+    ("config", "longest"),
+    [
+        (Config(rest=0), 60),
+        (Config(rest=0, options=v1.PlanOptions(profile=v1.PROFILE_UPSTREAM_STRICT)), 1000),
+        (Config(rest=0, limits=RateLimits(max_delay=7)), 7),
+    ],
+)
+async def test_what_is_refused_again_and_again_is_tried_again_in_a_while(
+    apiserver: tuple[Apiserver, KubeClient], caplog: pytest.LogCaptureFixture, config: Config, longest: float
+) -> None:
+    server, kube = apiserver
+    serve(server, daemon_set())
+    server.script[PODS] = [refuse(403, "Forbidden", "exceeded quota")]
+    # The workload comes by itself, too, while its delays are short.
+    service = FakeService([plan(phase(v1.PHASE_KIND_CREATES, batch(create("foo-bbbbbbbbbb"))))] * 100)
+    service.reports = [v1.ReportResponse(requeue=v1.REQUEUE_BACKOFF)] * 100
+    async with Reconciler(kube, service, config) as reconciler:
+        for _ in range(20):
+            assert isinstance(await reconciler.reconcile("ns", "foo"), Failed)
+    delays = [float(told) for told in re.findall(r"trying again in ([0-9.]+) s", caplog.text)]
+    assert delays[-1] == max(delays) == longest
 
 
 # Whoever lacks a right is told apart from whoever waits for a service.

@@ -27,7 +27,7 @@ keys only is not held up by a few that are long in work each time.
 @dataclass(frozen=True, slots=True)
 class RateLimits:
     """How failed keys are slowed down (M-30): the larger of the two delays counts. Upstream's: 5 ms doubling to 1000 s,
-    and 10 per second over all keys with a burst of 100.
+    and 10 per second over all keys with a burst of 100. Times are in seconds.
     """
 
     base_delay: float = 0.005

@@ -61,8 +61,10 @@ class Config:
     """Buckets that nodes and pods are sent in; at most what the service accepts."""
     apply_concurrency: int = DEFAULT_CONCURRENCY
     """Most calls to the apiserver at a time, for one plan."""
-    limits: RateLimits = field(default_factory=RateLimits)
-    """How failed workloads are slowed down."""
+    limits: RateLimits | None = None
+    """How failed workloads are slowed down. None for upstream's limits, but a workload waits for a minute at most; with
+    `PROFILE_UPSTREAM_STRICT` in the options it waits for up to 1000 s, as upstream does.
+    """
     rest: float = 0.02
     """How long a workload is left alone after each look at it, so that a burst of events makes one call. The first
     event after a quiet time is heeded at once, and retries come when they are due.
@@ -113,7 +115,7 @@ class Reconciler:
         self._config = config or Config()
         self._service = service
         self._wrap = actuator
-        self._queue: Queue[Key] = Queue(self._config.limits, self._config.rest, time.monotonic())
+        self._queue: Queue[Key] = Queue(_limits(self._config), self._config.rest, time.monotonic())
         self._idle: set[asyncio.Future[None]] = set()
         """Workers that wait for a change of the queue."""
         self._state = State(self._config.buckets, self._config.options)
@@ -351,6 +353,15 @@ class Reconciler:
         if executor.waits_for_watches(key):
             # Should what is expected never show, no event would tell.
             self._queue.add_after(key, EXPECTATIONS_EXPIRED, now)
+
+
+def _limits(config: Config) -> RateLimits:
+    """Upstream waits for up to 1000 s: long after a quota was raised or a webhook mended, nothing happens. A minute is
+    enough to spare an apiserver.
+    """
+    if config.limits is not None:
+        return config.limits
+    return RateLimits() if config.options.profile == v1.PROFILE_UPSTREAM_STRICT else RateLimits(max_delay=60.0)
 
 
 def _tell(span: Span, ending: Ending) -> None:
