@@ -439,6 +439,18 @@ async def test_a_plan_is_wrong_by_an_object_only_twice(plans: list[v1.Action | N
     assert rig.actuator.calls == []
 
 
+# Whether it is the workload's cannot be told without the read.
+@pytest.mark.parametrize(("error", "http_status"), [(refused(403), 403), (KeyError("a defect"), 0)])
+async def test_nothing_is_written_while_what_a_plan_names_cannot_be_read(error: Exception, http_status: int) -> None:
+    rig = Rig(plan(phase(DELETES, batch(delete("unseen")))))
+    rig.actuator.script("read", "unseen", error)
+    ending = await rig.reconcile()
+    assert isinstance(ending, Failed)
+    assert "unseen, which the plan names: " in ending.reason
+    assert ending.http_status == http_status
+    assert (rig.actuator.calls, rig.executor.refused_plans) == ([("read", "unseen")], 0)
+
+
 # Whatever a service says, plans that create and delete nothing come no faster than ten a second.
 @pytest.mark.parametrize(
     ("planned", "requeue", "after"),

@@ -326,8 +326,7 @@ class Executor:
             self._actuator.emit(WorkloadEvent(reference, "Warning", "PlanRefused", reason[:1000]))
             raise _EndedError(Failed(reason)) from violation
         except plan_check.UnclearError as error:
-            status = error.__cause__.http_status if isinstance(error.__cause__, ActuatorError) else 0
-            raise _EndedError(Failed(str(error), http_status=status)) from error
+            raise _EndedError(Failed(str(error), http_status=error.http_status)) from error
         contradicted.forget(workload.key)
 
     def _hold(self, planned: _Planned) -> None:

@@ -84,6 +84,11 @@ class ViolationError(Exception):
 class UnclearError(Exception):
     """A plan cannot be judged now."""
 
+    def __init__(self, message: str, http_status: int = 0) -> None:
+        """`http_status` is that of the apiserver's answer to a read, if that is why; else it is 0."""
+        super().__init__(message)
+        self.http_status = http_status
+
 
 class _Orphan(enum.Enum):
     """What an action may do to an object without a controller."""
@@ -199,7 +204,8 @@ async def check_with_reads(plan: v1.Plan, asked: Asked, caches: Caches, actuator
             error = ActuatorError.of(raised)
             if error.refusal is Refusal.NOT_FOUND:
                 continue
-            raise UnclearError(f"reading {key}, which the plan names: {error.message}") from raised
+            reason = f"reading {key}, which the plan names: {error.message}"
+            raise UnclearError(reason, error.http_status) from raised
         named.check_live(asked, served)
 
 
