@@ -10,7 +10,7 @@ from nodewise import v1
 from nodewise.buckets import Buckets, Parts, bucket_of, render
 from nodewise.kinds import Resource
 from nodewise.objects import DaemonSet, Pod
-from nodewise.reads import MAX_LABELS, KeySet, reduce_node
+from nodewise.reads import MAX_LABELS, KeySet, reduce_labels
 from nodewise.store import Applied, Deleted, Listed, PodChange, Store, Transition
 
 from .objects import KEY, daemon_set, listed, node, pod, revision
@@ -317,7 +317,7 @@ def test_buckets_are_those_of_the_reduced_projections() -> None:
             members = [v1.Node.FromString(live[name].SerializeToString()) for name in sorted(live)]
             members = [member for member in members if bucket_of(member.name, 4) == index]
             for member in members:
-                reduce_node(member, keys)
+                reduce_labels(member, keys)
             expected = v1.NodeBucket(nodes=members).SerializeToString(deterministic=True)
             assert bucket.digest == hashlib.sha256(expected).digest()
 

@@ -17,7 +17,7 @@ from nodewise.gate import compare
 from nodewise.kinds import Key
 from nodewise.manifest import PodManifest
 from nodewise.objects import DaemonSet, Node, Pod
-from nodewise.reads import KeySet, Reads, reduce_node, reduce_pod
+from nodewise.reads import KeySet, Reads, reduce_labels
 from nodewise.snapshot import is_sent
 from nodewise.store import Applied, Store
 
@@ -69,12 +69,8 @@ def test_projections(case: dict[str, Any]) -> None:
     for given in (obj, json.dumps(obj).encode()):
         projection = project(given)
         if "daemon_sets" in case:
-            cut = (
-                reduce_node(projection, KeySet.of_nodes(reads(case)))
-                if isinstance(projection, v1.Node)
-                else reduce_pod(projection, KeySet.of_pods(reads(case)))
-            )
-            assert cut == case.get("cut", 0)
+            keys = KeySet.of_nodes(reads(case)) if "node" in case else KeySet.of_pods(reads(case))
+            assert reduce_labels(projection, keys) == case.get("cut", 0)
         if "many" in case:
             taints = count_many(projection.taints) if isinstance(projection, v1.Node) else 0
             assert {"labels": count_many(projection.labels), "taints": taints} == case["many_sent"]
@@ -104,10 +100,10 @@ def test_bucket_bytes(case: dict[str, Any]) -> None:
     cached = store.node_buckets(workload, known) if "nodes" in case else store.pod_buckets(workload, known)
     # The same without caches.
     for node in nodes:
-        reduce_node(node, KeySet.of_nodes([workload.reads]))
+        reduce_labels(node, KeySet.of_nodes([workload.reads]))
     sent = [pod for pod in pods if is_sent(workload, pod)]
     for pod in sent:
-        reduce_pod(pod, KeySet.of_pods([workload.reads]))
+        reduce_labels(pod, KeySet.of_pods([workload.reads]))
     made = node_buckets(nodes) if "nodes" in case else pod_buckets(sent)
     for (bucket,) in (cached, made):
         assert bucket.data == base64.b64decode(case["data"])

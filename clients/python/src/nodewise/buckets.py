@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from . import v1
-from .reads import MAX_LABELS, KeySet, reduce_metadata, reduce_node
+from .reads import MAX_LABELS, KeySet, reduce_labels
 
 Digest = bytes
 """A bucket's digest: SHA-256 of its bytes."""
@@ -49,7 +49,7 @@ class Part:
         """The encoded fields that are sent."""
         metadata = self.metadata()
         before = len(metadata.labels)
-        reduce_metadata(metadata, keys)
+        reduce_labels(metadata, keys)
         return self.encoded if len(metadata.labels) == before else metadata.SerializeToString(deterministic=True)
 
 
@@ -109,13 +109,12 @@ class Stored:
 
     def cut(self, keys: KeySet) -> int:
         """How many labels cannot be sent although a decision could read them, since there are too many."""
-        if self.part is not None:
-            # A label is never shorter.
-            may_be = len(self.part.encoded) // 4 > MAX_LABELS
-            return reduce_metadata(self.part.metadata(), keys) if may_be else 0
-        kept = self.labels
-        may_be = kept is not None and len(kept.labels) > MAX_LABELS
-        return reduce_node(self.node(), keys) if may_be else 0
+        labels: Sequence[NodeLabel] | Sequence[v1.Label] = ()
+        if self.labels is not None:
+            labels = self.labels.labels
+        elif self.part is not None and len(self.part.encoded) // 4 > MAX_LABELS:  # a label is never shorter
+            labels = self.part.metadata().labels
+        return max(sum(label.key in keys.labels for label in labels) - MAX_LABELS, 0)
 
     def node(self) -> v1.Node:
         """The projection of a node, with all of its labels."""
@@ -124,9 +123,7 @@ class Stored:
 
     def sent_node(self, keys: KeySet) -> v1.Node:
         """What is sent of a node."""
-        node = self.node()
-        reduce_node(node, keys)
-        return node
+        return v1.Node.FromString(self.sent(keys))
 
     def pod(self) -> v1.Pod:
         """The projection of a pod, with all of its labels. Fields of a message may come in any order: its own, followed
@@ -378,7 +375,7 @@ class Parts:
 
 def node_buckets(nodes: Iterable[v1.Node], count: int = 1) -> list[v1.Bucket]:
     """The buckets of a snapshot with these nodes, all inline, with all of their labels: for whoever keeps no caches.
-    `reduce_node` leaves out what no decision reads.
+    `reduce_labels` leaves out what no decision reads.
     """
     buckets, labels, every = Buckets(count), Labels(), list(nodes)
     for node in every:
@@ -388,7 +385,7 @@ def node_buckets(nodes: Iterable[v1.Node], count: int = 1) -> list[v1.Bucket]:
 
 def pod_buckets(pods: Iterable[v1.Pod], count: int = 1) -> list[v1.Bucket]:
     """The buckets of a snapshot with these pods, all inline, with all of their labels: the workload's own, then those
-    without a controller. `reduce_pod` leaves out what no decision reads.
+    without a controller. `reduce_labels` leaves out what no decision reads.
     """
     owned, orphans, parts, every = Buckets(count), Buckets(count), Parts(), list(pods)
     for pod in every:

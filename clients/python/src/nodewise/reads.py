@@ -86,25 +86,10 @@ class KeySet:
         return cls(labels, first=_OF_EVERY_POD)
 
 
-def reduce_node(node: v1.Node, keys: KeySet) -> int:
-    """Leaves of a node what is sent of it. Answers with how many labels that decisions could read are left out, since
-    there are too many.
+def reduce_labels(message: v1.Node | v1.Pod | v1.SharedMetadata, keys: KeySet) -> int:
+    """Leaves of a node, a pod or what pods share the labels that are sent, of too many the first ones by key. Answers
+    with how many labels that decisions could read are left out for that.
     """
-    return _reduce_labels(node, keys)
-
-
-def reduce_pod(pod: v1.Pod, keys: KeySet) -> int:
-    """Leaves of a pod what is sent of it, and answers likewise."""
-    return _reduce_labels(pod, keys)
-
-
-def reduce_metadata(metadata: v1.SharedMetadata, keys: KeySet) -> int:
-    """Leaves of what pods share what is sent of it, and answers likewise."""
-    return _reduce_labels(metadata, keys)
-
-
-def _reduce_labels(message: v1.Node | v1.Pod | v1.SharedMetadata, keys: KeySet) -> int:
-    """Of too many labels the last ones by key are left out."""
     named = [label for label in message.labels if label.key in keys.labels]
     cut = max(len(named) - MAX_LABELS, 0)
     if cut:

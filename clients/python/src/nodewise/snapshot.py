@@ -9,7 +9,7 @@ from . import convert, times, v1
 from .buckets import Digest, node_buckets, pod_buckets
 from .convert import KubernetesObject
 from .objects import DaemonSet, Revision
-from .reads import KeySet, reduce_node, reduce_pod
+from .reads import KeySet, reduce_labels
 from .store import Store, concerns
 
 MAX_REVISION_BYTES = 16 << 20
@@ -105,9 +105,9 @@ def snapshot_of(
         [pod for pod in map(convert.pod, pods) if is_sent(workload, pod)],
     )
     for node in sent_nodes:
-        reduce_node(node, of_nodes)
+        reduce_labels(node, of_nodes)
     for pod in sent_pods:
-        reduce_pod(pod, of_pods)
+        reduce_labels(pod, of_pods)
     known = (revision for revision in map(Revision.read, revisions) if concerns(workload, revision))
     return v1.Snapshot(
         now=now or times.now(),
