@@ -44,23 +44,23 @@ class Pieces:
         that it brings; or the request itself, and none, when that fits as it is. Only buckets that have a digest can
         wait.
         """
-        size = request.ByteSize()
-        if size <= self._most:
-            return request, None
         inline = [bucket for bucket in _buckets(request) if bucket.digest and bucket.HasField("data")]
+        # The size is only asked for where it matters: the first bucket never waits.
+        if len(inline) < 2 or (size := request.ByteSize()) <= self._most:
+            return request, None
         room = max(self._most - (size - sum(len(bucket.data) for bucket in inline)), 0)
         brought: list[Digest] = []
-        waiting: set[Digest] = set()
+        later: set[Digest] = set()
         for bucket in inline:
             if len(bucket.data) <= room or not brought:
                 room = max(room - len(bucket.data), 0)
                 brought.append(bucket.digest)
             else:
-                waiting.add(bucket.digest)
-        waiting.difference_update(brought)
-        if not waiting:
+                later.add(bucket.digest)
+        later.difference_update(brought)
+        if not later:
             return request, None
-        return without_known(request, waiting.__contains__), brought
+        return without_known(request, later.__contains__), brought
 
     def are_kept(self, brought: int, missing: int) -> bool:
         """After a piece with so many buckets the replica lacks so many. Whether it keeps at least half of what it is
