@@ -30,6 +30,7 @@ from nodewise import (
     sync,
     v1,
 )
+from nodewise.actions import actions_of
 
 from .conftest import ROOT, vector
 from .programs import CLIENT, built, running
@@ -266,8 +267,7 @@ async def test_typed_objects_give_the_same_plan(cluster: client.AppsV1Api, servi
 
 
 def creates(plan: v1.Plan) -> list[v1.Action]:
-    actions = (action for phase in plan.phases for batch in phase.batches for action in batch.actions)
-    return [action for action in actions if action.HasField("create_pod")]
+    return [action for action in actions_of(plan) if action.HasField("create_pod")]
 
 
 async def test_the_program_of_the_readme(cluster: client.AppsV1Api) -> None:

@@ -14,6 +14,7 @@ import grpc
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from . import pace, plan_check, plan_log, snapshot, times, tracing, v1, waiting
+from .actions import actions_of
 from .actuator import Actuator, ActuatorError, WorkloadEvent
 from .apply import DEFAULT_CONCURRENCY, Applied, apply
 from .buckets import Digest
@@ -364,9 +365,8 @@ class Executor:
 
     async def _created_revisions(self, plan: v1.Plan, applied: Applied) -> list[bytes]:
         """The revisions that a plan created, as they are: caches need not show them yet, and their names are taken."""
-        actions = (action for phase in plan.phases for batch in phase.batches for action in batch.actions)
         created = []
-        for action, outcome in zip(actions, applied.outcomes, strict=True):
+        for action, outcome in zip(actions_of(plan), applied.outcomes, strict=True):
             if action.HasField("create_revision") and outcome.result == v1.RESULT_SUCCEEDED:
                 key = ObjectKey(Resource.REVISIONS, plan.workload.namespace, action.create_revision.name)
                 try:

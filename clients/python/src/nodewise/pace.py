@@ -3,6 +3,7 @@
 from google.protobuf.duration_pb2 import Duration
 
 from . import times, v1
+from .actions import actions_of
 from .apply import Applied
 
 _CHANGES = ("create_pod", "create_revision", "delete_pod", "delete_revision")
@@ -33,11 +34,10 @@ def has_changed(plan: v1.Plan, applied: Applied) -> bool:
     """Whether a plan has created or deleted anything, or found the name of a pod taken: then the next one is another.
     Patches, a status and Events can be written again and again.
     """
-    actions = (action for phase in plan.phases for batch in phase.batches for action in batch.actions)
     return any(
         outcome.result == v1.RESULT_NAME_TAKEN
         or (outcome.result == v1.RESULT_SUCCEEDED and action.WhichOneof("kind") in _CHANGES)
-        for action, outcome in zip(actions, applied.outcomes, strict=True)
+        for action, outcome in zip(actions_of(plan), applied.outcomes, strict=True)
     )
 
 

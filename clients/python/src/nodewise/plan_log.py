@@ -4,6 +4,7 @@ import logging
 from collections import Counter
 
 from . import v1
+from .actions import actions_of
 from .kinds import Key
 from .tracing.spans import short_name
 
@@ -13,8 +14,7 @@ _NAMES = ("pod_name", "name", "reason")
 
 def tell_plan(log: logging.Logger, plan: v1.Plan, *, writes: bool) -> None:
     """Tells of a plan that is about to be applied, or observed, if there is anything to do."""
-    actions = (action for phase in plan.phases for batch in phase.batches for action in batch.actions)
-    kinds = Counter(_kind(action) for action in actions)
+    kinds = Counter(map(_kind, actions_of(plan)))
     if kinds:
         counts = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
         log.info("%s: %s plan %s: %s", _key(plan.workload), "applying" if writes else "observing", plan.plan_id, counts)

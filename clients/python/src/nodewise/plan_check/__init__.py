@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from .. import convert, v1
+from ..actions import actions_of
 from ..actuator import Actuator, ActuatorError, Refusal
 from ..kinds import OWNER_KIND, ObjectKey, Resource
 from ..objects import DaemonSet, Owner, Pod, Revision, owner_of
@@ -154,7 +155,7 @@ def check(plan: v1.Plan, asked: Asked, caches: Caches) -> list[Named]:
     `ViolationError`.
     """
     _check_workload(plan, asked.workload)
-    actions = [action for phase in plan.phases for batch in phase.batches for action in batch.actions]
+    actions = list(actions_of(plan))
     _check_scope(plan, actions, asked.scope)
     own = [found.object for found in caches.revisions(asked.workload) if found.controller]
     own += [found.object for found in asked.live if found.controller and found.controller.uid == asked.workload.uid]
