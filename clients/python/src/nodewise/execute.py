@@ -209,7 +209,7 @@ class Executor:
         While they do not, what was read live is kept, and is there again when the workload is admitted.
         """
         workload = self.state.store.daemon_set(key)
-        if workload is not None and not self._selection.includes(workload):
+        if self._is_left_alone(workload):
             _log.debug("%s: not selected, so it is left alone", key)
             workload = None
         if workload is None:
@@ -228,9 +228,12 @@ class Executor:
         """Ends the reconcile of a workload that is not selected any more. The event that showed that has woken it, and
         the next reconcile forgets it.
         """
-        workload = self.state.store.daemon_set(key)
-        if workload is not None and not self._selection.includes(workload):
+        if self._is_left_alone(self.state.store.daemon_set(key)):
             raise _EndedError(Settled())
+
+    def _is_left_alone(self, workload: DaemonSet | None) -> bool:
+        """Whether a workload exists, and is not selected."""
+        return workload is not None and not self._selection.includes(workload)
 
     async def _plan(self, workload: DaemonSet, live: Sequence[Revision]) -> _Planned:
         key, uid, state = workload.key, workload.uid, self.state

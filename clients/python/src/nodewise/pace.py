@@ -1,7 +1,5 @@
 """When the next plan is asked for: as a plan or the answer to its report says, but not again and again for nothing."""
 
-from google.protobuf.duration_pb2 import Duration
-
 from . import times, v1
 from .actions import actions_of
 from .apply import Applied
@@ -18,13 +16,13 @@ def of_plan(plan: v1.Plan) -> float | None:
     """When to come back after a plan of which nothing is known, or that did nothing: another one does not follow at
     once.
     """
-    after = _seconds(plan.requeue_after) if plan.HasField("requeue_after") else None
+    after = _requeue_after(plan)
     return max(after, SOONEST) if after else None
 
 
 def of_answer(response: v1.ReportResponse, changed: bool) -> float | None:
     """When to come back as the answer to a report says."""
-    after = _seconds(response.requeue_after) if response.HasField("requeue_after") else None
+    after = _requeue_after(response)
     if after is None or (changed and response.requeue != v1.REQUEUE_BACKOFF):
         return after
     return max(after, SOONEST)
@@ -41,7 +39,9 @@ def has_changed(plan: v1.Plan, applied: Applied) -> bool:
     )
 
 
-def _seconds(duration: Duration) -> float | None:
-    """A duration; none where it is negative."""
-    after = times.seconds(duration)
+def _requeue_after(said: v1.Plan | v1.ReportResponse) -> float | None:
+    """When to come back, in seconds; none where nothing is said or the time is negative."""
+    if not said.HasField("requeue_after"):
+        return None
+    after = times.seconds(said.requeue_after)
     return None if after < 0 else after

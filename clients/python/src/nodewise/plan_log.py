@@ -14,6 +14,8 @@ _NAMES = ("pod_name", "name", "reason")
 
 def tell_plan(log: logging.Logger, plan: v1.Plan, *, writes: bool) -> None:
     """Tells of a plan that is about to be applied, or observed, if there is anything to do."""
+    if not log.isEnabledFor(logging.INFO):
+        return
     kinds = Counter(map(_kind, actions_of(plan)))
     if kinds:
         counts = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
