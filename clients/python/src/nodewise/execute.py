@@ -61,9 +61,11 @@ class Failed:
     after: float | None = None
     """Come back after this time besides, in seconds."""
     http_status: int = 0
-    """The HTTP status with which the apiserver refused the first action that failed, such as 403; 0 if it did not."""
+    """The HTTP status of the apiserver's answer, such as 403, to the first action that failed, or to a read that the
+    check of the plan needs. 0 if there was no answer, or something else failed.
+    """
     code: grpc.StatusCode | None = None
-    """The gRPC status with which the service refused the request or the report, if that is what failed."""
+    """The gRPC status of the service's answer, if the request for the plan or the report failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +309,8 @@ class Executor:
 
     async def _check(self, planned: _Planned, live: Sequence[Revision]) -> None:
         """Checks a plan before anything of it is held or written (rule W15). A violation ends the reconcile as a
-        refused request does. What is wrong by an object as it is now is none the first time.
+        refused request does. A plan that only the present state of an object makes wrong is no violation the first
+        time: the object may have changed since the snapshot.
         """
         workload, contradicted = planned.workload, self.state.contradicted
         deletes_with_uid = is_enabled(self._options, v1.DEVIATION_DELETE_WITH_UID)

@@ -71,8 +71,10 @@ def _revisions(store: Store, workload: DaemonSet, live: Sequence[Revision]) -> t
 
 
 def fitting(revisions: Sequence[Revision], room: int) -> list[Revision]:
-    """Those of some revisions that fit into so many bytes, at least one, in the order of all: those that the workload
-    controls before orphans, and new ones before old ones. None is sent that comes after one that does not fit.
+    """The revisions that fit into `room` bytes, in the order in which they came; at least one.
+
+    The workload's own rank before orphans, and new ones before old ones. The first that does not fit, and all that rank
+    after it, are left out.
     """
     # Those of equal rank stay in order of their names.
     ranked = sorted(revisions, key=lambda revision: (revision.controller is None, -revision.number))

@@ -37,7 +37,7 @@ class Applied:
     vanished: list[ObjectKey] = field(default_factory=list)
     """Orphans that an adoption did not find: plan again at once without them."""
     sealed: list[ObjectKey] = field(default_factory=list)
-    """Revisions, and pods to adopt, that cannot be changed: plan again at once with nothing to change in them."""
+    """Revisions, and pods to adopt, that cannot be changed. The next plan, at once, has to leave them as they are."""
     taken_names: list[str] = field(default_factory=list)
     """Names of new pods that are taken by other pods: report, and plan again at once. Nothing failed for it."""
     failed: bool = False

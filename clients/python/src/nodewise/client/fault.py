@@ -137,7 +137,7 @@ class Opinions:
             raise self.unreachable()
 
     def unreachable(self) -> UnreachableError:
-        """Nobody has answered."""
+        """The error that says that no replica has answered, and why the last one that was asked did not."""
         if self.last is None:
             return UnreachableError(self._replicas.health() or "no replica of the planning service was asked in time")
         return UnreachableError(f"no replica of the planning service answered: {self.last.reason}", self.last.code)

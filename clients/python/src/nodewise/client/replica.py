@@ -92,7 +92,9 @@ class Replica:
         credentials: grpc.ChannelCredentials | None = None,
         target: Fixed | Dns | None = None,
     ) -> None:
-        """Credentials have to find the name at the address, if the target is a name."""
+        """With credentials, a replica of a `dns:///` target needs a certificate for the name in the target, any other
+        one for its address.
+        """
         self.address = address
         self.target = target
         """What was written to find it."""

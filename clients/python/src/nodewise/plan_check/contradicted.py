@@ -6,7 +6,7 @@ from ..kinds import Key
 
 
 class Contradicted:
-    """The objects for whose sake the last plans for each workload were not applied, since the last one that was."""
+    """For each workload, the objects that made plans wrong since the last plan that was right."""
 
     def __init__(self) -> None:
         self._seen: dict[Key, set[tuple[str, str]]] = {}
