@@ -15,6 +15,7 @@ from nodewise.execute import MAX_PLANS, Executor, Failed, Settled, StoppedError,
 from nodewise.gate import Behind
 from nodewise.kinds import Resource
 from nodewise.pace import SOONEST
+from nodewise.selection import EVERYTHING, Selection
 from nodewise.state import State
 from nodewise.store import Applied, Bookmark, Deleted
 
@@ -35,13 +36,24 @@ EVENT = action(emit_event=v1.EmitEvent(type="Normal", reason="Reason"))
 class Rig:
     """An executor with one DaemonSet in its caches."""
 
-    def __init__(self, *plans: Any, options: v1.PlanOptions | None = None, writes: bool = True) -> None:
+    def __init__(
+        self,
+        *plans: Any,
+        options: v1.PlanOptions | None = None,
+        writes: bool = True,
+        selection: Selection = EVERYTHING,
+    ) -> None:
         options = options or v1.PlanOptions()
         self.state = filled(State(1, options))
         self.actuator = FakeActuator(writes=writes)
         self.service = FakeService(list(plans))
         self.executor = Executor(
-            self.state, self.actuator, self.service, options, now=lambda: Timestamp(seconds=1_700_000_000)
+            self.state,
+            self.actuator,
+            self.service,
+            options,
+            selection=selection,
+            now=lambda: Timestamp(seconds=1_700_000_000),
         )
 
     async def reconcile(self) -> Any:

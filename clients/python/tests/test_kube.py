@@ -85,6 +85,16 @@ def lines(*of: Any, stays: bool = True) -> Handler:
     return handle
 
 
+def after(event: asyncio.Event, *of: Any) -> Handler:
+    """A watch that begins when the event is set."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        await event.wait()
+        return await lines(*of)(request)
+
+    return handle
+
+
 def page(items: Any, version: str = "10", proceed: str = "") -> Handler:
     return answer({"metadata": {"resourceVersion": version, "continue": proceed}, "items": items})
 
@@ -302,12 +312,7 @@ async def test_a_restore_that_one_list_shows_lets_the_others_list_again(
     for path in PATHS.values():
         server.script[f"GET {path}"] = [page([], "7"), lines(), page([], "8"), lines()]
     restored = asyncio.Event()
-
-    async def until_restored(request: web.Request) -> web.StreamResponse:
-        await restored.wait()
-        return await lines(gone)(request)
-
-    server.script[f"GET {PATHS[Resource.NODES]}"] = [page([], "100"), until_restored, page([], "50"), lines()]
+    server.script[f"GET {PATHS[Resource.NODES]}"] = [page([], "100"), after(restored, gone), page([], "50"), lines()]
     shown = Shown()
     async with Watches(client, shown.append):
         await eventually(lambda: all(len(server.asked(path)) == 2 for path in PATHS.values()), "all watch")

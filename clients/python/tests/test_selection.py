@@ -11,15 +11,14 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from nodewise import Config, KubeClient, Reconciler, Settled, sync, v1
 from nodewise.buckets import Digest
-from nodewise.execute import Executor
 from nodewise.kinds import Resource
 from nodewise.objects import DaemonSet
 from nodewise.selection import Selection
-from nodewise.state import State
 from nodewise.store import Applied
 
-from .fakes import FakeActuator, FakeService, batch, create, phase, plan
-from .objects import KEY, daemon_set, filled
+from .fakes import FakeService, batch, create, phase, plan
+from .objects import KEY, daemon_set
+from .test_execute import Rig
 from .test_kube import CLOSING, PATHS, Apiserver, apiserver, eventually, page
 from .test_reconciler import PODS, serve
 
@@ -182,55 +181,52 @@ async def test_a_single_namespace_is_all_that_is_watched(apiserver: tuple[Apiser
     assert PATHS[Resource.PODS] not in paths
 
 
-class Rig:
+def selecting(*plans: v1.Plan) -> Rig:
     """An executor that owns what has the label, and a DaemonSet that has it."""
+    rig = Rig(*plans, selection=Selection.of("tier=a", None))
+    rig.state.take_in(Applied(daemon_set(version="2", labels=OURS)))
+    return rig
 
-    def __init__(self, *plans: v1.Plan) -> None:
-        options = v1.PlanOptions()
-        self.state = filled(State(1, options), Applied(daemon_set(version="2", labels=OURS)))
-        self.actuator, self.service = FakeActuator(), FakeService(list(plans))
-        selection = Selection.of("tier=a", None)
-        self.executor = Executor(self.state, self.actuator, self.service, options, selection=selection)
 
-    def unselect(self) -> None:
-        """The label is gone."""
-        self.state.take_in(Applied(daemon_set(version="3")))
+def unselect(rig: Rig) -> None:
+    """The label is gone."""
+    rig.state.take_in(Applied(daemon_set(version="3")))
 
 
 async def test_what_is_unselected_while_it_is_planned_is_not_written() -> None:
-    rig = Rig(plan(phase(v1.PHASE_KIND_CREATES, batch(create("foo-bbbbbbbbbb"))), state=v1.ReconcileState()))
-    rig.service.on_plan = rig.unselect
-    assert await rig.executor.reconcile(KEY) == Settled()
+    rig = selecting(plan(phase(v1.PHASE_KIND_CREATES, batch(create("foo-bbbbbbbbbb"))), state=v1.ReconcileState()))
+    rig.service.on_plan = lambda: unselect(rig)
+    assert await rig.reconcile() == Settled()
     assert rig.actuator.calls == []
     assert rig.service.reported == []
 
 
 # The request is built anew for each replica that is asked, from the DaemonSet as it is then.
 async def test_no_request_is_built_from_what_is_not_selected(monkeypatch: pytest.MonkeyPatch) -> None:
-    rig, built = Rig(), []
+    rig, built = selecting(), []
 
     async def asks_twice(_: str, build: Callable[[Callable[[Digest], bool]], v1.PlanRequest]) -> v1.Plan:
         for _attempt in range(2):
             built.append(build(lambda _: False))
-            rig.unselect()
+            unselect(rig)
         return NOOP
 
     monkeypatch.setattr(rig.service, "plan", asks_twice)
-    assert await rig.executor.reconcile(KEY) == Settled()
+    assert await rig.reconcile() == Settled()
     assert len(built) == 1
 
 
 async def test_the_state_of_what_is_unselected_is_forgotten() -> None:
-    rig = Rig(NOOP)
+    rig = selecting(NOOP)
     held = v1.ReconcileState(expectations=v1.Expectations(set_at=Timestamp(seconds=1), delete_uids=["gone"]))
     sighted = rig.state.store.sighted(KEY.namespace, "u1")
     rig.state.holdings.replace(KEY, "u1", held, v1.ReconcileState(), sighted)
     rig.state.gate.record(KEY, "u1", Resource.PODS, "99")
-    rig.unselect()
-    assert await rig.executor.reconcile(KEY) == Settled()
+    unselect(rig)
+    assert await rig.reconcile() == Settled()
     assert not rig.executor.waits_for_watches(KEY)
     rig.state.take_in(Applied(daemon_set(version="4", labels=OURS)))
-    assert await rig.executor.reconcile(KEY) == Settled()
+    assert await rig.reconcile() == Settled()
     (request,) = rig.service.requests
     assert not request.snapshot.state.HasField("expectations")
 

@@ -42,7 +42,7 @@ from .objects import owners
 from .programs import CLIENT
 from .servers import Behave, Server, fails
 from .test_client import QUICK, home, request
-from .test_kube import PATHS, Apiserver, Handler, answer, apiserver, eventually, lines, page, refuse
+from .test_kube import PATHS, Apiserver, after, answer, apiserver, eventually, lines, page, refuse
 
 __all__ = ["apiserver"]
 CREATES, DELETES, STATUS = v1.PHASE_KIND_CREATES, v1.PHASE_KIND_DELETES, v1.PHASE_KIND_STATUS
@@ -137,16 +137,6 @@ def pod(name: str, **annotations: str) -> dict[str, Any]:
 
 def added(*objects: Any) -> list[Any]:
     return [{"type": "ADDED", "object": obj} for obj in objects]
-
-
-def after(event: asyncio.Event, *of: Any) -> Handler:
-    """A watch that begins when the event is set."""
-
-    async def handle(request: web.Request) -> web.StreamResponse:
-        await event.wait()
-        return await lines(*of)(request)
-
-    return handle
 
 
 def serve(server: Apiserver, **lists: list[Any]) -> None:
