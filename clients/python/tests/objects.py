@@ -41,6 +41,8 @@ def pod(
     node: str = "n1",
     kind: str = "DaemonSet",
     namespace: str = "ns",
+    phase: str | None = None,
+    spec: Any = None,
 ) -> Pod:
     metadata: dict[str, Any] = {
         "namespace": namespace,
@@ -53,7 +55,8 @@ def pod(
     if deleting:
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
-    return Pod.read({"metadata": metadata, "spec": {"nodeName": node}, "status": {"conditions": conditions}})
+    status = {"phase": phase, "conditions": conditions}
+    return Pod.read({"metadata": metadata, "spec": spec or {"nodeName": node}, "status": status})
 
 
 def node(name: str = "n1", version: str = "1", *, taints: Any = None, labels: Any = None) -> Node:

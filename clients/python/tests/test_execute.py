@@ -19,8 +19,21 @@ from nodewise.selection import EVERYTHING, Selection
 from nodewise.state import State
 from nodewise.store import Applied, Bookmark, Deleted
 
-from .fakes import REVISION, FakeActuator, FakeService, action, adopt, batch, create, delete, phase, plan, refused
-from .objects import KEY, daemon_set, filled, pod, revision
+from .fakes import (
+    REVISION,
+    FakeActuator,
+    FakeService,
+    action,
+    adopt,
+    batch,
+    create,
+    delete,
+    phase,
+    plan,
+    pod_name,
+    refused,
+)
+from .objects import KEY, daemon_set, filled, node, pod, revision
 
 CREATES, DELETES, CLAIMS, REVISIONS, EVENTS = (
     v1.PHASE_KIND_CREATES,
@@ -44,7 +57,7 @@ class Rig:
         selection: Selection = EVERYTHING,
     ) -> None:
         options = options or v1.PlanOptions()
-        self.state = filled(State(1, options))
+        self.state = filled(State(1, options), *(Applied(node(f"n{number}")) for number in (1, 2, 3)))
         self.actuator = FakeActuator(writes=writes)
         self.service = FakeService(list(plans))
         self.executor = Executor(
@@ -86,7 +99,7 @@ async def test_the_log_says_what_is_done_and_why(writes: bool, caplog: pytest.Lo
     caplog.set_level("DEBUG")
     why = v1.Action(id=90, message="n1 has no pod", create_pod=v1.CreatePod(pod_name="foo-bbbbbbbbbb", node_name="n1"))
     more = [delete("foo-b"), action(emit_event=v1.EmitEvent(type="Normal", reason="R", message="m"))]
-    rig = Rig(plan(phase(CREATES, batch(why, create("foo-cccccccccc")), batch(*more))), NOOP, writes=writes)
+    rig = Rig(plan(phase(CREATES, batch(why, create("foo-cccccccccc", "n2")), batch(*more))), NOOP, writes=writes)
     rig.state.take_in(Applied(pod("foo-b")))
     rig.actuator.script("create", "foo-cccccccccc", refused(403, message="a quota"))
     await rig.reconcile()
@@ -99,7 +112,7 @@ async def test_the_log_says_what_is_done_and_why(writes: bool, caplog: pytest.Lo
     skipped = "SKIPPED" if writes else "not written"
     assert lines == [
         f"ns/foo: create_pod foo-bbbbbbbbbb on node n1, since n1 has no pod: {done}",
-        f"ns/foo: create_pod foo-cccccccccc on node n1: {failed}",
+        f"ns/foo: create_pod foo-cccccccccc on node n2: {failed}",
         f"ns/foo: delete_pod foo-b on node n1: {skipped}",
         f"ns/foo: emit_event R: {skipped}",
     ]
@@ -119,7 +132,7 @@ async def test_a_workload_that_is_gone_is_forgotten() -> None:
 async def test_expectations_are_held_before_the_first_write_and_shrink_by_what_is_seen() -> None:
     rig = Rig(
         plan(
-            phase(CREATES, batch(create("foo-bbbbbbbbbb"), create("foo-cccccccccc"))),
+            phase(CREATES, batch(create("foo-bbbbbbbbbb"), create("foo-cccccccccc", "n2"))),
             state=expecting("foo-bbbbbbbbbb", "foo-cccccccccc"),
         )
     )
@@ -144,7 +157,9 @@ async def test_what_is_seen_while_the_plan_is_under_way_is_not_awaited() -> None
 async def test_outcomes_are_reported_and_settle_what_is_held() -> None:
     rig = Rig(
         plan(
-            phase(CREATES, batch(create("foo-bbbbbbbbbb"), create("foo-cccccccccc"), create("foo-dddddddddd"))),
+            phase(
+                CREATES, batch(create("foo-bbbbbbbbbb"), create("foo-cccccccccc", "n2"), create("foo-dddddddddd", "n3"))
+            ),
             state=expecting("foo-bbbbbbbbbb", "foo-cccccccccc", "foo-dddddddddd"),
         )
     )
@@ -275,7 +290,7 @@ async def test_a_plan_that_does_anything_else_is_done_first() -> None:
     assert await asked(two_in_a_row(requeue_after=Duration(seconds=1))) == [1, 2]
     assert await asked(two_in_a_row(requeue_after=None)) == [1, 2]
     rig = two_in_a_row()
-    rig.service.plans[0].phases[0].batches.append(batch(create("foo-dddddddddd")))
+    rig.service.plans[0].phases[0].batches.append(batch(create("foo-dddddddddd", "n2")))
     assert await asked(rig) == [1, 2]
     rig = two_in_a_row()
     rig.actuator.writes = False
@@ -350,7 +365,7 @@ async def test_a_taken_name_is_followed_as_the_answer_to_the_report_says() -> No
         (UnreachableError("away"), "the report rides on the next plan"),
         (RefusedError("wrong"), "wrong"),
     ):
-        rig = taking(plan(phase(CREATES, batch(create("foo-bbbbbbbbbb"), create("foo-cccccccccc")))))
+        rig = taking(plan(phase(CREATES, batch(create("foo-bbbbbbbbbb"), create("foo-cccccccccc", "n2")))))
         if isinstance(answer, v1.ReportResponse):
             rig.actuator.script("create", "foo-cccccccccc", refused(403))
         rig.service.reports = [answer]
@@ -385,9 +400,9 @@ async def test_creates_without_a_name_are_awaited_and_those_with_one_are_not() -
     assert await rig.reconcile() == Settled(0)
     assert len(rig.service.requests) == 1, "no plan is asked for ahead"
     assert await rig.reconcile() == Waiting(Behind(Resource.PODS, "102", "1"))
-    for index, (name, node) in enumerate((("foo-bbbbbbbbbb", "n1"), ("foo-xyz", "n2"))):
+    for index, (name, on) in enumerate((("foo-bbbbbbbbbb", "n1"), ("foo-xyz", "n2"))):
         assert rig.state.holdings.outstanding(KEY) == (2 - index, 0)
-        rig.state.take_in(Applied(pod(name, str(101 + index), node=node)))
+        rig.state.take_in(Applied(pod(name, str(101 + index), node=on)))
     assert rig.state.holdings.outstanding(KEY) == (0, 0)
     assert await rig.reconcile() == Settled()
 
@@ -429,7 +444,28 @@ async def test_only_the_options_may_ask_for_deletes_by_name_alone(options: v1.Pl
     assert [event.reason for event in rig.actuator.events] == (["PlanRefused"] if refused else ["SuccessfulDelete"])
 
 
-# What is wrong by an object as it is now may have been right when the snapshot was taken. The next plan tells.
+# A wrong service must not fill the cluster with pods of the workload's own template.
+@pytest.mark.parametrize(
+    ("actions", "burst", "wrong"),
+    [
+        ([create(pod_name(number), f"n{number}") for number in range(251)], None, "it creates 251 pods, and 250 are"),
+        ([create("foo-bbbbbbbbbb", "n1"), create("foo-cccccccccc", "n2")], 1, "it creates 2 pods, and 1 are"),
+        ([create("foo-bbbbbbbbbb", "n1"), create("foo-cccccccccc", "n1")], None, "it creates a second pod for node"),
+    ],
+)
+async def test_a_plan_that_creates_too_many_pods_is_refused(
+    actions: list[v1.Action], burst: int | None, wrong: str
+) -> None:
+    rig = Rig(plan(phase(CREATES, batch(*actions))), options=v1.PlanOptions(burst=burst))
+    ending = await rig.reconcile()
+    assert isinstance(ending, Failed)
+    assert wrong in ending.reason
+    assert rig.executor.refused_plans == 1
+    assert [event.reason for event in rig.actuator.events] == ["PlanRefused"]
+    assert rig.actuator.calls == []
+
+
+# What is wrong by an object or a node may have been right when the snapshot was taken: the next plan tells.
 @pytest.mark.parametrize(
     ("plans", "refused"),
     [
@@ -437,12 +473,21 @@ async def test_only_the_options_may_ask_for_deletes_by_name_alone(options: v1.Pl
         ([delete("orphan"), delete("other"), delete("orphan")], True),
         ([delete("orphan"), None, delete("orphan")], False),
         ([delete("orphan"), delete("other")], False),
+        ([create("foo-bbbbbbbbbb", "gone"), create("foo-bbbbbbbbb2", "gone")], True),
+        ([create("foo-bbbbbbbbbb", "gone"), None, create("foo-bbbbbbbbbb", "gone")], False),
+        ([create("foo-bbbbbbbbbb", "gone"), create("foo-bbbbbbbbbb", "missing")], False),
+        ([create("foo-bbbbbbbbbb", "full"), create("foo-bbbbbbbbbb", "full")], True),
     ],
 )
-async def test_a_plan_is_wrong_by_an_object_only_twice(plans: list[v1.Action | None], refused: bool) -> None:
+async def test_a_plan_is_wrong_by_what_may_have_changed_only_twice(
+    plans: list[v1.Action | None], refused: bool
+) -> None:
     rig = Rig(*[NOOP if planned is None else plan(phase(DELETES, batch(planned))) for planned in plans])
     for name in ("orphan", "other"):
         rig.state.take_in(Applied(pod(name, owner=None)))
+    rig.state.take_in(Applied(node("full")))
+    for name in ("a", "b"):
+        rig.state.take_in(Applied(pod(name, node="full")))
     for planned in plans:
         assert rig.executor.refused_plans == 0
         assert isinstance(await rig.reconcile(), Settled if planned is None else Failed)

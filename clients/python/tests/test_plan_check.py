@@ -8,11 +8,12 @@ from google.protobuf import json_format
 
 from nodewise import plan_check, v1
 from nodewise.kinds import Resource
-from nodewise.objects import DaemonSet, Pod, Revision
-from nodewise.options import is_enabled
+from nodewise.objects import DaemonSet, Node, Pod, Revision
+from nodewise.options import DEFAULT_BURST, burst, is_enabled
 from nodewise.store import Applied, Store
 
 from .conftest import ROOT, cases
+from .objects import node
 
 FIRST = json.loads((ROOT / "proto/testdata/plan_checks.json").read_text())[0]
 
@@ -20,6 +21,8 @@ FIRST = json.loads((ROOT / "proto/testdata/plan_checks.json").read_text())[0]
 def refused(case: dict[str, Any]) -> plan_check.ViolationError | None:
     """Why the plan of a vector is refused."""
     store = Store(4)
+    for name in case.get("nodes", FIRST["nodes"]):
+        store.apply(Applied(node(name)), lambda _: None)
     for pod in case.get("pods", []):
         store.apply(Applied(Pod.read(pod)), lambda _: None)
     for revision in case.get("revisions", []):
@@ -29,6 +32,7 @@ def refused(case: dict[str, Any]) -> plan_check.ViolationError | None:
         v1.Scope.Value(case["scope"]) if "scope" in case else v1.SCOPE_UNSPECIFIED,
         [Revision.read(json.dumps(revision).encode()) for revision in case.get("read_live", [])],
         case.get("delete_with_uid", True),
+        case.get("burst", DEFAULT_BURST),
     )
     try:
         for named in plan_check.check(json_format.ParseDict(case["plan"], v1.Plan()), asked, store):
@@ -45,7 +49,7 @@ def refused(case: dict[str, Any]) -> plan_check.ViolationError | None:
 def test_vectors(case: dict[str, Any]) -> None:
     violation = refused(case)
     assert (violation and str(violation)) == case.get("refused")
-    assert (violation is not None and violation.uid is not None) == case.get("may_have_changed", False)
+    assert (violation is not None and violation.contradicts is not None) == case.get("may_have_changed", False)
 
 
 def answered() -> list[str]:
@@ -63,6 +67,9 @@ def test_plans_of_the_service(name: str) -> None:
     plan = json_format.ParseDict(case["response"], v1.PlanResponse()).plan
     workload = DaemonSet.read(snapshot.workload.daemon_set.object)
     store = Store(4)
+    for bucket in snapshot.node_buckets:
+        for projection in v1.NodeBucket.FromString(bucket.data).nodes:
+            store.apply(Applied(Node("1", projection)), lambda _: None)
     for bucket in snapshot.pod_buckets:
         pods = v1.PodBucket.FromString(bucket.data)
         for pod in pods.pods:
@@ -75,5 +82,5 @@ def test_plans_of_the_service(name: str) -> None:
     for revision in snapshot.revisions:
         store.apply(Applied(Revision.read(revision.object)), lambda _: None)
     deletes_with_uid = is_enabled(request.options, v1.DEVIATION_DELETE_WITH_UID)
-    asked = plan_check.Asked(workload, deletes_with_uid=deletes_with_uid)
+    asked = plan_check.Asked(workload, deletes_with_uid=deletes_with_uid, burst=burst(request.options))
     assert plan_check.check(plan, asked, store) == []

@@ -54,9 +54,12 @@ NOOP = plan(verdict=v1.VERDICT_NOOP)
 
 
 def serve(server: Apiserver, *daemon_sets: Any) -> None:
+    lists = {
+        Resource.DAEMON_SETS: [json.loads(each.object) for each in daemon_sets],
+        Resource.NODES: [{"metadata": {"name": name, "resourceVersion": "5"}} for name in ("n1", "n2")],
+    }
     for resource, path in PATHS.items():
-        items = [json.loads(each.object) for each in daemon_sets] if resource is Resource.DAEMON_SETS else []
-        server.script[f"GET {path}"] = [page(items), lines()]
+        server.script[f"GET {path}"] = [page(lists.get(resource, [])), lines()]
     server.script[PODS] = [answer({"metadata": {"name": "a", "resourceVersion": "50"}})]
 
 
@@ -397,7 +400,7 @@ async def test_a_stop_lets_writes_end_and_tells_of_them(apiserver: tuple[Apiserv
     slow = Slow(server.script[PODS][0])
     server.script[PODS] = [slow]
     stop = asyncio.Event()
-    batches = [batch(create("foo-bbbbbbbbbb")), batch(create("foo-cccccccccc"))]
+    batches = [batch(create("foo-bbbbbbbbbb")), batch(create("foo-cccccccccc", "n2"))]
     service = FakeService([plan(phase(v1.PHASE_KIND_CREATES, *batches)), NOOP])
     running = asyncio.create_task(Reconciler(kube, service).run(stop))
     await asyncio.wait_for(slow.asked.wait(), 20)

@@ -297,6 +297,33 @@ def test_what_does_not_fit_is_left_out_and_said(caplog: pytest.LogCaptureFixture
     assert ["6 labels" in record.getMessage() for record in caplog.records] == [True]
 
 
+# A finished pod makes room for another one, and so does one that goes.
+def test_which_pods_live_on_a_node() -> None:
+    store, workload = Caches(), daemon_set()
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    pods = [
+        pod("runs", phase="Running"),
+        pod("meant-for-it", spec={"affinity": {"nodeAffinity": required}}, phase="Pending"),
+        pod("failed", phase="Failed"),
+        pod("succeeded", phase="Succeeded"),
+        pod("goes", deleting=True),
+        pod("n1-by-name", node="n10"),
+        pod("orphan", owner=None),
+        pod("of-another", owner="u2"),
+        pod("elsewhere", namespace="other"),
+    ]
+    for name in ("n1", "n10", "n2"):
+        store.take(Applied(node(name)))
+    for one in pods:
+        store.take(Applied(one))
+    assert [store.live_pods(workload, name) for name in ("n1", "n10", "n2", "n3")] == [2, 1, 0, None]
+    assert store.live_pods(daemon_set(name="bar", namespace="none"), "n1") == 0
+    store.take(Deleted(pod("runs")))
+    store.take(Deleted(node("n10")))
+    assert [store.live_pods(workload, name) for name in ("n1", "n10")] == [1, None]
+
+
 # However labels and DaemonSets came: a bucket has the bytes that the reduced projections give.
 def test_buckets_are_those_of_the_reduced_projections() -> None:
     chance, store, live = random.Random(3), Caches(), {}

@@ -140,8 +140,9 @@ def added(*objects: Any) -> list[Any]:
 
 
 def serve(server: Apiserver, **lists: list[Any]) -> None:
-    """What is there: a DaemonSet, and what is named."""
-    lists = {"daemonsets": [workload()], **lists}
+    """What is there: a DaemonSet, the nodes n0 to n33, and what is named."""
+    nodes = [{"metadata": {"name": f"n{number}", "resourceVersion": "5"}} for number in range(34)]
+    lists = {"daemonsets": [workload()], "nodes": nodes, **lists}
     for resource, path in PATHS.items():
         server.script[f"GET {path}"] = [page(lists.get(resource.value, [])), lines()]
     server.script[f"POST {PODS}"] = [created]
@@ -185,7 +186,7 @@ def calls(server: Apiserver, path: str) -> list[str]:
 
 
 def creates(count: int) -> v1.Plan:
-    return plan(phase(CREATES, batch(*(create(pod_name(number)) for number in range(count)))))
+    return plan(phase(CREATES, batch(*(create(pod_name(number), f"n{number}") for number in range(count)))))
 
 
 async def test_the_shape_of_a_reconcile(apiserver: tuple[Apiserver, KubeClient], traces: Traces) -> None:
@@ -193,7 +194,7 @@ async def test_the_shape_of_a_reconcile(apiserver: tuple[Apiserver, KubeClient],
     serve(server, pods=[pod("gone")])
     server.script[f"DELETE {PODS}/gone"] = [answer({})]
     applied = plan(
-        phase(CREATES, batch(create("foo-bbbbbbbbbb"), create("")), batch(create("foo-cccccccccc"))),
+        phase(CREATES, batch(create("foo-bbbbbbbbbb"), create("", "n2")), batch(create("foo-cccccccccc", "n3"))),
         phase(DELETES, batch(delete("gone"))),
         phase(STATUS, batch(action(update_status=v1.UpdateStatus(status=v1.DaemonSetStatus(number_ready=1))))),
     )
@@ -420,7 +421,7 @@ async def test_reconciles_are_linked_to_what_woke_them_and_to_the_one_before(
 ) -> None:
     server, kube = apiserver
     came, ids = asyncio.Event(), [f"00-{number:032x}-{number:016x}-01" for number in range(1, 20)]
-    serve(server, daemonsets=[workload(traceparent=ids[0])])
+    serve(server, daemonsets=[workload(traceparent=ids[0])], nodes=[])
     # Two pods of one trace, one whose annotation is none, one without.
     pods = [pod("a", traceparent=ids[1]), pod("b", traceparent=ids[1]), pod("c", traceparent="odd"), pod("d")]
     server.script[f"GET {PATHS[Resource.PODS]}"] = [page([]), after(came, *added(*pods)), lines()]
@@ -472,7 +473,7 @@ async def test_eight_triggers_and_links_to_eight_of_them_are_enough(
 ) -> None:
     server, kube = apiserver
     came, ids = asyncio.Event(), [f"00-{number:032x}-{number:016x}-01" for number in range(1, 20)]
-    serve(server, daemonsets=[workload(traceparent=ids[0])])
+    serve(server, daemonsets=[workload(traceparent=ids[0])], nodes=[])
     pods = [pod(f"p{number:02}", traceparent=ids[number]) for number in range(1, 19)]
     burst = b"\n".join(json.dumps(event).encode() for event in added(*pods))
     server.script[f"GET {PATHS[Resource.PODS]}"] = [page([]), after(came, burst), lines()]
@@ -530,8 +531,7 @@ async def test_pods_tell_on_demand_which_batch_created_them(
     daemon_set["spec"]["template"] = {"metadata": {"annotations": {"theirs": "stays"}}}
     serve(server, daemonsets=[daemon_set])
     manifest = {**MANIFEST, "metadata": {**MANIFEST["metadata"], "annotations": {"theirs": "stays"}}}
-    two = [batch(create("foo-bbbbbbbbbb")), batch(*(create(pod_name(number)) for number in range(33)))]
-    applied = plan(phase(CREATES, *two))
+    applied = plan(phase(CREATES, batch(create("foo-bbbbbbbbbb", "n33")), *creates(33).phases[0].batches))
     applied.pod_manifest = json.dumps(manifest).encode()
     async with reconciling(kube, applied, config=Config(traceparent_annotation=True)):
         await traces.reconciles(1)

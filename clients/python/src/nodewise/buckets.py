@@ -232,6 +232,11 @@ class Buckets:
         occupied = self._buckets[bucket]
         return occupied.members.get(name) if occupied else None
 
+    def members(self, bucket: int) -> Iterable[Stored]:
+        """The objects of one bucket."""
+        occupied = self._buckets[bucket]
+        return occupied.members.values() if occupied else ()
+
     def put(self, stored: Stored) -> Stored | None:
         """Keeps an object; answers with the one of that name that was in its bucket before."""
         bucket = self._buckets[stored.bucket]

@@ -23,7 +23,7 @@ from .convert import ConversionError
 from .gate import Behind, Relisting
 from .kinds import OWNER_KIND, Key, ObjectKey, Resource
 from .objects import DaemonSet, Revision
-from .options import is_enabled
+from .options import burst, is_enabled
 from .plan_check import Asked
 from .selection import EVERYTHING, Selection
 from .state import State
@@ -309,17 +309,17 @@ class Executor:
 
     async def _check(self, planned: _Planned, live: Sequence[Revision]) -> None:
         """Checks a plan before anything of it is held or written (rule W15). A violation ends the reconcile as a
-        refused request does. A plan that only the present state of an object makes wrong is no violation the first
-        time: the object may have changed since the snapshot.
+        refused request does. A plan that only the present state of an object or a node makes wrong is no violation
+        the first time: it may have changed since the snapshot.
         """
         workload, contradicted = planned.workload, self.state.contradicted
         deletes_with_uid = is_enabled(self._options, v1.DEVIATION_DELETE_WITH_UID)
-        asked = Asked(workload, self._options.scope, live, deletes_with_uid)
+        asked = Asked(workload, self._options.scope, live, deletes_with_uid, burst(self._options))
         try:
             await plan_check.check_with_reads(planned.plan, asked, self.state.store, self._actuator)
         except plan_check.ViolationError as violation:
-            uid, reason = violation.uid, str(violation)
-            if uid is not None and contradicted.is_first(workload.key, uid, violation.what):
+            contradicts, reason = violation.contradicts, str(violation)
+            if contradicts is not None and contradicted.is_first(workload.key, contradicts, violation.what):
                 raise _EndedError(Failed(f"{reason}; that may have changed since the snapshot")) from violation
             reference = v1.WorkloadReference(
                 kind=OWNER_KIND,

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from . import tracing, v1
 from .buckets import Buckets, Digest, Labels, Parts, Stored, bucket_of, render
+from .convert import target_node
 from .kinds import OWNER_KIND, Key, Resource
 from .objects import DaemonSet, Node, Owner, Pod, Revision
 from .reads import MAX_LABELS, KeySet
@@ -318,6 +319,20 @@ class Store:
         pod = kept.pods.get(name) if kept else None
         return None if pod is None else pod.pod()
 
+    def live_pods(self, workload: DaemonSet, node_name: str) -> int | None:
+        """How many pods of a workload are on a node or meant for it and are neither finished nor being deleted; None if
+        there is no such node.
+        """
+        bucket = bucket_of(node_name, self.bucket_count)
+        if self.nodes.get(bucket, node_name) is None:
+            return None
+        kept = self._namespaces.get(workload.key.namespace)
+        owned = kept.owned.get(workload.uid) if kept else None
+        # Most pods of the bucket are of other nodes: these are not decoded.
+        encoded = node_name.encode()
+        pods = [pod.own for pod in owned.members(bucket) if encoded in pod.own] if owned else []
+        return sum(_lives_on(node_name, v1.Pod.FromString(own)) for own in pods)
+
     def revision(self, namespace: str, name: str) -> Revision | None:
         """The revision of this name, if a DaemonSet controls it or it is an orphan."""
         kept = self._namespaces.get(namespace)
@@ -577,6 +592,11 @@ def concerns(workload: DaemonSet, revision: Revision) -> bool:
 def is_kept(pod: v1.Pod) -> bool:
     """Whether a DaemonSet controls the pod, or nobody does."""
     return not pod.HasField("controller") or pod.controller.kind == OWNER_KIND
+
+
+def _lives_on(node_name: str, pod: v1.Pod) -> bool:
+    finished = pod.phase in (v1.POD_PHASE_FAILED, v1.POD_PHASE_SUCCEEDED)
+    return target_node(pod) == node_name and not finished and not pod.HasField("deletion_time")
 
 
 def _identity(obj: Watched) -> Key:

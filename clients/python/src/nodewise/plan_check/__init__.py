@@ -8,7 +8,8 @@ read tells which.
 """
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -17,7 +18,8 @@ from ..actions import actions_of
 from ..actuator import Actuator, ActuatorError, Refusal
 from ..kinds import OWNER_KIND, ObjectKey, Resource
 from ..objects import DaemonSet, Owner, Pod, Revision, owner_of
-from . import events, manifests, patches
+from ..options import DEFAULT_BURST
+from . import bounds, events, manifests, patches
 from .values import WrongError, quoted
 
 MAX_UNSEEN = 100
@@ -55,6 +57,11 @@ class Caches(Protocol):
     def revisions(self, workload: DaemonSet) -> list[Revision]:
         """The revisions that a workload controls, and orphans that it selects."""
 
+    def live_pods(self, workload: DaemonSet, node_name: str) -> int | None:
+        """How many pods of a workload are on a node or meant for it and are neither finished nor being deleted; None if
+        there is no such node.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -68,16 +75,18 @@ class Asked:
     """Revisions of the snapshot that were read live."""
     deletes_with_uid: bool = True
     """Every delete of a pod carries the pod's uid as a precondition, as the options say that were sent."""
+    burst: int = DEFAULT_BURST
+    """Most creates, and separately most deletes, of pods."""
 
 
 class ViolationError(Exception):
     """Why a plan must not be applied."""
 
-    def __init__(self, what: str, action: v1.Action | None = None, uid: str | None = None) -> None:
-        """`uid` is that of the object that is not as the plan takes it to be, if that is what is wrong: it may have
-        been so when the snapshot was taken.
+    def __init__(self, what: str, action: v1.Action | None = None, contradicts: str | None = None) -> None:
+        """`contradicts` is what is not as the plan takes it to be, if that is what is wrong: the uid of an object, or
+        `node/` and the name of a node. It may have been so when the snapshot was taken.
         """
-        self.uid, self.what = uid, what
+        self.contradicts, self.what = contradicts, what
         of = "" if action is None else f"action {action.id} ({_kind_name(action)}): "
         super().__init__(f"the plan is refused and nothing of it is written: {of}{what}")
 
@@ -157,34 +166,47 @@ def check(plan: v1.Plan, asked: Asked, caches: Caches) -> list[Named]:
     _check_workload(plan, asked.workload)
     actions = list(actions_of(plan))
     _check_scope(plan, actions, asked.scope)
+    with _violation():
+        bounds.check(actions, asked.burst)
+    nodes = bounds.Nodes()
+    for action in actions:
+        with _violation(action):
+            nodes.check(action)
     own = [found.object for found in caches.revisions(asked.workload) if found.controller]
     own += [found.object for found in asked.live if found.controller and found.controller.uid == asked.workload.uid]
     creates = manifests.Creates(plan, asked.workload, own)
     for action in actions:
-        try:
+        with _violation(action):
             creates.check(action)
             if action.HasField("emit_event"):
                 events.check(action.emit_event)
-        except WrongError as wrong:
-            raise ViolationError(str(wrong), action) from None
     adopted = {action.adopt_pod.pod.uid for action in actions if action.HasField("adopt_pod")}
     adopted |= {action.adopt_revision.revision.uid for action in actions if action.HasField("adopt_revision")}
     unseen = []
     for action in actions:
+        if action.HasField("create_pod"):
+            _check_node(action, asked.workload, caches)
         named = _named(action, adopted)
         if named is None:
             continue
         _check_precondition(named, asked)
-        try:
+        with _violation(action):
             patches.check(action, named.reference.uid, asked.workload)
-        except WrongError as wrong:
-            raise ViolationError(str(wrong), action) from None
         known = _known(caches, asked.workload.key.namespace, named)
         if known is None or known.uid != named.reference.uid:
             unseen.append(named)
         else:
             named.check_controller(asked, known)
     return unseen
+
+
+@contextmanager
+def _violation(action: v1.Action | None = None) -> Iterator[None]:
+    """What is found to be wrong inside is a violation, of an action or of the plan as a whole."""
+    try:
+        yield
+    except WrongError as wrong:
+        raise ViolationError(str(wrong), action) from None
 
 
 async def check_with_reads(plan: v1.Plan, asked: Asked, caches: Caches, actuator: Actuator) -> None:
@@ -241,6 +263,16 @@ def _check_scope(plan: v1.Plan, actions: Sequence[v1.Action], scope: v1.Scope.Va
             "the service planned for the whole workload, and was asked for its rollout alone: "
             "it is too old for --mode companion"
         )
+
+
+def _check_node(action: v1.Action, workload: DaemonSet, caches: Caches) -> None:
+    """A pod is created for a node that exists and does not have too many. Nodes and pods may have changed since the
+    snapshot.
+    """
+    name = action.create_pod.node_name
+    wrong = bounds.wrong_node(name, caches.live_pods(workload, name))
+    if wrong is not None:
+        raise ViolationError(wrong, action, f"node/{name}")
 
 
 def _named(action: v1.Action, adopted: set[str]) -> Named | None:

@@ -1,23 +1,23 @@
-"""Plans that are wrong by what is known of an object now. They were perhaps right by the snapshot: labels and owners
-change.
+"""Plans that are wrong by what is known of an object or a node now. They were perhaps right by the snapshot: labels and
+owners change, and nodes get pods.
 """
 
 from ..kinds import Key
 
 
 class Contradicted:
-    """For each workload, the objects that made plans wrong since the last plan that was right."""
+    """For each workload, the objects and nodes that made plans wrong since the last plan that was right."""
 
     def __init__(self) -> None:
         self._seen: dict[Key, set[tuple[str, str]]] = {}
 
-    def is_first(self, key: Key, uid: str, what: str) -> bool:
-        """Whether a violation may be of the snapshot's age only. The next snapshot shows the object as it is: a plan
-        that is wrong for the same object and the same reason again was not made from it.
+    def is_first(self, key: Key, contradicts: str, what: str) -> bool:
+        """Whether a violation may be of the snapshot's age only. The next snapshot shows the object or node as it is: a
+        plan that is wrong for the same one and the same reason again was not made from it.
         """
         seen = self._seen.setdefault(key, set())
-        is_known = (uid, what) in seen
-        seen.add((uid, what))
+        is_known = (contradicts, what) in seen
+        seen.add((contradicts, what))
         return not is_known
 
     def forget(self, key: Key) -> None:
