@@ -14,13 +14,17 @@ from typing import Any
 import grpc
 import pytest
 from google.protobuf import json_format
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
 from kubernetes import client, config, utils
 
 from nodewise import (
     ClientConfig,
     Config,
+    Failed,
     KubeClient,
     PlanClient,
+    PlanService,
     Reconciler,
     RefusedError,
     ServiceError,
@@ -31,8 +35,14 @@ from nodewise import (
     v1,
 )
 from nodewise.actions import actions_of
+from nodewise.client import BuildRequest
+from nodewise.execute import Executor
+from nodewise.state import State
+from nodewise.store import Applied
 
 from .conftest import ROOT, vector
+from .fakes import FakeActuator
+from .objects import KEY, daemon_set, filled
 from .programs import CLIENT, built, running
 from .test_vectors import PLANS, REPORTS
 
@@ -264,6 +274,42 @@ async def test_typed_objects_give_the_same_plan(cluster: client.AppsV1Api, servi
         action.create_pod.pod_name for action in creates(plans[1])
     ]
     assert len(creates(plans[0])) == NODES
+
+
+class WrongOnce:
+    """A service whose first plan leaves a state that no server takes."""
+
+    def __init__(self, right: PlanService) -> None:
+        self._right = right
+        self._is_right = False
+
+    def health(self) -> str | None:
+        return self._right.health()
+
+    async def plan(self, uid: str, build: BuildRequest) -> v1.Plan:
+        planned = await self._right.plan(uid, build)
+        if not self._is_right:
+            self._is_right = True
+            planned.state.failed_pod_backoffs.add(node_name="n", delay=Duration(seconds=-1), last=Timestamp(seconds=1))
+        return planned
+
+    async def report(self, report: v1.ReportRequest) -> v1.ReportResponse:
+        return await self._right.report(report)
+
+
+# W12: it stood still until the program started again.
+async def test_a_state_that_the_service_refuses_does_not_hold_up_the_workload(service: str) -> None:
+    options = v1.PlanOptions()
+    template = {"metadata": {"labels": {"app": "foo"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    state = filled(State(1, options), Applied(daemon_set(version="2", template=template)))
+    async with PlanClient(service) as right:
+        executor = Executor(state, FakeActuator(writes=False), WrongOnce(right), options)
+        assert isinstance(await executor.reconcile(KEY), Settled)
+        refused = await executor.reconcile(KEY)
+        assert isinstance(refused, Failed)
+        assert refused.code is grpc.StatusCode.INVALID_ARGUMENT, refused
+        assert "failed_pod_backoffs[0].delay" in refused.reason
+        assert isinstance(await executor.reconcile(KEY), Settled)
 
 
 def creates(plan: v1.Plan) -> list[v1.Action]:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -646,6 +647,38 @@ async def test_nothing_is_written_without_a_plan() -> None:
     counts = [len(request.undelivered_reports) for request in rig.service.requests]
     assert counts == [1, 1, 0], "a report that may be what was refused is dropped"
     assert rig.actuator.calls == []
+
+
+# W12: a wrong service can leave a state that right replicas refuse. No plan made the used names of pods.
+async def test_a_state_that_may_be_why_a_request_is_refused_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
+    backoff = v1.FailedPodBackoff(node_name="n1", delay=Duration(seconds=-1))
+    used = [v1.UsedPodName(node_name="n1", pod_name="gone")]
+    left = v1.ReconcileState(failed_pod_backoffs=[backoff], used_pod_names=used)
+    wrong = RefusedError("failed_pod_backoffs[0].delay", grpc.StatusCode.INVALID_ARGUMENT)
+    rig = Rig(wrong, plan(state=left), UnreachableError("away"), wrong, wrong, NOOP)
+    rig.state.take_in(Applied(pod("gone")))
+    rig.state.take_in(Deleted(pod("gone")))
+    dropped = "ns/foo: the service refused the request; what earlier plans left to remember is dropped"
+    told = []
+    for ending in (Failed, Settled, Unreachable, Failed, Failed, Settled):
+        assert isinstance(await rig.reconcile(), ending)
+        told.append(dropped in caplog.text)
+        caplog.clear()
+    assert told == [False, False, False, True, False, False], "only a request with a state"
+    sent = [request.snapshot.state for request in rig.service.requests]
+    assert all(state.used_pod_names == used for state in sent)
+    assert [list(state.failed_pod_backoffs) for state in sent] == [[], [], [backoff], [backoff], [], []]
+
+
+# What the plan that is being applied expects is dropped no sooner than a request after it is refused.
+async def test_what_is_being_applied_is_remembered_though_the_next_request_is_refused() -> None:
+    rig = two_in_a_row()
+    rig.service.plans[1:] = [RefusedError("wrong"), RefusedError("wrong"), NOOP]
+    assert await rig.reconcile() == Settled(0.0)
+    assert rig.held() == expecting("foo-bbbbbbbbbb")
+    assert isinstance(await rig.reconcile(), Failed)
+    assert rig.held() == v1.ReconcileState()
+    assert await rig.reconcile() == Settled()
 
 
 async def test_a_refused_report_ends_the_reconcile() -> None:

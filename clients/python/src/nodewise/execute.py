@@ -238,6 +238,31 @@ class Executor:
         return workload is not None and not self._selection.includes(workload)
 
     async def _plan(self, workload: DaemonSet, live: Sequence[Revision]) -> _Planned:
+        """The plan for a workload; without one the reconcile ends."""
+        try:
+            return await self._ask_for_plan(workload, live)
+        except RefusedError as error:
+            self._drop_dispensable(workload, error)
+            raise _EndedError(Failed(str(error), code=error.code)) from error
+        except ServiceError as error:
+            self._go_on()
+            raise _EndedError(Unreachable(str(error), error.code)) from error
+
+    def _drop_dispensable(self, workload: DaemonSet, error: RefusedError) -> None:
+        """Drops what a request may have been refused for: old reports, and what earlier plans left to remember. A wrong
+        service may have made that, and right replicas would refuse it for ever.
+        """
+        self.state.reports_delivered(workload.key)
+        if self.state.holdings.drop_planned(workload.key, workload.uid):
+            _log.warning(
+                "%s: the service refused the request; what earlier plans left to remember is dropped, since it may be "
+                "the cause: %s",
+                workload.key,
+                error,
+            )
+
+    async def _ask_for_plan(self, workload: DaemonSet, live: Sequence[Revision]) -> _Planned:
+        """Asks the service for a plan. Raises `ServiceError` when there is none."""
         key, uid, state = workload.key, workload.uid, self.state
         current, sent, left_out = workload, v1.ReconcileState(), 0
 
@@ -260,13 +285,6 @@ class Executor:
         self._go_on()
         try:
             plan = await self._ask(self._service.plan(uid, build), grace=0)
-        except RefusedError as error:
-            # Perhaps for the sake of an old report, and those are dispensable.
-            state.reports_delivered(key)
-            raise _EndedError(Failed(str(error), code=error.code)) from error
-        except ServiceError as error:
-            self._go_on()
-            raise _EndedError(Unreachable(str(error), error.code)) from error
         finally:
             if left_out:
                 _log.warning(
@@ -285,8 +303,8 @@ class Executor:
             return None
         try:
             async with waiting.timeout(MAX_AGE_OF_NEXT):
-                following = await self._plan(planned.workload, ())
-        except (asyncio.TimeoutError, _EndedError, StoppedError):
+                following = await self._ask_for_plan(planned.workload, ())
+        except (asyncio.TimeoutError, ServiceError, _EndedError, StoppedError):
             return None
         except Exception:
             # What the present plan has done must be told all the same.

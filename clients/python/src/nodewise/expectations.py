@@ -181,6 +181,16 @@ class Holdings:
         if key in self._held:
             self._held[key].expectations.observe_deletion(pod_name, pod_uid, counted=self._counted)
 
+    def drop_planned(self, key: Key, uid: str) -> bool:
+        """Drops what plans have left for a workload, and answers whether there was anything. Used names of pods stay:
+        no plan made them.
+        """
+        held = self._of(key, uid)
+        if held is None:
+            return False
+        del self._held[key]
+        return held.expectations != Expectations() or held.rest != v1.ReconcileState()
+
     def forget(self, key: Key) -> None:
         """Drops what is held for a workload."""
         self._held.pop(key, None)
