@@ -53,7 +53,8 @@ async def test_phases_and_batches_run_in_order() -> None:
     assert [body["spec"]["nodeName"] for verb, _, body in actuator.bodies if verb == "create"] == ["n1"] * 3
 
 
-async def test_actions_of_a_batch_run_concurrently_within_the_limit() -> None:
+@pytest.mark.parametrize(("limit", "most"), [({"concurrency": 5}, 5), ({}, 250)], ids=["5", "as many as a burst has"])
+async def test_actions_of_a_batch_run_concurrently_within_the_limit(limit: dict[str, Any], most: int) -> None:
     class Slow(FakeActuator):
         running = most = 0
 
@@ -64,9 +65,9 @@ async def test_actions_of_a_batch_run_concurrently_within_the_limit() -> None:
             self.running -= 1
 
     actuator = Slow()
-    deletes = [delete(str(number)) for number in range(20)]
-    applied = await apply(actuator, plan(phase(DELETES, batch(*deletes))), SERVED, concurrency=5)
-    assert actuator.most == 5
+    deletes = [delete(str(number)) for number in range(most + 10)]
+    applied = await apply(actuator, plan(phase(DELETES, batch(*deletes))), SERVED, **limit)
+    assert actuator.most == most
     assert [outcome.action_id for outcome in applied.outcomes] == [delete.id for delete in deletes]
 
 
