@@ -16,7 +16,7 @@ from nodewise.kinds import ObjectKey, Resource
 from nodewise.kube import EventRecorder, KubeActuator, KubeClient, Watches, watch
 from nodewise.kube.client import Answer
 from nodewise.objects import DaemonSet, Node, Pod, Revision
-from nodewise.store import Applied, Bookmark, Deleted, Event, Listed
+from nodewise.store import Applied, Bookmark, Deleted, Event, Listed, Store
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 POD = {"metadata": {"namespace": "ns", "name": "p", "uid": "u", "resourceVersion": "5"}}
@@ -381,6 +381,43 @@ async def test_odd_revisions_are_followed(apiserver: tuple[Apiserver, KubeClient
     assert isinstance(applied.object, Revision)
     assert listed.objects[1] == applied.object
     assert applied.object.object.endswith(b'"data":' + data.replace(b"\xff", "\ufffd".encode()) + b"}")
+
+
+DEEP = b'{"f:a":' * 8_000 + b"{}" + b"}" * 8_000
+"""Whoever may create an object may nest its managedFields that deep, and the apiserver serves them so."""
+
+
+def compact(of: dict[str, Any]) -> bytes:
+    return json.dumps(of, separators=(",", ":")).encode()
+
+
+def deep(of: dict[str, Any]) -> bytes:
+    """An object with such managedFields."""
+    odd = {**of, "metadata": {**of["metadata"], "managedFields": [{"manager": "m", "fieldsV1": "DEEP"}]}}
+    return compact(odd).replace(b'"DEEP"', DEEP)
+
+
+async def test_deep_managed_fields_change_nothing(apiserver: tuple[Apiserver, KubeClient]) -> None:
+    def handlers(form: Callable[[dict[str, Any]], bytes]) -> list[Handler]:
+        first, second = (form(pod_at(version, "odd", spec={})) for version in ("5", "11"))
+        listing = b'{"metadata":{"resourceVersion":"10"},"items":[' + first + b"]}"
+        return [answer(listing), lines(b'{"type":"MODIFIED","object":' + second + b"}")]
+
+    for resource in Resource:
+        shown = await follow(apiserver, resource, handlers(deep), 2)
+        assert shown == await follow(apiserver, resource, handlers(compact), 2), resource
+        store = Store(1)
+        for event in shown:
+            store.apply(event, lambda _: None)
+        assert (store.count(resource), store.reached(resource)) == (1, "11")
+
+
+async def test_what_is_written_may_have_deep_managed_fields(apiserver: tuple[Apiserver, KubeClient]) -> None:
+    server, client = apiserver
+    key = ObjectKey(Resource.PODS, "ns", "p")
+    server.script[f"PATCH {key.path}"] = [answer(deep(POD))]
+    actuator = KubeActuator(client, EventRecorder(client))
+    assert await actuator.patch(key, PatchType.STRATEGIC, b"{}") == ("p", "5")
 
 
 async def test_a_revision_that_cannot_be_read_is_passed_over(apiserver: tuple[Apiserver, KubeClient]) -> None:

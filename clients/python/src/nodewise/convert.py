@@ -97,7 +97,7 @@ def to_dict(obj: KubernetesObject) -> Mapping[str, Any]:
     """An object as a mapping of its JSON."""
     if isinstance(obj, (bytes, str, memoryview)):
         try:
-            obj = _decode(bytes(obj) if isinstance(obj, memoryview) else obj)
+            obj = _decode(rawjson.without_managed_fields(obj.encode() if isinstance(obj, str) else bytes(obj)))
         except (ValueError, RecursionError) as error:
             raise ConversionError(".", str(error)) from error
     elif hasattr(obj, "openapi_types"):
@@ -129,15 +129,10 @@ def served(obj: KubernetesObject, kind: str) -> bytes:
     """
     text = to_json(obj)
     try:
-        members = rawjson.members(text)
-        changed = {"apiVersion": b'"apps/v1"', "kind": msgspec.json.encode(kind), **members}
-        if b"managedFields" in text and members.get("metadata", b"").startswith(b"{"):
-            metadata = rawjson.members(members["metadata"])
-            metadata.pop("managedFields", None)
-            changed["metadata"] = rawjson.write(metadata)
-        elif len(changed) == len(members):
-            return text
-        return rawjson.write(changed)
+        members = rawjson.members_of_object(text)
+        whole = {"apiVersion": b'"apps/v1"', "kind": msgspec.json.encode(kind), **members}
+        is_as_served = len(whole) == len(members) and b"managedFields" not in text
+        return text if is_as_served else rawjson.write(whole)
     except ValueError as error:
         raise ConversionError(".", str(error)) from error
 
@@ -173,7 +168,7 @@ def _serializer() -> Callable[[object], Any]:
     return serialize
 
 
-def _decode(text: bytes | str) -> Any:
+def _decode(text: bytes) -> Any:
     try:
         return msgspec.json.decode(text)
     except msgspec.MsgspecError:

@@ -195,4 +195,8 @@ def _labels(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _metadata(members: Mapping[str, bytes]) -> Mapping[str, Any]:
-    return convert._mapping(convert._decode(members.get("metadata", b"null")), "metadata")
+    try:
+        metadata = convert._decode(members.get("metadata", b"null"))
+    except (ValueError, RecursionError) as error:
+        raise ConversionError("metadata", str(error)) from error
+    return convert._mapping(metadata, "metadata")

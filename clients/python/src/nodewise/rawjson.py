@@ -46,6 +46,24 @@ def write(of: dict[str, bytes]) -> bytes:
     return b"{" + b",".join(msgspec.json.encode(key) + b":" + value for key, value in of.items()) + b"}"
 
 
+def members_of_object(text: bytes) -> dict[str, bytes]:
+    """The members of a served object, without its `metadata.managedFields`: nothing is read of these, they may be
+    larger than all the rest, and whoever may create or change an object may nest them thousands deep. Raises ValueError
+    for what is no object.
+    """
+    found = members(text)
+    if b"managedFields" in text and found.get("metadata", b"").startswith(b"{"):
+        metadata = members(found["metadata"])
+        metadata.pop("managedFields", None)
+        found["metadata"] = write(metadata)
+    return found
+
+
+def without_managed_fields(text: bytes) -> bytes:
+    """A served object without its `metadata.managedFields`. Raises ValueError for what has some and is no object."""
+    return write(members_of_object(text)) if b"managedFields" in text else text
+
+
 def _parts(text: bytes, ends: bytes) -> Iterator[bytes]:
     """What is between the commas of an object or a list, without recursion and whatever is in there."""
     text = text.strip()

@@ -136,8 +136,8 @@ class _Page(NamedTuple):
 def _identity(served: bytes) -> _Identity:
     """What says which object it is, as far as that can be read."""
     try:
-        return msgspec.json.decode(rawjson.members(served)["metadata"], type=_Identity)
-    except (ValueError, KeyError):
+        return msgspec.json.decode(rawjson.members_of_object(served)["metadata"], type=_Identity)
+    except (ValueError, KeyError, RecursionError):
         return _Identity()
 
 

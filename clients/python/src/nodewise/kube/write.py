@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from .. import tracing
+from .. import rawjson, tracing
 from ..actuator import ActuatorError, PatchType, WorkloadEvent, Written
 from ..kinds import ObjectKey, Resource
 from .client import KubeClient
@@ -102,8 +102,8 @@ class KubeActuator:
             accept=_IDENTITY_ONLY,
         )
         try:
-            metadata = _WRITTEN.decode(answer).metadata
-        except msgspec.MsgspecError as error:
+            metadata = _WRITTEN.decode(rawjson.without_managed_fields(answer)).metadata
+        except (ValueError, RecursionError) as error:
             raise ActuatorError(f"reading the apiserver's answer: {error}") from error
         return Written(metadata.name, metadata.resource_version)
 
@@ -149,7 +149,7 @@ def _told(target: _Target, body: bytes | None) -> dict[str, str]:
     name = target.name
     if not name and body:
         try:
-            name = msgspec.json.decode(body, type=_Named).metadata.name
-        except msgspec.MsgspecError:
+            name = msgspec.json.decode(rawjson.without_managed_fields(body), type=_Named).metadata.name
+        except (ValueError, RecursionError):
             pass
     return {"k8s.pod.name": name} if name else {}
