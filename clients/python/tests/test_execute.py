@@ -681,6 +681,25 @@ async def test_what_is_being_applied_is_remembered_though_the_next_request_is_re
     assert await rig.reconcile() == Settled()
 
 
+# What the service says in words goes into logs, Events and answers: on one line, and not without end.
+async def test_words_of_the_service_are_cut() -> None:
+    said, told = "one\ntwo\x1b[2J" + "ä" * 10_000, "one\\ntwo\\u{1b}[2J"
+    rig = Rig(plan(error=said), plan(phase(EVENTS, batch(EVENT))), plan())
+    rig.service.plans[1].plan_id = said
+    rig.service.plans[2].workload.name = said
+    rig.service.reports = [v1.ReportResponse(requeue=v1.REQUEUE_BACKOFF, message=said)]
+    for _ in range(3):
+        ending = await rig.reconcile()
+        assert isinstance(ending, Failed)
+        assert told in ending.reason
+        assert ending.reason.endswith("ä…")
+        assert len(ending.reason.encode()) < 1_100
+    (report,) = rig.service.reported
+    assert report.plan_id.startswith(told)
+    assert len(report.plan_id) < 1_000
+    assert rig.actuator.events[-1].message == ending.reason
+
+
 async def test_a_refused_report_ends_the_reconcile() -> None:
     manifest = REVISION
     taken = action(create_revision=v1.CreateRevision(name="foo-rrrrrrrrrr", manifest=manifest))

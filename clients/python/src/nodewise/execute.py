@@ -27,6 +27,7 @@ from .options import burst, is_enabled
 from .plan_check import Asked
 from .selection import EVERYTHING, Selection
 from .state import State
+from .told import in_short
 from .tracing import DEFAULT_TRACES, BatchTraces
 
 _log = tracing.logger(__name__)
@@ -293,6 +294,7 @@ class Executor:
                     snapshot.MAX_REVISION_BYTES,
                     left_out,
                 )
+        plan.error, plan.plan_id = in_short(plan.error), in_short(plan.plan_id)
         return _Planned(plan, current, sent)
 
     async def _plan_next(self, planned: _Planned) -> _Planned | None:
@@ -347,8 +349,7 @@ class Executor:
                 resource_version=workload.resource_version,
             )
             self.refused_plans += 1
-            # What a plan names may be of any length.
-            self._actuator.emit(WorkloadEvent(reference, "Warning", "PlanRefused", reason[:1000]))
+            self._actuator.emit(WorkloadEvent(reference, "Warning", "PlanRefused", reason))
             raise _EndedError(Failed(reason)) from violation
         except plan_check.UnclearError as error:
             raise _EndedError(Failed(str(error), http_status=error.http_status)) from error
@@ -433,7 +434,7 @@ class Executor:
             self.state.holdings.settle(key, uid, response.state)
         after = pace.of_answer(response, pace.has_changed(plan, applied))
         if response.requeue == v1.REQUEUE_BACKOFF:
-            return _ending(after, failed or Failed(response.message))
+            return _ending(after, failed or Failed(in_short(response.message)))
         return Settled(after)
 
     async def _ask(self, asking: Coroutine[Any, Any, _T], *, grace: float) -> _T:

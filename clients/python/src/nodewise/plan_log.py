@@ -6,6 +6,7 @@ from collections import Counter
 from . import v1
 from .actions import actions_of
 from .kinds import Key
+from .told import in_short
 from .tracing.spans import short_name
 
 _NAMES = ("pod_name", "name", "reason")
@@ -33,7 +34,7 @@ def tell_action(
         _key(workload),
         _kind(action),
         _object(action),
-        f", since {action.message}" if action.message else "",
+        f", since {in_short(action.message)}" if action.message else "",
         short_name(v1.Result.Name, outcome.result, "RESULT_") if writes else "not written",
         f", {outcome.message}" if outcome.message else "",
     )

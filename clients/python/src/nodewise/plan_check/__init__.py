@@ -19,6 +19,7 @@ from ..actuator import Actuator, ActuatorError, Refusal
 from ..kinds import OWNER_KIND, ObjectKey, Resource
 from ..objects import DaemonSet, Owner, Pod, Revision, owner_of
 from ..options import DEFAULT_BURST
+from ..told import in_short
 from . import bounds, events, manifests, patches
 from .values import WrongError, quoted
 
@@ -86,9 +87,10 @@ class ViolationError(Exception):
         """`contradicts` is what is not as the plan takes it to be, if that is what is wrong: the uid of an object, or
         `node/` and the name of a node. It may have been so when the snapshot was taken.
         """
-        self.contradicts, self.what = contradicts, what
+        self.what = in_short(what)
+        self.contradicts = None if contradicts is None else in_short(contradicts)
         of = "" if action is None else f"action {action.id} ({_kind_name(action)}): "
-        super().__init__(f"the plan is refused and nothing of it is written: {of}{what}")
+        super().__init__(f"the plan is refused and nothing of it is written: {of}{self.what}")
 
 
 class UnclearError(Exception):
