@@ -44,6 +44,7 @@ CREATES, DELETES, CLAIMS, REVISIONS, EVENTS = (
     v1.PHASE_KIND_EVENTS,
 )
 NOOP = plan(verdict=v1.VERDICT_NOOP)
+REVISE = action(create_revision=v1.CreateRevision(name="foo-rrrrrrrrrr", manifest=REVISION))
 EVENT = action(emit_event=v1.EmitEvent(type="Normal", reason="Reason"))
 
 
@@ -516,6 +517,7 @@ async def test_nothing_is_written_while_what_a_plan_names_cannot_be_read(error: 
         (plan(), v1.REQUEUE_AFTER, SOONEST),
         (plan(phase(EVENTS, batch(EVENT))), v1.REQUEUE_AFTER, SOONEST),
         (plan(phase(CLAIMS, batch(adopt("a")))), v1.REQUEUE_AFTER, SOONEST),
+        (plan(phase(REVISIONS, batch(REVISE))), v1.REQUEUE_AFTER, SOONEST),
         (plan(phase(CREATES, batch(create("foo-bbbbbbbbbb")))), v1.REQUEUE_AFTER, 0),
         (plan(phase(CREATES, batch(create("foo-bbbbbbbbbb")))), v1.REQUEUE_BACKOFF, SOONEST),
     ],

@@ -4,10 +4,10 @@ from . import times, v1
 from .actions import actions_of
 from .apply import Applied
 
-_CHANGES = ("create_pod", "create_revision", "delete_pod", "delete_revision")
+_CHANGES = ("create_pod", "delete_pod")
 
 SOONEST = 0.1
-"""A plan that created and deleted nothing is followed by another one no sooner than this, in seconds, whatever the
+"""A plan that created and deleted no pod is followed by another one no sooner than this, in seconds, whatever the
 service says.
 """
 
@@ -29,8 +29,8 @@ def of_answer(response: v1.ReportResponse, changed: bool) -> float | None:
 
 
 def has_changed(plan: v1.Plan, applied: Applied) -> bool:
-    """Whether a plan has created or deleted anything, or found the name of a pod taken: then the next one is another.
-    Patches, a status and Events can be written again and again.
+    """Whether a plan has created or deleted a pod, or found the name of one taken: then the next one is another. There
+    is no end to revisions that can be created, patches, statuses and Events.
     """
     return any(
         outcome.result == v1.RESULT_NAME_TAKEN
