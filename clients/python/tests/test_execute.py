@@ -43,6 +43,7 @@ CREATES, DELETES, CLAIMS, REVISIONS, EVENTS = (
     v1.PHASE_KIND_REVISIONS,
     v1.PHASE_KIND_EVENTS,
 )
+NOW = 1_700_000_000
 NOOP = plan(verdict=v1.VERDICT_NOOP)
 REVISE = action(create_revision=v1.CreateRevision(name="foo-rrrrrrrrrr", manifest=REVISION))
 EVENT = action(emit_event=v1.EmitEvent(type="Normal", reason="Reason"))
@@ -68,7 +69,7 @@ class Rig:
             self.service,
             options,
             selection=selection,
-            now=lambda: Timestamp(seconds=1_700_000_000),
+            now=lambda: Timestamp(seconds=NOW),
         )
 
     async def reconcile(self) -> Any:
@@ -78,9 +79,12 @@ class Rig:
         return self.state.holdings.get(KEY, "u1")
 
 
-def expecting(*names: str, deletes: tuple[str, ...] = (), **rest: Any) -> v1.ReconcileState:
-    creates = [v1.ExpectedCreate(pod_name=name, node_name="n1") for name in names]
-    expectations = v1.Expectations(set_at=Timestamp(seconds=5), creates=creates, delete_uids=deletes)
+def expecting(
+    *names: str, deletes: tuple[str, ...] = (), at: int = 5, nodes: tuple[str, ...] = ("n1", "n2", "n3"), **rest: Any
+) -> v1.ReconcileState:
+    """A state in which pods of these names are expected, the first of them on the first node, and so on."""
+    creates = [v1.ExpectedCreate(pod_name=name, node_name=node) for name, node in zip(names, nodes, strict=False)]
+    expectations = v1.Expectations(set_at=Timestamp(seconds=at), creates=creates, delete_uids=deletes)
     return v1.ReconcileState(expectations=expectations, **rest)
 
 
@@ -144,16 +148,45 @@ async def test_expectations_are_held_before_the_first_write_and_shrink_by_what_i
     assert outstanding == [(2, 0), (2, 0)]
     assert rig.executor.waits_for_watches(KEY)
     rig.state.take_in(Applied(pod("foo-bbbbbbbbbb")))
-    assert rig.held() == expecting("foo-cccccccccc")
+    assert rig.held() == expecting("foo-cccccccccc", nodes=("n2",))
 
 
 async def test_what_is_seen_while_the_plan_is_under_way_is_not_awaited() -> None:
-    rig = Rig(plan(state=expecting("foo-bbbbbbbbbb", "foo-cccccccccc", deletes=("gone-uid", "going-uid", "here-uid"))))
+    actions = [create("foo-bbbbbbbbbb"), create("foo-cccccccccc", "n2"), *map(delete, ("gone", "going", "here"))]
+    expected = expecting("foo-bbbbbbbbbb", "foo-cccccccccc", deletes=("gone-uid", "going-uid", "here-uid"))
+    rig = Rig(plan(phase(CREATES, batch(*actions)), state=expected))
     rig.state.take_in(Applied(pod("going", deleting=True)))
-    rig.state.take_in(Applied(pod("here")))
+    rig.state.take_in(Applied(pod("here", node="n3")))
+    rig.actuator.script("delete", "gone", refused(404))
     rig.service.on_plan = lambda: rig.state.take_in(Applied(pod("foo-bbbbbbbbbb")))
     await rig.reconcile()
-    assert rig.held() == expecting("foo-cccccccccc", deletes=("here-uid",))
+    assert rig.held() == expecting("foo-cccccccccc", deletes=("here-uid",), nodes=("n2",))
+
+
+# What no write of this executor brings about would be expected for ever, whatever a wrong service says.
+async def test_what_a_plan_does_not_do_is_not_expected() -> None:
+    first = expecting("foo-bbbbbbbbbb", "foo-cccccccccc", "", deletes=("a-uid", "b-uid"))
+    first.expectations.creates.add(pod_name="foo-bbbbbbbbbb", node_name="n2")
+    first.used_pod_names.add(node_name="n1", pod_name="never")
+    second = expecting("foo-bbbbbbbbbb", "foo-dddddddddd", deletes=("a-uid", "b-uid"), at=6)
+    for _ in range(3):
+        second.expectations.creates.add(node_name="n3")
+    rig = Rig(
+        plan(phase(CREATES, batch(create("foo-bbbbbbbbbb"), delete("a"))), state=first),
+        plan(phase(CREATES, batch(create("", "n3"))), state=second),
+    )
+    for name in ("a", "b"):
+        rig.state.take_in(Applied(pod(name, node="n2")))
+    answer = v1.ReportResponse(requeue=v1.REQUEUE_NONE, state=first)
+    rig.service.reports = [answer, answer]
+    await rig.reconcile()
+    assert rig.held() == expecting("foo-bbbbbbbbbb", deletes=("a-uid",))
+    rig.service.reports = [v1.ReportResponse(requeue=v1.REQUEUE_NONE)]
+    rig.state.gate.clear(KEY)
+    await rig.reconcile()
+    third = expecting("foo-bbbbbbbbbb", deletes=("a-uid",), at=6)
+    third.expectations.creates.add(node_name="n3")
+    assert rig.held() == third
 
 
 async def test_outcomes_are_reported_and_settle_what_is_held() -> None:
@@ -233,13 +266,15 @@ async def test_only_the_answer_to_a_report_lets_a_plan_be_followed_at_once() -> 
 AT_ONCE = v1.ReportResponse(requeue=v1.REQUEUE_AFTER, requeue_after=Duration(), state=expecting("foo-bbbbbbbbbb"))
 
 
-def two_in_a_row(*more: v1.Phase, then: v1.Plan | None = None, **fields: Any) -> Rig:
+def two_in_a_row(
+    *more: v1.Phase, then: v1.Plan | None = None, state: v1.ReconcileState | None = None, **fields: Any
+) -> Rig:
     """Two plans, of which the second follows the first at once."""
-    fields = {"requeue_after": Duration(), **fields}
-    first = plan(phase(CREATES, batch(create("foo-bbbbbbbbbb"))), *more, state=expecting("foo-bbbbbbbbbb"), **fields)
+    fields = {"requeue_after": Duration(), "state": state or expecting("foo-bbbbbbbbbb"), **fields}
+    first = plan(phase(CREATES, batch(create("foo-bbbbbbbbbb"))), *more, **fields)
     second = plan(phase(CREATES, batch(create("foo-cccccccccc", "n2"))))
     rig = Rig(first, then or second, second)
-    rig.service.reports = [AT_ONCE]
+    rig.service.reports = [v1.ReportResponse.FromString(AT_ONCE.SerializeToString())]
     return rig
 
 
@@ -672,14 +707,18 @@ async def test_a_state_that_may_be_why_a_request_is_refused_is_dropped(caplog: p
     assert [list(state.failed_pod_backoffs) for state in sent] == [[], [], [backoff], [backoff], [], []]
 
 
-# What the plan that is being applied expects is dropped no sooner than a request after it is refused.
-async def test_what_is_being_applied_is_remembered_though_the_next_request_is_refused() -> None:
-    rig = two_in_a_row()
-    rig.service.plans[1:] = [RefusedError("wrong"), RefusedError("wrong"), NOOP]
+# What was written and is not seen yet is the executor's own knowledge: without it there could be two pods on a node.
+@pytest.mark.parametrize("at", [5, NOW, NOW + 1, -(10**12), 10**12])
+async def test_what_is_expected_outlives_a_refusal(at: int) -> None:
+    backoff = v1.FailedPodBackoff(node_name="n1", delay=Duration(seconds=-1))
+    rig = two_in_a_row(state=expecting("foo-bbbbbbbbbb", at=at, failed_pod_backoffs=[backoff]))
+    rig.service.plans[1:] = [RefusedError("wrong"), RefusedError("too large"), NOOP]
+    left = expecting("foo-bbbbbbbbbb", at=at, failed_pod_backoffs=[backoff])
+    rig.service.reports[0].state.CopyFrom(left)
     assert await rig.reconcile() == Settled(0.0)
-    assert rig.held() == expecting("foo-bbbbbbbbbb")
+    assert rig.held() == left, "the plan was under way when the request for the next was refused"
     assert isinstance(await rig.reconcile(), Failed)
-    assert rig.held() == v1.ReconcileState()
+    assert rig.held() == expecting("foo-bbbbbbbbbb", at=at if at == 5 else NOW), "no time that the service refuses"
     assert await rig.reconcile() == Settled()
 
 

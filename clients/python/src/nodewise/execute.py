@@ -20,6 +20,7 @@ from .apply import DEFAULT_CONCURRENCY, Applied, apply
 from .buckets import Digest
 from .client import PlanService, RefusedError, ServiceError, UnreachableError
 from .convert import ConversionError
+from .expectations import leave_out_foreign
 from .gate import Behind, Relisting
 from .kinds import OWNER_KIND, Key, ObjectKey, Resource
 from .objects import DaemonSet, Revision
@@ -254,7 +255,7 @@ class Executor:
         service may have made that, and right replicas would refuse it for ever.
         """
         self.state.reports_delivered(workload.key)
-        if self.state.holdings.drop_planned(workload.key, workload.uid):
+        if self.state.holdings.drop_planned(workload.key, workload.uid, self._now()):
             _log.warning(
                 "%s: the service refused the request; what earlier plans left to remember is dropped, since it may be "
                 "the cause: %s",
@@ -363,6 +364,7 @@ class Executor:
             return
         held = v1.ReconcileState()
         held.CopyFrom(planned.plan.state)
+        leave_out_foreign(held, planned.plan, planned.sent)
         if not self._actuator.writes:
             # What is not done is never observed.
             held.ClearField("expectations")

@@ -12,7 +12,8 @@ from typing import Protocol
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from . import v1
+from . import times, v1
+from .actions import actions_of
 from .kinds import Key
 from .pod_names import UsedPodNames
 
@@ -88,6 +89,34 @@ class Expectations:
     def _lower(self, node_name: str, by: int) -> None:
         self.unnamed[node_name] -= by
         self.unnamed = +self.unnamed
+
+
+def leave_out_foreign(held: v1.ReconcileState, plan: v1.Plan, sent: v1.ReconcileState) -> None:
+    """Leaves out of what a plan lets the executor expect whatever neither the plan does nor was expected before: nobody
+    would ever see it.
+    """
+    if not held.HasField("expectations"):
+        return
+    creates = Counter(map(_create, sent.expectations.creates))
+    deletes = set(sent.expectations.delete_uids)
+    for action in actions_of(plan):
+        match action.WhichOneof("kind"):
+            case "create_pod":
+                creates[_create(action.create_pod)] += 1
+            case "delete_pod":
+                deletes.add(action.delete_pod.pod.uid)
+    kept = Counter(map(_create, held.expectations.creates)) & creates
+    expected = v1.Expectations(
+        creates=[v1.ExpectedCreate(pod_name=pod, node_name=node) for pod, node in kept.elements()],
+        delete_uids=[uid for uid in held.expectations.delete_uids if uid in deletes],
+    )
+    if held.expectations.HasField("set_at"):
+        expected.set_at.CopyFrom(held.expectations.set_at)
+    held.expectations.CopyFrom(expected)
+
+
+def _create(create: v1.CreatePod | v1.ExpectedCreate) -> tuple[str, str]:
+    return create.pod_name, create.node_name
 
 
 @dataclass(slots=True)
@@ -181,15 +210,21 @@ class Holdings:
         if key in self._held:
             self._held[key].expectations.observe_deletion(pod_name, pod_uid, counted=self._counted)
 
-    def drop_planned(self, key: Key, uid: str) -> bool:
-        """Drops what plans have left for a workload, and answers whether there was anything. Used names of pods stay:
-        no plan made them.
+    def drop_planned(self, key: Key, uid: str, now: Timestamp) -> bool:
+        """Drops what plans have left to remember of a workload, and answers whether there was anything. Used names of
+        pods stay, and what was written and is not seen yet, as of `now` if it says no moment before: that is the
+        executor's own knowledge.
         """
         held = self._of(key, uid)
         if held is None:
             return False
-        del self._held[key]
-        return held.expectations != Expectations() or held.rest != v1.ReconcileState()
+        set_at = held.expectations.set_at
+        is_odd = set_at is not None and not times.is_before(set_at, now)
+        if is_odd:
+            held.expectations.set_at = now
+        dropped = is_odd or held.rest != v1.ReconcileState()
+        held.rest = v1.ReconcileState()
+        return dropped
 
     def forget(self, key: Key) -> None:
         """Drops what is held for a workload."""

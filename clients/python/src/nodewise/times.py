@@ -66,6 +66,12 @@ def now() -> Timestamp:
     return Timestamp(seconds=nanos // 1_000_000_000, nanos=nanos % 1_000_000_000)
 
 
+def is_before(moment: Timestamp, now: Timestamp) -> bool:
+    """Whether a moment is one that the service takes, and not after `now`."""
+    is_valid = moment.seconds >= FIRST_SECOND and 0 <= moment.nanos < 1_000_000_000
+    return is_valid and (moment.seconds, moment.nanos) <= (now.seconds, now.nanos)
+
+
 def seconds(duration: Duration) -> float:
     """A duration in seconds."""
     return duration.seconds + duration.nanos / 1e9
