@@ -107,6 +107,13 @@ class FakeService:
 
 
 OWNER = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "foo", "uid": "u1", "controller": True}
+FIELD = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
+TERM = {"matchFields": [FIELD]}
+REQUIRED = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [TERM]}}
+NODE_NAME = (
+    "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution"
+    "/nodeSelectorTerms/0/matchFields/0/values/0"
+)
 MANIFEST: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Pod",
@@ -115,7 +122,7 @@ MANIFEST: dict[str, Any] = {
         "labels": {"controller-revision-hash": "h1"},
         "ownerReferences": [OWNER],
     },
-    "spec": {"nodeName": ""},
+    "spec": {"affinity": {"nodeAffinity": REQUIRED}},
 }
 REVISION = json.dumps(
     {
@@ -170,6 +177,6 @@ def plan(*phases: v1.Phase, **fields: Any) -> v1.Plan:
         workload=v1.WorkloadReference(kind="DaemonSet", namespace="ns", name="foo", uid="u1"),
         phases=phases,
         pod_manifest=json.dumps(MANIFEST).encode(),
-        node_name_pointers=["/spec/nodeName"],
+        node_name_pointers=[NODE_NAME],
         **fields,
     )

@@ -34,6 +34,7 @@ def pod(
     version: str = "1",
     owner: str | None = "u1",
     *,
+    owner_name: str = "foo",
     uid: str | None = None,
     labels: dict[str, str] | None = None,
     deleting: bool = False,
@@ -50,7 +51,7 @@ def pod(
         "uid": uid or f"{name}-uid",
         "resourceVersion": version,
         "labels": {"app": "foo"} if labels is None else labels,
-        "ownerReferences": owners(owner, kind),
+        "ownerReferences": owners(owner, kind, owner_name),
     }
     if deleting:
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"

@@ -21,7 +21,11 @@ from nodewise.state import State
 from nodewise.store import Applied, Bookmark, Deleted
 
 from .fakes import (
+    FIELD,
+    MANIFEST,
+    NODE_NAME,
     REVISION,
+    TERM,
     FakeActuator,
     FakeService,
     action,
@@ -481,25 +485,114 @@ async def test_only_the_options_may_ask_for_deletes_by_name_alone(options: v1.Pl
     assert [event.reason for event in rig.actuator.events] == (["PlanRefused"] if refused else ["SuccessfulDelete"])
 
 
-# A wrong service must not fill the cluster with pods of the workload's own template.
+def release(name: str) -> v1.Action:
+    pod = v1.ObjectReference(name=name, uid=f"{name}-uid")
+    patch = {"metadata": {"ownerReferences": [{"$patch": "delete", "uid": "u1"}], "uid": pod.uid}}
+    return action(release_pod=v1.ReleasePod(pod=pod, patch=json.dumps(patch).encode()))
+
+
+WRONG_EVENT = action(emit_event=v1.EmitEvent(type="Odd", reason="Reason"))
+CREATE = create("foo-bbbbbbbbbb", "n1")
+
+
+# A wrong service must neither fill the cluster with pods of the workload's own template, nor keep the executor writing.
 @pytest.mark.parametrize(
     ("actions", "burst", "wrong"),
     [
-        ([create(pod_name(number), f"n{number}") for number in range(251)], None, "it creates 251 pods, and 250 are"),
-        ([create("foo-bbbbbbbbbb", "n1"), create("foo-cccccccccc", "n2")], 1, "it creates 2 pods, and 1 are"),
-        ([create("foo-bbbbbbbbbb", "n1"), create("foo-cccccccccc", "n1")], None, "it creates a second pod for node"),
+        ([create(pod_name(at), f"n{at}") for at in range(251)], None, "it creates 251 pods, and 250 are the most"),
+        ([CREATE, create("foo-cccccccccc", "n2")], 1, "it creates 2 pods, and 1 is the most"),
+        ([CREATE, create("foo-cccccccccc", "n1")], None, 'it creates a second pod for node "n1"'),
+        ([delete("a"), delete("b")], 1, "it deletes 2 pods, and 1 is the most"),
+        ([REVISE, REVISE], None, "it creates 2 revisions, and 1 is the most"),
+        ([action(update_status=v1.UpdateStatus())] * 2, None, "it writes 2 statuses, and 1 is the most"),
+        ([EVENT] * 14, 3, "it emits 14 Events, and 13 are the most"),
+        (
+            [release("a")] * 2001,
+            None,
+            "it adopts, releases, relabels, updates and deletes 2001 pods and revisions, and",
+        ),
+        ([adopt("a")] * 3001, 1_500, "updates and deletes 3001 pods and revisions, and 3000 are the most"),
+        ([release("a")] * 20_001, 1_000_000, "updates and deletes 20001 pods and revisions, and 20000 are the most"),
+        # What may have changed since the snapshot does not hide what is wrong in any case.
+        ([create("foo-bbbbbbbbbb", "gone"), WRONG_EVENT], None, "the type of its event is neither Normal nor Warning"),
+        ([delete("orphan"), WRONG_EVENT], None, "the type of its event is neither Normal nor Warning"),
     ],
 )
-async def test_a_plan_that_creates_too_many_pods_is_refused(
-    actions: list[v1.Action], burst: int | None, wrong: str
-) -> None:
+async def test_a_plan_that_does_too_much_is_refused(actions: list[v1.Action], burst: int | None, wrong: str) -> None:
     rig = Rig(plan(phase(CREATES, batch(*actions))), options=v1.PlanOptions(burst=burst))
+    rig.state.take_in(Applied(pod("orphan", owner=None)))
     ending = await rig.reconcile()
     assert isinstance(ending, Failed)
     assert wrong in ending.reason
     assert rig.executor.refused_plans == 1
     assert [event.reason for event in rig.actuator.events] == ["PlanRefused"]
     assert rig.actuator.calls == []
+
+
+async def test_events_are_not_counted_where_decisions_come_before_the_cut() -> None:
+    rig = Rig(
+        plan(phase(EVENTS, batch(*[EVENT] * 300))),
+        options=v1.PlanOptions(disabled_deviations=[v1.DEVIATION_DECIDE_AFTER_CUT]),
+    )
+    assert await rig.reconcile() == Settled()
+
+
+def changed(of: dict[str, Any], **members: Any) -> Any:
+    return {**of, **members}
+
+
+# Each pod goes to the node that its action names, and is counted there.
+@pytest.mark.parametrize(
+    ("terms", "pointers", "more", "wrong"),
+    [
+        ([TERM], [NODE_NAME], {}, None),
+        ([TERM], [], {}, "node_name_pointers is [], where"),
+        ([TERM], [NODE_NAME, NODE_NAME], {}, "alone belongs"),
+        ([TERM], ["/spec/nodeName"], {"nodeName": "n9"}, 'node_name_pointers is ["/spec/nodeName"], where'),
+        ([TERM], [NODE_NAME], {"nodeName": "n9"}, "has other spec than"),
+        ([TERM, TERM], [NODE_NAME], {}, "requires of its node [{"),
+        ([], [NODE_NAME], {}, "requires of its node [], where"),
+        (None, [NODE_NAME], {}, "requires of its node null, where"),
+        ([changed(TERM, matchExpressions=[])], [NODE_NAME], {}, "requires of its node"),
+        ([{"matchFields": [changed(FIELD, values=["n1", "n2"])]}], [NODE_NAME], {}, "requires of its node"),
+        ([{"matchFields": [changed(FIELD, values=[])]}], [NODE_NAME], {}, "requires of its node"),
+        ([{"matchFields": [changed(FIELD, operator="NotIn")]}], [NODE_NAME], {}, "requires of its node"),
+        ([{"matchFields": [FIELD, FIELD]}], [NODE_NAME], {}, "requires of its node"),
+    ],
+)
+async def test_a_pod_goes_where_its_action_says(terms: Any, pointers: list[str], more: Any, wrong: str | None) -> None:
+    planned = plan(phase(CREATES, batch(create("foo-bbbbbbbbbb"))))
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    manifest = changed(MANIFEST, spec={"affinity": {"nodeAffinity": required}, **more})
+    planned.pod_manifest = json.dumps(manifest).encode()
+    planned.node_name_pointers[:] = pointers
+    rig = Rig(planned)
+    ending = await rig.reconcile()
+    assert isinstance(ending, Failed if wrong else Settled)
+    assert len(rig.actuator.calls) == (wrong is None)
+    assert wrong is None or (isinstance(ending, Failed) and wrong in ending.reason)
+
+
+# Pods that others relabelled are the workload's no more, whoever controls them still.
+async def test_relabelled_pods_do_not_keep_others_from_a_node() -> None:
+    rig = Rig(plan(phase(CREATES, batch(create("foo-bbbbbbbbbb")))))
+    for name in ("a", "b", "c"):
+        rig.state.take_in(Applied(pod(name, labels={"app": "bar"})))
+    assert await rig.reconcile() == Settled()
+
+
+@pytest.mark.parametrize(
+    ("labels", "owner", "refused"),
+    [({"app": "foo"}, "u1", True), ({"app": "bar"}, "u1", False), ({"app": "foo"}, None, False)],
+)
+async def test_a_pod_that_is_selected_is_not_released(labels: Any, owner: str | None, refused: bool) -> None:
+    rig = Rig(*[plan(phase(CLAIMS, batch(release("a"))))] * 2)
+    rig.state.take_in(Applied(pod("a", labels=labels, owner=owner)))
+    for _ in range(2):
+        ending = await rig.reconcile()
+        assert isinstance(ending, Failed if refused else Settled)
+    assert rig.executor.refused_plans == refused, "it may have changed since the first snapshot"
+    assert rig.actuator.calls == ([] if refused else [("patch", "a")] * 2)
 
 
 # What is wrong by an object or a node may have been right when the snapshot was taken: the next plan tells.
@@ -510,6 +603,8 @@ async def test_a_plan_that_creates_too_many_pods_is_refused(
         ([delete("orphan"), delete("other"), delete("orphan")], True),
         ([delete("orphan"), None, delete("orphan")], False),
         ([delete("orphan"), delete("other")], False),
+        ([delete("orphan"), delete("other"), create("foo-bbbbbbbbbb", "gone")], False),
+        ([delete("orphan"), delete("other"), create("foo-bbbbbbbbbb", "gone"), create("foo-bbbbbbbbbb", "full")], True),
         ([create("foo-bbbbbbbbbb", "gone"), create("foo-bbbbbbbbb2", "gone")], True),
         ([create("foo-bbbbbbbbbb", "gone"), None, create("foo-bbbbbbbbbb", "gone")], False),
         ([create("foo-bbbbbbbbbb", "gone"), create("foo-bbbbbbbbbb", "missing")], False),

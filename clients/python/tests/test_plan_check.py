@@ -33,6 +33,7 @@ def refused(case: dict[str, Any]) -> plan_check.ViolationError | None:
         [Revision.read(json.dumps(revision).encode()) for revision in case.get("read_live", [])],
         case.get("delete_with_uid", True),
         case.get("burst", DEFAULT_BURST),
+        case.get("decides_after_cut", True),
     )
     try:
         for named in plan_check.check(json_format.ParseDict(case["plan"], v1.Plan()), asked, store):
@@ -82,5 +83,10 @@ def test_plans_of_the_service(name: str) -> None:
     for revision in snapshot.revisions:
         store.apply(Applied(Revision.read(revision.object)), lambda _: None)
     deletes_with_uid = is_enabled(request.options, v1.DEVIATION_DELETE_WITH_UID)
-    asked = plan_check.Asked(workload, deletes_with_uid=deletes_with_uid, burst=burst(request.options))
+    asked = plan_check.Asked(
+        workload,
+        deletes_with_uid=deletes_with_uid,
+        burst=burst(request.options),
+        decides_after_cut=is_enabled(request.options, v1.DEVIATION_DECIDE_AFTER_CUT),
+    )
     assert plan_check.check(plan, asked, store) == []

@@ -13,6 +13,7 @@ from nodewise.objects import DaemonSet, Pod
 from nodewise.reads import MAX_LABELS, KeySet, reduce_labels
 from nodewise.store import Applied, Deleted, Listed, PodChange, Store, Transition
 
+from .fakes import REQUIRED
 from .objects import KEY, daemon_set, listed, node, pod, revision
 
 KEYS = KeySet(frozenset({"revision"}))
@@ -297,14 +298,12 @@ def test_what_does_not_fit_is_left_out_and_said(caplog: pytest.LogCaptureFixture
     assert ["6 labels" in record.getMessage() for record in caplog.records] == [True]
 
 
-# A finished pod makes room for another one, and so does one that goes.
+# A pod that is finished, goes, or is released since the selector does not match it, makes room for another one.
 def test_which_pods_live_on_a_node() -> None:
     store, workload = Caches(), daemon_set()
-    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
-    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     pods = [
         pod("runs", phase="Running"),
-        pod("meant-for-it", spec={"affinity": {"nodeAffinity": required}}, phase="Pending"),
+        pod("meant-for-it", spec={"affinity": {"nodeAffinity": REQUIRED}}, phase="Pending"),
         pod("failed", phase="Failed"),
         pod("succeeded", phase="Succeeded"),
         pod("goes", deleting=True),
@@ -312,16 +311,20 @@ def test_which_pods_live_on_a_node() -> None:
         pod("orphan", owner=None),
         pod("of-another", owner="u2"),
         pod("elsewhere", namespace="other"),
+        pod("relabelled", labels={"app": "bar"}),
+        pod("of-another-name", owner_name="bar"),
     ]
     for name in ("n1", "n10", "n2"):
         store.take(Applied(node(name)))
     for one in pods:
         store.take(Applied(one))
-    assert [store.live_pods(workload, name) for name in ("n1", "n10", "n2", "n3")] == [2, 1, 0, None]
-    assert store.live_pods(daemon_set(name="bar", namespace="none"), "n1") == 0
+    every = ["n1", "n10", "n2", "n3"]
+    assert store.live_pods(workload, every) == {"n1": 2, "n10": 1, "n2": 0}
+    assert store.live_pods(workload, ["n2"]) == {"n2": 0}
+    assert store.live_pods(daemon_set(name="bar", namespace="none"), every) == {"n1": 0, "n10": 0, "n2": 0}
     store.take(Deleted(pod("runs")))
     store.take(Deleted(node("n10")))
-    assert [store.live_pods(workload, name) for name in ("n1", "n10")] == [1, None]
+    assert store.live_pods(workload, every) == {"n1": 1, "n2": 0}
 
 
 # However labels and DaemonSets came: a bucket has the bytes that the reduced projections give.

@@ -7,6 +7,7 @@ Of all labels that are kept those are sent that a decision can read, as a `KeySe
 
 import functools
 import hashlib
+import sys
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -87,6 +88,8 @@ class Stored:
     bucket: int
     labels: NodeLabels | None = None
     """Of a node."""
+    target: str = ""
+    """Of a pod the name of the node that it is on or meant for."""
 
     @property
     def owner(self) -> str | None:
@@ -364,8 +367,10 @@ class Parts:
         if part is None:
             part = Part(encoded, pod.controller.uid if has_controller else None)
         self._kept[encoded] = (part, users + 1)
-        bucket = bucket_of(pod.node_name or pod.target_node_name, bucket_count)
-        return Stored(pod.name, own.SerializeToString(deterministic=True), part, version, bucket)
+        # The pods of a node share its name.
+        target = sys.intern(pod.node_name or pod.target_node_name)
+        bucket = bucket_of(target, bucket_count)
+        return Stored(pod.name, own.SerializeToString(deterministic=True), part, version, bucket, target=target)
 
     def release(self, stored: Stored) -> None:
         """A pod is gone, and with it its part if it was the last one to have it."""

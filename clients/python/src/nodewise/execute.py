@@ -335,7 +335,8 @@ class Executor:
         """
         workload, contradicted = planned.workload, self.state.contradicted
         deletes_with_uid = is_enabled(self._options, v1.DEVIATION_DELETE_WITH_UID)
-        asked = Asked(workload, self._options.scope, live, deletes_with_uid, burst(self._options))
+        decides_after_cut = is_enabled(self._options, v1.DEVIATION_DECIDE_AFTER_CUT)
+        asked = Asked(workload, self._options.scope, live, deletes_with_uid, burst(self._options), decides_after_cut)
         try:
             await plan_check.check_with_reads(planned.plan, asked, self.state.store, self._actuator)
         except plan_check.ViolationError as violation:

@@ -6,15 +6,14 @@ DaemonSet controls nor nobody does are not kept at all: they are never read (D-3
 that kind.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from . import tracing, v1
-from .buckets import Buckets, Digest, Labels, Parts, Stored, bucket_of, render
-from .convert import target_node
+from .buckets import Buckets, Digest, Labels, Part, Parts, Stored, bucket_of, render
 from .kinds import OWNER_KIND, Key, Resource
-from .objects import DaemonSet, Node, Owner, Pod, Revision
+from .objects import DaemonSet, Node, Owner, Pod, Revision, owner_of
 from .reads import MAX_LABELS, KeySet
 from .selector import Selector
 from .sent_keys import SentKeys
@@ -319,19 +318,27 @@ class Store:
         pod = kept.pods.get(name) if kept else None
         return None if pod is None else pod.pod()
 
-    def live_pods(self, workload: DaemonSet, node_name: str) -> int | None:
-        """How many pods of a workload are on a node or meant for it and are neither finished nor being deleted; None if
-        there is no such node.
+    def live_pods(self, workload: DaemonSet, nodes: Collection[str]) -> dict[str, int]:
+        """Of these nodes those that there are, and how many pods of a workload live on each or are meant for it: those
+        that it controls and selects, but for those that have finished or are being deleted.
         """
-        bucket = bucket_of(node_name, self.bucket_count)
-        if self.nodes.get(bucket, node_name) is None:
-            return None
+        bucket_of_node = {name: bucket_of(name, self.bucket_count) for name in nodes}
+        counts = {name: 0 for name, bucket in bucket_of_node.items() if self.nodes.get(bucket, name) is not None}
         kept = self._namespaces.get(workload.key.namespace)
         owned = kept.owned.get(workload.uid) if kept else None
-        # Most pods of the bucket are of other nodes: these are not decoded.
-        encoded = node_name.encode()
-        pods = [pod.own for pod in owned.members(bucket) if encoded in pod.own] if owned else []
-        return sum(_lives_on(node_name, v1.Pod.FromString(own)) for own in pods)
+        if owned is None:
+            return counts
+        # Most pods have the same part.
+        own: dict[Part, bool] = {}
+        for bucket in {bucket_of_node[name] for name in counts}:
+            for pod in owned.members(bucket):
+                # Most pods of the bucket are of other nodes: these are not decoded.
+                if pod.target not in counts or pod.part is None:
+                    continue
+                if pod.part not in own:
+                    own[pod.part] = _is_own(workload, pod.part.metadata())
+                counts[pod.target] += own[pod.part] and _is_live(v1.Pod.FromString(pod.own))
+        return counts
 
     def revision(self, namespace: str, name: str) -> Revision | None:
         """The revision of this name, if a DaemonSet controls it or it is an orphan."""
@@ -594,9 +601,15 @@ def is_kept(pod: v1.Pod) -> bool:
     return not pod.HasField("controller") or pod.controller.kind == OWNER_KIND
 
 
-def _lives_on(node_name: str, pod: v1.Pod) -> bool:
-    finished = pod.phase in (v1.POD_PHASE_FAILED, v1.POD_PHASE_SUCCEEDED)
-    return target_node(pod) == node_name and not finished and not pod.HasField("deletion_time")
+def _is_own(workload: DaemonSet, shared: v1.SharedMetadata) -> bool:
+    """Whether a workload controls the pods that have this in common, and selects them. Others it releases."""
+    owner = Owner(OWNER_KIND, workload.key.name, workload.uid)
+    labels = {label.key: label.value for label in shared.labels}
+    return owner_of(shared.controller) == owner and workload.selector.selects(labels)
+
+
+def _is_live(pod: v1.Pod) -> bool:
+    return pod.phase not in (v1.POD_PHASE_FAILED, v1.POD_PHASE_SUCCEEDED) and not pod.HasField("deletion_time")
 
 
 def _identity(obj: Watched) -> Key:

@@ -8,7 +8,7 @@ read tells which.
 """
 
 import enum
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -25,6 +25,9 @@ from .values import WrongError, quoted
 
 MAX_UNSEEN = 100
 """Most objects of one plan that are read live. When more of them are gone, the snapshot is too old to act on."""
+
+
+_RELEASES = ("release_pod", "release_revision")
 
 
 class Known(NamedTuple):
@@ -58,9 +61,9 @@ class Caches(Protocol):
     def revisions(self, workload: DaemonSet) -> list[Revision]:
         """The revisions that a workload controls, and orphans that it selects."""
 
-    def live_pods(self, workload: DaemonSet, node_name: str) -> int | None:
-        """How many pods of a workload are on a node or meant for it and are neither finished nor being deleted; None if
-        there is no such node.
+    def live_pods(self, workload: DaemonSet, nodes: Collection[str]) -> dict[str, int]:
+        """Of these nodes those that there are, and how many pods of a workload live on each or are meant for it: those
+        that it controls and selects, but for those that have finished or are being deleted.
         """
 
 
@@ -78,6 +81,8 @@ class Asked:
     """Every delete of a pod carries the pod's uid as a precondition, as the options say that were sent."""
     burst: int = DEFAULT_BURST
     """Most creates, and separately most deletes, of pods."""
+    decides_after_cut: bool = True
+    """Failed pods beyond the burst are left to later plans, so that no Events are due for them, as the options say."""
 
 
 class ViolationError(Exception):
@@ -148,6 +153,8 @@ class Named:
             if controller.uid != asked.workload.uid:
                 of = f"{controller.kind} {controller.name} with uid {quoted(controller.uid)}"
                 raise self._violation(f"is controlled by {of}, not by the workload")
+            if self.action.WhichOneof("kind") in _RELEASES and asked.workload.selector.selects(known.labels):
+                raise self._violation("is selected by the workload, and the plan releases it")
         elif self.orphan is _Orphan.REFUSED:
             raise self._violation("has no controller, and the plan does not adopt it")
         elif self.orphan is _Orphan.IF_SELECTED and not asked.workload.selector.selects(known.labels):
@@ -169,7 +176,7 @@ def check(plan: v1.Plan, asked: Asked, caches: Caches) -> list[Named]:
     actions = list(actions_of(plan))
     _check_scope(plan, actions, asked.scope)
     with _violation():
-        bounds.check(actions, asked.burst)
+        bounds.check(actions, asked.burst, asked.decides_after_cut)
     nodes = bounds.Nodes()
     for action in actions:
         with _violation(action):
@@ -180,26 +187,34 @@ def check(plan: v1.Plan, asked: Asked, caches: Caches) -> list[Named]:
     for action in actions:
         with _violation(action):
             creates.check(action)
-            if action.HasField("emit_event"):
-                events.check(action.emit_event)
-    adopted = {action.adopt_pod.pod.uid for action in actions if action.HasField("adopt_pod")}
-    adopted |= {action.adopt_revision.revision.uid for action in actions if action.HasField("adopt_revision")}
+    every_named = list(_check_actions(actions, asked))
+    # What may have changed since the snapshot comes last: it must not hide what is wrong in any case.
+    _check_nodes(actions, nodes.names, asked.workload, caches)
     unseen = []
-    for action in actions:
-        if action.HasField("create_pod"):
-            _check_node(action, asked.workload, caches)
-        named = _named(action, adopted)
-        if named is None:
-            continue
-        _check_precondition(named, asked)
-        with _violation(action):
-            patches.check(action, named.reference.uid, asked.workload)
+    for named in every_named:
         known = _known(caches, asked.workload.key.namespace, named)
         if known is None or known.uid != named.reference.uid:
             unseen.append(named)
         else:
             named.check_controller(asked, known)
     return unseen
+
+
+def _check_actions(actions: Sequence[v1.Action], asked: Asked) -> Iterator[Named]:
+    """Checks what each action says, whatever the objects are that it names. Answers with these."""
+    adopted = {action.adopt_pod.pod.uid for action in actions if action.HasField("adopt_pod")}
+    adopted |= {action.adopt_revision.revision.uid for action in actions if action.HasField("adopt_revision")}
+    for action in actions:
+        with _violation(action):
+            if action.HasField("emit_event"):
+                events.check(action.emit_event)
+        named = _named(action, adopted)
+        if named is None:
+            continue
+        _check_precondition(named, asked)
+        with _violation(action):
+            patches.check(action, named.reference.uid, asked.workload)
+        yield named
 
 
 @contextmanager
@@ -267,14 +282,19 @@ def _check_scope(plan: v1.Plan, actions: Sequence[v1.Action], scope: v1.Scope.Va
         )
 
 
-def _check_node(action: v1.Action, workload: DaemonSet, caches: Caches) -> None:
-    """A pod is created for a node that exists and does not have too many. Nodes and pods may have changed since the
+def _check_nodes(actions: Sequence[v1.Action], names: Collection[str], workload: DaemonSet, caches: Caches) -> None:
+    """Pods are created for nodes that exist and do not have too many. Nodes and pods may have changed since the
     snapshot.
     """
-    name = action.create_pod.node_name
-    wrong = bounds.wrong_node(name, caches.live_pods(workload, name))
-    if wrong is not None:
-        raise ViolationError(wrong, action, f"node/{name}")
+    if not names:
+        return
+    live = caches.live_pods(workload, names)
+    for action in actions:
+        if action.HasField("create_pod"):
+            name = action.create_pod.node_name
+            wrong = bounds.wrong_node(name, live)
+            if wrong is not None:
+                raise ViolationError(wrong, action, f"node/{name}")
 
 
 def _named(action: v1.Action, adopted: set[str]) -> Named | None:

@@ -1,48 +1,78 @@
-"""How many pods and revisions a plan creates, and where: a wrong service must not fill the cluster with pods of the
-workload's own template.
+"""How much a plan does, and where it creates pods. Otherwise a wrong service could fill the cluster with pods of the
+workload's own template, or keep the executor writing.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .. import v1
 from .values import WrongError, quoted
 
 MAX_LIVE_PODS = 1
-"""Most pods of the workload that live on a node which gets another one. With surge the old pod is still there."""
+"""Most pods of the workload that live on a node where the plan creates another one. With surge the old pod is still
+there.
+"""
+MAX_OTHER_EVENTS = 10
+"""Events about the workload as a whole, besides one for each pod that is deleted."""
+_LEAST_CLAIMS, _MOST_CLAIMS = 1_000, 10_000
+"""Between these bounds is what a plan may adopt, release, relabel and write of revisions, and once more as many
+revisions that it deletes.
+"""
+_CLAIMS = (
+    "adopt_pod",
+    "adopt_revision",
+    "release_pod",
+    "release_revision",
+    "relabel_pod",
+    "update_revision",
+    "delete_revision",
+)
 
 
-def check(actions: Sequence[v1.Action], burst: int) -> None:
-    """Checks how many objects a plan with these actions creates and deletes. Raises `WrongError`."""
-    counts = Counter(action.WhichOneof("kind") for action in actions)
-    for does, count in (("creates", counts["create_pod"]), ("deletes", counts["delete_pod"])):
-        if count > burst:
-            raise WrongError(f"it {does} {count} pods, and {burst} are the most that were asked for")
-    if counts["create_revision"] > 1:
-        raise WrongError(f"it creates {counts['create_revision']} revisions, and 1 is the most")
+def check(actions: Sequence[v1.Action], burst: int, decides_after_cut: bool) -> None:
+    """Checks how much a plan with these actions does. `burst` are the most creates, and deletes, of pods that were
+    asked for. Raises `WrongError`.
+    """
+    counts: Counter[str | None] = Counter(action.WhichOneof("kind") for action in actions)
+    claims = 2 * min(max(burst, _LEAST_CLAIMS), _MOST_CLAIMS)
+    bounds = [
+        ("creates", counts["create_pod"], burst, "pods"),
+        ("deletes", counts["delete_pod"], burst, "pods"),
+        ("creates", counts["create_revision"], 1, "revisions"),
+        ("writes", counts["update_status"], 1, "statuses"),
+        (
+            "adopts, releases, relabels, updates and deletes",
+            sum(counts[kind] for kind in _CLAIMS),
+            claims,
+            "pods and revisions",
+        ),
+    ]
+    if decides_after_cut:
+        bounds.append(("emits", counts["emit_event"], burst + MAX_OTHER_EVENTS, "Events"))
+    for does, count, most, what in bounds:
+        if count > most:
+            raise WrongError(f"it {does} {count} {what}, and {most} {'is' if most == 1 else 'are'} the most")
 
 
 class Nodes:
     """The nodes that one plan creates pods for."""
 
     def __init__(self) -> None:
-        self._names: set[str] = set()
+        self.names: set[str] = set()
 
     def check(self, action: v1.Action) -> None:
         """Checks that an action does not create a second pod for a node. Raises `WrongError`."""
         if action.HasField("create_pod"):
             name = action.create_pod.node_name
-            if name in self._names:
+            if name in self.names:
                 raise WrongError(f"it creates a second pod for node {quoted(name)}")
-            self._names.add(name)
+            self.names.add(name)
 
 
-def wrong_node(name: str, live_pods: int | None) -> str | None:
-    """Why no pod may be created for a node, if so. `live_pods` are those of the workload that live there; None if there
-    is no such node.
-    """
-    if live_pods is None:
+def wrong_node(name: str, live_pods: Mapping[str, int]) -> str | None:
+    """Why no pod may be created for a node, if so. `live_pods` are those of the workload, by the nodes that exist."""
+    if name not in live_pods:
         return f"node {quoted(name)} does not exist"
-    if live_pods > MAX_LIVE_PODS:
-        return f"node {quoted(name)} has {live_pods} pods of the workload already"
+    if live_pods[name] > MAX_LIVE_PODS:
+        return f"node {quoted(name)} has {live_pods[name]} pods of the workload already"
     return None

@@ -4,6 +4,11 @@ owners change, and nodes get pods.
 
 from ..kinds import Key
 
+MAX_UNTOLD = 3
+"""Plans for a workload, one after the other, of which nobody is told: a wrong service could name another object in each
+of them.
+"""
+
 
 class Contradicted:
     """For each workload, the objects and nodes that made plans wrong since the last plan that was right."""
@@ -16,9 +21,10 @@ class Contradicted:
         plan that is wrong for the same one and the same reason again was not made from it.
         """
         seen = self._seen.setdefault(key, set())
-        is_known = (contradicts, what) in seen
+        if len(seen) >= MAX_UNTOLD or (contradicts, what) in seen:
+            return False
         seen.add((contradicts, what))
-        return not is_known
+        return True
 
     def forget(self, key: Key) -> None:
         """A plan for the workload was right, or the workload is gone."""

@@ -7,11 +7,11 @@ from typing import Any
 from .. import v1
 from ..objects import DaemonSet
 from .names import is_of_pod, is_of_revision
-from .templates import difference, is_owner, labels, normal
+from .templates import NODE_TERMS, difference, is_owner, labels, normal
 from .values import WrongError, at, is_integer, list_at, object_at, other_than, parse, quoted, same, text
 
-_NODE_AFFINITY = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/"
-"""Where the name of a node may be written."""
+_NODE_NAME = f"/{'/'.join(NODE_TERMS)}/0/matchFields/0/values/0"
+"""Where the name of a node is written."""
 _POD = "the plan's pod_manifest"
 _REVISION = "its manifest"
 
@@ -43,9 +43,7 @@ class Creates:
     def _check_pod(self) -> None:
         """Checks the manifest of the plan's pods."""
         pod = parse(self._plan.pod_manifest, _POD)
-        for pointer in self._plan.node_name_pointers:
-            if pointer != "/spec/nodeName" and not pointer.startswith(_NODE_AFFINITY):
-                raise WrongError(f"node_name_pointers leads to {quoted(pointer)}, where no node's name belongs")
+        self._check_node_name(pod)
         _check_object(_POD, pod, "v1", "Pod", ["spec"])
         allowed = ["annotations", "finalizers", "generateName", "labels", "name", "namespace", "ownerReferences"]
         self._check_metadata(_POD, pod, allowed)
@@ -53,6 +51,19 @@ class Creates:
         differs = difference(pod, at(self._object, "spec", "template"))
         if differs is not None and not any(_is_of(pod, revision) for revision in self._revisions):
             raise WrongError(f"{_POD} has other {differs} than the workload's template and its revisions")
+
+    def _check_node_name(self, pod: Any) -> None:
+        """The pods go to the nodes that their actions name, and nowhere else: one term requires a node of that name."""
+        pointers = self._plan.node_name_pointers
+        if list(pointers) != [_NODE_NAME]:
+            found = ", ".join(map(quoted, pointers))
+            raise WrongError(f"node_name_pointers is [{found}], where {quoted(_NODE_NAME)} alone belongs")
+        terms = at(pod, *NODE_TERMS)
+        one_node = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [_value(terms)]}]}]
+        if not same(terms, one_node):
+            raise WrongError(
+                f"{_POD} requires of its node {text(terms)}, where only the name of its action's node belongs"
+            )
 
     def _check_generate_name(self, name: Any) -> None:
         own = self._workload.key.name
@@ -99,13 +110,21 @@ class Creates:
                 raise WrongError(f"{what} has label {key} {text(value)}, which is no string")
 
 
+def _value(terms: Any) -> Any:
+    """The first value of the first field that the first of some node selector terms requires."""
+    match terms:
+        case [{"matchFields": [{"values": [value, *_]}, *_]}, *_]:
+            return value
+    return None
+
+
 def _is_of(pod: Any, revision: bytes) -> bool:
     """Whether a pod is of the template of a revision. One whose data cannot be read has none."""
     try:
         template = at(parse(revision, "a revision"), "data", "spec", "template")
-    except WrongError:
+        return isinstance(template, dict) and difference(pod, template) is None
+    except (WrongError, RecursionError):
         return False
-    return isinstance(template, dict) and difference(pod, template) is None
 
 
 def _check_data(data: Any, template: dict[str, Any]) -> None:

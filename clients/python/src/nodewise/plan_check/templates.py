@@ -6,6 +6,14 @@ from ..kinds import HASH_LABEL, OWNER_KIND
 from ..objects import DaemonSet
 from .values import at, list_at, object_at, same
 
+NODE_TERMS = (
+    "spec",
+    "affinity",
+    "nodeAffinity",
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "nodeSelectorTerms",
+)
+"""The path in a pod to what it requires of its node."""
 _SET_LABELS = {HASH_LABEL, "pod-template-generation"}
 
 
@@ -57,19 +65,19 @@ def labels(metadata: Any) -> dict[str, Any]:
     return {key: value for key, value in object_at(metadata, "labels").items() if key not in _SET_LABELS}
 
 
-def _for_any_node(spec: dict[str, Any]) -> dict[str, Any]:
-    """A normal pod spec without what the service may set for a node: the node's name, what is required of nodes, and
-    tolerations.
-    """
-    rest = {key: value for key, value in spec.items() if key not in ("nodeName", "tolerations", "affinity")}
-    affinity = dict(object_at(spec, "affinity"))
-    of_nodes = affinity.get("nodeAffinity")
-    if isinstance(of_nodes, dict):
-        required = "requiredDuringSchedulingIgnoredDuringExecution"
-        affinity["nodeAffinity"] = {key: value for key, value in of_nodes.items() if key != required}
-        if not affinity["nodeAffinity"]:
-            del affinity["nodeAffinity"]
-    return {**rest, "affinity": affinity} if affinity else rest
+def _for_any_node(spec: dict[str, Any]) -> Any:
+    """A normal pod spec without what the service sets: the terms that are required of nodes, and tolerations."""
+    rest = {key: value for key, value in spec.items() if key != "tolerations"}
+    return _without(rest, *NODE_TERMS[1:])
+
+
+def _without(value: Any, member: str, *inner: str) -> Any:
+    """A value without the member that a path leads to, and then without each object around it that is empty."""
+    if not isinstance(value, dict) or member not in value:
+        return value
+    rest = {key: found for key, found in value.items() if key != member}
+    left = _without(value[member], *inner) if inner else {}
+    return rest if left == {} else {**rest, member: left}
 
 
 def _tolerates_as(tolerations: list[Any], template: list[Any]) -> bool:
