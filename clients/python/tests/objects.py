@@ -11,6 +11,20 @@ from nodewise.store import Event, Listed, Watched
 KEY = Key("ns", "foo")
 
 
+DEEP = b'{"f:a":' * 8_000 + b"{}" + b"}" * 8_000
+"""Whoever may create an object may nest its managedFields that deep, and the apiserver serves them so."""
+
+
+def compact(of: dict[str, Any]) -> bytes:
+    return json.dumps(of, separators=(",", ":")).encode()
+
+
+def deep(of: dict[str, Any]) -> bytes:
+    """An object with such managedFields, as it is served."""
+    odd = {**of, "metadata": {**of["metadata"], "managedFields": [{"manager": "m", "fieldsV1": "DEEP"}]}}
+    return compact(odd).replace(b'"DEEP"', DEEP)
+
+
 def owners(uid: str | None, kind: str = "DaemonSet", name: str = "foo") -> list[dict[str, Any]]:
     return [] if uid is None else [{"kind": kind, "name": name, "uid": uid, "controller": True}]
 

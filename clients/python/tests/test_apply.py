@@ -12,6 +12,7 @@ from nodewise.apply import Applied, OwnWrite, apply
 from nodewise.kinds import ObjectKey, Resource
 
 from .fakes import FakeActuator, action, adopt, batch, create, delete, phase, plan, refused
+from .objects import DEEP, compact, deep
 
 SERVED = json.dumps(
     {"metadata": {"name": "foo", "uid": "u1"}, "spec": {"later": 1}, "status": {"numberReady": 7, "conditions": ["c"]}}
@@ -223,6 +224,18 @@ async def test_creates(error: Any, live: Any, expected: str, event: str | None) 
     assert applied.taken_names == (["p"] if expected == "NAME_TAKEN" else [])
 
 
+# Whoever may create a pod may nest its managedFields as deep as nothing can read.
+@pytest.mark.parametrize(("uid", "expected"), [("u1", "ALREADY_EXISTS"), ("u2", "NAME_TAKEN")])
+async def test_what_has_the_name_is_read_whatever_its_managed_fields(uid: str, expected: str) -> None:
+    actuator = FakeActuator()
+    actuator.script("create", "p", refused(409, "AlreadyExists"))
+    owner = {"kind": "DaemonSet", "name": "foo", "uid": uid, "controller": True}
+    labels = {"controller-revision-hash": "h1"}
+    metadata = {"name": "p", "uid": "x", "labels": labels, "ownerReferences": [owner]}
+    actuator.script("read", "p", deep({"metadata": metadata, "spec": {"nodeName": "n1"}}))
+    assert results(await one(actuator, create("p"))) == [expected]
+
+
 async def test_a_taken_name_stops_nothing() -> None:
     actuator = FakeActuator()
     actuator.script("create", "p", refused(409, "AlreadyExists"))
@@ -276,6 +289,16 @@ async def test_deletes(error: Any, live: Any, expected: str) -> None:
     assert [event.reason for event in actuator.events] == reasons.get(expected, [])
     assert actuator.bodies[0][2] == "p-uid"
     assert applied.writes == [], "D-113: expectations guard deletes"
+
+
+# Of an object whose deletion is unclear the metadata says enough; the rest may be nested deeper than can be read.
+async def test_what_is_being_deleted_is_seen_whatever_else_it_has() -> None:
+    metadata = {"name": "p", "uid": "p-uid", "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    for served in (deep({"metadata": metadata}), compact({"metadata": metadata})[:-1] + b',"data":' + DEEP + b"}"):
+        actuator = FakeActuator()
+        actuator.script("delete", "p", refused(500))
+        actuator.script("read", "p", served)
+        assert results(await one(actuator, delete("p"), DELETES)) == ["SUCCEEDED"]
 
 
 async def test_deletes_without_precondition() -> None:
@@ -449,7 +472,7 @@ async def test_a_status_replaces_what_it_names() -> None:
 async def test_a_status_is_tried_once_more_on_the_live_object() -> None:
     actuator = FakeActuator()
     actuator.script("status", "foo", refused(409), None)
-    actuator.script("read", "foo", ALIVE)
+    actuator.script("read", "foo", deep(ALIVE))
     applied = await one(actuator, update(status=v1.DaemonSetStatus(number_ready=3), uid_precondition=True), STATUS)
     assert results(applied) == ["SUCCEEDED"]
     assert actuator.calls == [("status", "foo"), ("read", "foo"), ("status", "foo")]

@@ -18,6 +18,8 @@ from nodewise.kube.client import Answer
 from nodewise.objects import DaemonSet, Node, Pod, Revision
 from nodewise.store import Applied, Bookmark, Deleted, Event, Listed, Store
 
+from .objects import compact, deep
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 POD = {"metadata": {"namespace": "ns", "name": "p", "uid": "u", "resourceVersion": "5"}}
 CLOSING = web.AppKey("closing", asyncio.Event)
@@ -381,20 +383,6 @@ async def test_odd_revisions_are_followed(apiserver: tuple[Apiserver, KubeClient
     assert isinstance(applied.object, Revision)
     assert listed.objects[1] == applied.object
     assert applied.object.object.endswith(b'"data":' + data.replace(b"\xff", "\ufffd".encode()) + b"}")
-
-
-DEEP = b'{"f:a":' * 8_000 + b"{}" + b"}" * 8_000
-"""Whoever may create an object may nest its managedFields that deep, and the apiserver serves them so."""
-
-
-def compact(of: dict[str, Any]) -> bytes:
-    return json.dumps(of, separators=(",", ":")).encode()
-
-
-def deep(of: dict[str, Any]) -> bytes:
-    """An object with such managedFields."""
-    odd = {**of, "metadata": {**of["metadata"], "managedFields": [{"manager": "m", "fieldsV1": "DEEP"}]}}
-    return compact(odd).replace(b'"DEEP"', DEEP)
 
 
 async def test_deep_managed_fields_change_nothing(apiserver: tuple[Apiserver, KubeClient]) -> None:

@@ -1,7 +1,6 @@
 """The manifest of a plan's pods: parsed once per plan, rendered once per pod."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from . import convert, v1
@@ -64,7 +63,7 @@ class PodManifest:
         return parent, member
 
 
-def is_same_pod(live: Mapping[str, Any], workload_uid: str, node_name: str, revision_hash: str) -> bool:
+def is_same_pod(live: convert.KubernetesObject, workload_uid: str, node_name: str, revision_hash: str) -> bool:
     """Whether a live pod is the one that a create of this plan would have made: same controller, node and revision.
     Raises ConversionError when the pod cannot be read.
     """

@@ -10,7 +10,7 @@ from ..convert import ConversionError
 from ..kinds import TRACEPARENT_ANNOTATION, ObjectKey, Resource
 from ..manifest import ManifestError, PodManifest, is_same_pod
 from . import patching, status
-from .reading import metadata_of, parse
+from .reading import metadata_of, parse, parse_metadata
 
 _log = tracing.logger(__name__)
 
@@ -264,7 +264,7 @@ class Context:
     async def _fate(self, key: ObjectKey, uid: str | None) -> _Fate:
         """What became of an object with that name and uid."""
         try:
-            metadata = metadata_of(parse(key, await self.actuator.read(key)))
+            metadata = parse_metadata(key, await self.actuator.read(key))
         except ActuatorError as error:
             return _Fate.GONE if error.refusal is Refusal.NOT_FOUND else _Fate.UNCHANGED
         if uid is not None and metadata.get("uid", uid) != uid:
@@ -298,7 +298,7 @@ class Context:
         """
         key = self.key(Resource.PODS, create.pod_name)
         try:
-            live = parse(key, await self.actuator.read(key))
+            live = await self.actuator.read(key)
             return is_same_pod(live, self.workload.uid, create.node_name, manifest.revision_hash)
         except (ActuatorError, ConversionError) as error:
             _log.warning("%s, which has the name of a new pod, cannot be read: %s", key, error)
