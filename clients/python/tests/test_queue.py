@@ -67,6 +67,24 @@ def test_retries_share_tokens() -> None:
     assert queue.add_rate_limited("102", 1) == pytest.approx(0.005), "refilled by 10, 2 owed"
 
 
+# Whoever lets one workload fail, and wakes it again and again, must not hold up the retries of all others.
+def test_a_key_that_is_woken_before_its_retry_takes_no_token() -> None:
+    queue, now = new(), 0.0
+    for _ in range(1_000):
+        queue.add("a", NORMAL, now)
+        assert turn(queue, now) == "a"
+        queue.add_rate_limited("a", now)
+        now += 0.001
+    assert queue.add_rate_limited("b", now) == pytest.approx(0.005)
+
+
+def test_nobody_waits_longer_for_a_token_than_for_a_retry() -> None:
+    queue = Queue[str](RateLimits(max_delay=60.0), 0.0, 0.0)
+    delays = [queue.add_rate_limited(str(key), 0) for key in range(10_000)]
+    assert max(delays) == delays[-1] == 60.0
+    assert queue.add_rate_limited("late", 59) == pytest.approx(1.1), "and tokens come back"
+
+
 # A burst of events makes two turns: one at once, and one when the pause is over.
 def test_bursts_are_coalesced() -> None:
     queue = new(0.020)

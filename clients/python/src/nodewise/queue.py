@@ -134,6 +134,9 @@ class Queue(Generic[K]):
         self._failures[key] = failures + 1
         limits = self._limits
         own = min(limits.base_delay * 2.0 ** min(failures, 64), limits.max_delay)
+        if self._due.get(key, float("inf")) <= now + own:
+            # It was woken before its retry was due, and that stands: it needs no token of all keys.
+            return own
         delay = max(own, self._reserve(now))
         self.add_after(key, delay, now)
         return delay
@@ -249,6 +252,8 @@ class Queue(Generic[K]):
     def _reserve(self, now: float) -> float:
         """How long to wait for the next token of all keys, which is the caller's."""
         gained = max(now - self._updated, 0) * self._limits.rate
-        self._tokens = min(self._tokens + gained, float(self._limits.burst)) - 1
+        tokens = min(self._tokens + gained, float(self._limits.burst)) - 1
+        # Those who fail again and again must not make all others wait for ever longer.
+        self._tokens = max(tokens, -self._limits.rate * self._limits.max_delay)
         self._updated = max(self._updated, now)
         return max(-self._tokens / self._limits.rate, 0)
