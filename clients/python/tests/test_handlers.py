@@ -15,6 +15,7 @@ from nodewise.handlers import (
     react,
 )
 from nodewise.kinds import Key, Resource
+from nodewise.overlaps import Overlaps
 from nodewise.store import (
     Applied,
     DaemonSetChange,
@@ -122,3 +123,14 @@ def test_overlapping_selectors_wake_all_that_match(caplog: pytest.LogCaptureFixt
     several.apply(Applied(third), lambda _: None)
     assert react(several, pods(None, pod(owner=None)), Rules()) == [Wake(Key("ns", "baz")), Wake(KEY)]
     assert "overlap: baz, foo" in caplog.text
+
+
+# Whoever may label pods can let labels match and not match, many times a second.
+def test_overlapping_selectors_are_told_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    when = {100: "ab", 130: "ab", 131: "abc", 159: "ab", 160: "ab", 190: "abc", 191: "abc"}
+    times, told = iter(when), []
+    overlaps = Overlaps(lambda: next(times))
+    for names in when.values():
+        overlaps.tell([Key("ns", name) for name in names])
+        told.append(len(caplog.records))
+    assert told == [1, 1, 2, 2, 3, 3, 4]

@@ -8,13 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from . import tracing, v1
+from . import v1
 from .convert import target_node
 from .kinds import Key
 from .objects import Owner, Revision, owner_of
 from .store import DaemonSetChange, NodeChange, PodChange, RevisionChange, Store, Transition
-
-_log = tracing.logger(__name__)
 
 
 class Urgency(enum.IntEnum):
@@ -223,8 +221,7 @@ def _former_owner(store: Store, namespace: str, old: Owner | None, new: Owner | 
 def _wake_matching(store: Store, namespace: str, labels: Mapping[str, str]) -> Iterator[Reaction]:
     matching = store.matching(namespace, labels)
     if len(matching) > 1:
-        names = ", ".join(daemon_set.key.name for daemon_set in matching)
-        _log.warning("several DaemonSets of %s select the same orphan, their selectors overlap: %s", namespace, names)
+        store.overlaps.tell([daemon_set.key for daemon_set in matching])
     for daemon_set in matching:
         yield Wake(daemon_set.key)
 

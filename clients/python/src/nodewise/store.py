@@ -14,6 +14,7 @@ from . import tracing, v1
 from .buckets import Buckets, Digest, Labels, Part, Parts, Stored, bucket_of, render
 from .kinds import OWNER_KIND, Key, Resource
 from .objects import DaemonSet, Node, Owner, Pod, Revision, owner_of
+from .overlaps import Overlaps
 from .reads import MAX_LABELS, KeySet
 from .selector import Selector
 from .sent_keys import SentKeys
@@ -234,6 +235,7 @@ class Store:
         self._labels = Labels()
         self._keys = SentKeys()
         self._reached: dict[Resource, str] = {}
+        self.overlaps = Overlaps()
         self.is_relisting = False
         """Versions have begun anew, and not every resource was listed since then: the caches are of two histories."""
 
