@@ -18,6 +18,7 @@ import msgspec
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from . import rawjson, times, v1
+from .rawjson import Served
 
 KubernetesObject: TypeAlias = "bytes | str | Mapping[str, Any] | object"
 """An object of the Kubernetes API, in any of the forms that this module takes."""
@@ -96,8 +97,10 @@ def controller_revision(obj: KubernetesObject, *, read_after_name_collision: boo
 def to_dict(obj: KubernetesObject) -> Mapping[str, Any]:
     """An object as a mapping of its JSON."""
     if isinstance(obj, (bytes, str, memoryview)):
+        obj = Served(obj.encode() if isinstance(obj, str) else bytes(obj))
+    if isinstance(obj, Served):
         try:
-            obj = _decode(rawjson.without_managed_fields(obj.encode() if isinstance(obj, str) else bytes(obj)))
+            obj = _decode(obj.without_managed_fields)
         except (ValueError, RecursionError) as error:
             raise ConversionError(".", str(error)) from error
     elif hasattr(obj, "openapi_types"):
@@ -127,12 +130,16 @@ def served(obj: KubernetesObject, kind: str) -> bytes:
 
     Of what was served as JSON no other byte is changed, not even the spelling of a number.
     """
-    text = to_json(obj)
+    return served_with_members(obj, kind)[0]
+
+
+def served_with_members(obj: KubernetesObject, kind: str) -> tuple[bytes, dict[str, bytes]]:
+    """What `served` answers, and its members."""
+    served = obj if isinstance(obj, Served) else Served(to_json(obj))
     try:
-        members = rawjson.members_of_object(text)
-        whole = {"apiVersion": b'"apps/v1"', "kind": msgspec.json.encode(kind), **members}
-        is_as_served = len(whole) == len(members) and b"managedFields" not in text
-        return text if is_as_served else rawjson.write(whole)
+        whole = {"apiVersion": b'"apps/v1"', "kind": msgspec.json.encode(kind), **served.members}
+        is_as_served = len(whole) == len(served.members) and not served.has_managed_fields
+        return served.text if is_as_served else rawjson.write(whole), whole
     except ValueError as error:
         raise ConversionError(".", str(error)) from error
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from . import convert, rawjson, tracing, v1
+from . import convert, tracing, v1
 from .convert import ConversionError
 from .kinds import TRACEPARENT_ANNOTATION, Key, ObjectKey, Resource
 from .reads import NOTHING, Reads
@@ -55,8 +55,7 @@ class DaemonSet:
         """Reads one. One whose spec cannot be read is kept as it is, and nothing wakes it but itself: the service
         refuses it and says why. Left out, it would look deleted.
         """
-        text = convert.served(served, "DaemonSet")
-        members = rawjson.members(text)
+        text, members = convert.served_with_members(served, "DaemonSet")
         metadata = _metadata(members)
         meta = _Identity.of(metadata)
         key = Key(meta.namespace, meta.name)
@@ -100,8 +99,7 @@ class Revision:
     @classmethod
     def read(cls, served: convert.KubernetesObject) -> "Revision":
         """Reads one. Its data may be what no value of Python can hold: it is not looked into."""
-        text = convert.served(served, "ControllerRevision")
-        members = rawjson.members(text)
+        text, members = convert.served_with_members(served, "ControllerRevision")
         metadata = _metadata(members)
         meta = _Identity.of(metadata)
         full = convert._Meta({"metadata": metadata})

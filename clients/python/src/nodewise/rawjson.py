@@ -7,6 +7,7 @@ halves of characters that no value of Python holds. It must spoil itself only, s
 import json
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
 import msgspec
 
@@ -14,7 +15,25 @@ _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw] | None)
 
 _STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
-_TOKEN = re.compile(_STRING + rb"|[\[\]{},]", re.DOTALL)
+_FLAT = rb'[^"\[\]{}]*'
+
+
+def _up_to(token: bytes, flat: bytes) -> re.Pattern[bytes]:
+    """Matches whatever stands before a token, and the token if there is one: characters of `flat`, strings, and lists
+    and objects with nothing but scalars and two levels of such within. There is no Python for each of these, so that a
+    large object costs little however its members are nested.
+    """
+    nested = _STRING
+    for _ in range(2):
+        # No character can be matched in two ways, so that nothing is looked at over and over. The bound is for memory.
+        nested = _STRING + rb"|[\[{]" + _FLAT + rb"(?:(?:" + nested + rb")" + _FLAT + rb"){0,100}[\]}]"
+    return re.compile(flat + rb"(?:(?:" + nested + rb")" + flat + rb"){0,100}(" + token + rb")?", re.DOTALL)
+
+
+_OUTSIDE = _up_to(rb"[\[{]+|[\]}]+|,", rb'[^"\[\]{},]*')
+"""Up to what begins, ends or separates parts."""
+_WITHIN = _up_to(rb"[\[{]+|[\]}]+", _FLAT)
+"""Up to what begins or ends within a part."""
 _KEY = re.compile(rb"\s*(" + _STRING + rb")\s*:\s*", re.DOTALL)
 
 
@@ -46,22 +65,34 @@ def write(of: dict[str, bytes]) -> bytes:
     return b"{" + b",".join(msgspec.json.encode(key) + b":" + value for key, value in of.items()) + b"}"
 
 
-def members_of_object(text: bytes) -> dict[str, bytes]:
-    """The members of a served object, without its `metadata.managedFields`: nothing is read of these, they may be
-    larger than all the rest, and whoever may create or change an object may nest them thousands deep. Raises ValueError
-    for what is no object.
-    """
-    found = members(text)
-    if b"managedFields" in text and found.get("metadata", b"").startswith(b"{"):
-        metadata = members(found["metadata"])
-        metadata.pop("managedFields", None)
-        found["metadata"] = write(metadata)
-    return found
+class Served:
+    """An object as it was served. Its members are looked for once."""
 
+    def __init__(self, text: bytes) -> None:
+        self.text = text
 
-def without_managed_fields(text: bytes) -> bytes:
-    """A served object without its `metadata.managedFields`. Raises ValueError for what has some and is no object."""
-    return write(members_of_object(text)) if b"managedFields" in text else text
+    @cached_property
+    def members(self) -> dict[str, bytes]:
+        """The members, without `metadata.managedFields`: nothing is read of these, they may be larger than all the
+        rest, and whoever may create or change an object may nest them thousands deep. Raises ValueError for what is no
+        object.
+        """
+        found = members(self.text)
+        if self.has_managed_fields and found.get("metadata", b"").startswith(b"{"):
+            metadata = members(found["metadata"])
+            metadata.pop("managedFields", None)
+            found["metadata"] = write(metadata)
+        return found
+
+    @property
+    def has_managed_fields(self) -> bool:
+        """Whether it may have some."""
+        return b"managedFields" in self.text
+
+    @property
+    def without_managed_fields(self) -> bytes:
+        """Its text without them. Raises ValueError for what may have some and is no object."""
+        return write(self.members) if self.has_managed_fields else self.text
 
 
 def _parts(text: bytes, ends: bytes) -> Iterator[bytes]:
@@ -69,20 +100,21 @@ def _parts(text: bytes, ends: bytes) -> Iterator[bytes]:
     text = text.strip()
     if len(text) < 2 or text[:1] != ends[:1] or text[-1:] != ends[1:]:
         raise ValueError(f"is not within {ends.decode()}")
-    depth, began = 0, 1
-    for token in _TOKEN.finditer(text):
-        match token[0]:
-            case b"{" | b"[":
-                depth += 1
-            case b"}" | b"]":
-                depth -= 1
-                if depth == 0 and token.end() != len(text):
-                    raise ValueError("it ends before its end")
-            case b"," if depth == 1:
-                yield text[began : token.start()]
-                began = token.end()
-    if depth != 0:
-        raise ValueError("it has no end")
+    depth, began, at = 1, 1, 1
+    while depth > 0:
+        found = (_OUTSIDE if depth == 1 else _WITHIN).match(text, at)
+        if found is None or found.end() == at:
+            raise ValueError("it has no end")
+        at, token = found.end(), found[1] or b""
+        if token == b",":
+            yield text[began : at - 1]
+            began = at
+        elif token[:1] in (b"[", b"{"):
+            depth += len(token)
+        else:
+            depth -= len(token)
+    if depth < 0 or at != len(text):
+        raise ValueError("it ends before its end")
     last = text[began:-1]
     if last.strip() or began > 1:
         yield last

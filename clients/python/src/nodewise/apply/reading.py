@@ -6,6 +6,7 @@ from typing import Any
 from .. import rawjson
 from ..actuator import ActuatorError
 from ..kinds import ObjectKey
+from ..rawjson import Served
 
 
 def parse(key: ObjectKey, served: bytes) -> dict[str, Any]:
@@ -13,7 +14,7 @@ def parse(key: ObjectKey, served: bytes) -> dict[str, Any]:
     read, and an object that is written without them keeps them.
     """
     try:
-        obj = json.loads(rawjson.without_managed_fields(served))
+        obj = json.loads(Served(served).without_managed_fields)
     except (ValueError, RecursionError) as error:
         raise ActuatorError(f"reading {key}: {error}") from error
     if not isinstance(obj, dict):
@@ -24,7 +25,7 @@ def parse(key: ObjectKey, served: bytes) -> dict[str, Any]:
 def parse_metadata(key: ObjectKey, served: bytes) -> dict[str, Any]:
     """Reads the metadata of an object that the apiserver sent, and nothing else of it."""
     try:
-        metadata = rawjson.members_of_object(served).get("metadata", b"null")
+        metadata = Served(served).members.get("metadata", b"null")
     except ValueError as error:
         raise ActuatorError(f"reading {key}: {error}") from error
     return metadata_of(parse(key, rawjson.write({"metadata": metadata})))

@@ -12,6 +12,7 @@ refuse such a watch, and shows nothing until it gets there. So before a watch go
 import asyncio
 import json
 import random
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 from types import TracebackType
@@ -25,6 +26,7 @@ from ..convert import ConversionError
 from ..gate import is_behind
 from ..kinds import Resource
 from ..objects import DaemonSet, Node, Pod, Revision
+from ..rawjson import Served
 from ..store import Applied, Bookmark, Deleted, Event, Listed, Watched, is_kept
 from .client import KubeClient
 
@@ -48,7 +50,7 @@ SHORT_WATCH = 5.0
 Sink: TypeAlias = Callable[[Event], None]
 """Takes in what the watches show."""
 
-_READ: dict[Resource, Callable[[bytes], Watched]] = {
+_READ: dict[Resource, Callable[[Served], Watched]] = {
     Resource.DAEMON_SETS: DaemonSet.read,
     Resource.PODS: Pod.read,
     Resource.NODES: Node.read,
@@ -133,10 +135,23 @@ class _Page(NamedTuple):
         return cls(items, meta.get("resourceVersion", ""), meta.get("continue", ""))
 
 
-def _identity(served: bytes) -> _Identity:
+_EVENT = re.compile(rb'\{"type":"([A-Z]+)","object":(\{.*\})\}\s*', re.DOTALL)
+"""An event in the form in which an apiserver writes it."""
+
+
+def _event(line: bytes) -> tuple[str, Served]:
+    """The type and the object of an event. Raises ValueError or KeyError for what is none."""
+    usual = _EVENT.fullmatch(line)
+    if usual is not None:
+        return usual[1].decode(), Served(usual[2])
+    read = rawjson.members(line)
+    return json.loads(read["type"]), Served(read["object"])
+
+
+def _identity(served: Served) -> _Identity:
     """What says which object it is, as far as that can be read."""
     try:
-        return msgspec.json.decode(rawjson.members_of_object(served)["metadata"], type=_Identity)
+        return msgspec.json.decode(served.members["metadata"], type=_Identity)
     except (ValueError, KeyError, RecursionError):
         return _Identity()
 
@@ -216,7 +231,7 @@ class _Follower:
         while True:
             page = await self._page(params)
             for served in page.items:
-                found = self._read(served)
+                found = self._read(Served(served))
                 if found is not None and not (isinstance(found, Pod) and not is_kept(found.projection)):
                     objects.append(found)
             # A list of a large cluster must not hold up everything else.
@@ -320,10 +335,9 @@ class _Follower:
 
     def _take(self, line: bytes) -> None:
         try:
-            read = rawjson.members(line)
-            kind, served = json.loads(read["type"]), read["object"]
+            kind, served = _event(line)
             if kind == "ERROR":
-                raise self._refused(msgspec.json.decode(served, type=_Status))
+                raise self._refused(msgspec.json.decode(served.text, type=_Status))
         except (ValueError, KeyError) as error:
             # The same would be served again.
             raise _BrokenError(f"reading what the watch shows: {error}", list_again=True) from error
@@ -339,7 +353,7 @@ class _Follower:
     def _refused(self, status: _Status) -> Exception:
         return _GoneError() if status.code == 410 else _BrokenError(status.message)
 
-    def _read(self, served: bytes) -> Watched | None:
+    def _read(self, served: Served) -> Watched | None:
         """Reads an object. Of one that may be missing and cannot be read its last state stays what is known."""
         try:
             return _READ[self.resource](served)

@@ -6,9 +6,10 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from .. import rawjson, tracing
+from .. import tracing
 from ..actuator import ActuatorError, PatchType, WorkloadEvent, Written
 from ..kinds import ObjectKey, Resource
+from ..rawjson import Served
 from .client import KubeClient
 from .events import EventRecorder
 
@@ -102,7 +103,7 @@ class KubeActuator:
             accept=_IDENTITY_ONLY,
         )
         try:
-            metadata = _WRITTEN.decode(rawjson.without_managed_fields(answer)).metadata
+            metadata = _WRITTEN.decode(Served(answer).without_managed_fields).metadata
         except (ValueError, RecursionError) as error:
             raise ActuatorError(f"reading the apiserver's answer: {error}") from error
         return Written(metadata.name, metadata.resource_version)
@@ -149,7 +150,7 @@ def _told(target: _Target, body: bytes | None) -> dict[str, str]:
     name = target.name
     if not name and body:
         try:
-            name = msgspec.json.decode(rawjson.without_managed_fields(body), type=_Named).metadata.name
+            name = msgspec.json.decode(Served(body).without_managed_fields, type=_Named).metadata.name
         except (ValueError, RecursionError):
             pass
     return {"k8s.pod.name": name} if name else {}
