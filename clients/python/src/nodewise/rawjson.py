@@ -11,6 +11,9 @@ from functools import cached_property
 
 import msgspec
 
+UNREADABLE = (ValueError, msgspec.MsgspecError, RecursionError)
+"""What reading JSON raises: what msgspec raises is a ValueError in its newer versions only."""
+
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw] | None)
 

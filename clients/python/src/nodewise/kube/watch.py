@@ -26,7 +26,7 @@ from ..convert import ConversionError
 from ..gate import is_behind
 from ..kinds import Resource
 from ..objects import DaemonSet, Node, Pod, Revision
-from ..rawjson import Served
+from ..rawjson import UNREADABLE, Served
 from ..store import Applied, Bookmark, Deleted, Event, Listed, Watched, is_kept
 from .client import KubeClient
 
@@ -152,7 +152,7 @@ def _identity(served: Served) -> _Identity:
     """What says which object it is, as far as that can be read."""
     try:
         return msgspec.json.decode(served.members["metadata"], type=_Identity)
-    except (ValueError, KeyError, RecursionError):
+    except (KeyError, *UNREADABLE):
         return _Identity()
 
 
@@ -338,7 +338,7 @@ class _Follower:
             kind, served = _event(line)
             if kind == "ERROR":
                 raise self._refused(msgspec.json.decode(served.text, type=_Status))
-        except (ValueError, KeyError) as error:
+        except (KeyError, *UNREADABLE) as error:
             # The same would be served again.
             raise _BrokenError(f"reading what the watch shows: {error}", list_again=True) from error
         version = _identity(served).resource_version

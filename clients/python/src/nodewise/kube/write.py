@@ -9,7 +9,7 @@ import msgspec
 from .. import tracing
 from ..actuator import ActuatorError, PatchType, WorkloadEvent, Written
 from ..kinds import ObjectKey, Resource
-from ..rawjson import Served
+from ..rawjson import UNREADABLE, Served
 from .client import KubeClient
 from .events import EventRecorder
 
@@ -104,7 +104,7 @@ class KubeActuator:
         )
         try:
             metadata = _WRITTEN.decode(Served(answer).without_managed_fields).metadata
-        except (ValueError, RecursionError) as error:
+        except UNREADABLE as error:
             raise ActuatorError(f"reading the apiserver's answer: {error}") from error
         return Written(metadata.name, metadata.resource_version)
 
@@ -151,6 +151,6 @@ def _told(target: _Target, body: bytes | None) -> dict[str, str]:
     if not name and body:
         try:
             name = msgspec.json.decode(Served(body).without_managed_fields, type=_Named).metadata.name
-        except (ValueError, RecursionError):
+        except UNREADABLE:
             pass
     return {"k8s.pod.name": name} if name else {}
