@@ -168,24 +168,29 @@ pub fn leave_out_foreign(held: &mut v1::ReconcileState, plan: &v1::Plan, sent: &
     let Some(expectations) = &mut held.expectations else {
         return;
     };
-    let (mut creates, mut deletes) = (HashSet::new(), HashSet::new());
+    let named = |create: &v1::ExpectedCreate| (create.pod_name.clone(), create.node_name.clone());
+    let mut creates: HashMap<_, usize> = HashMap::new();
+    let mut deletes: HashSet<&str> = HashSet::new();
+    if let Some(expected) = &sent.expectations {
+        for create in &expected.creates {
+            *creates.entry(named(create)).or_default() += 1;
+        }
+        deletes.extend(expected.delete_uids.iter().map(String::as_str));
+    }
     for action in plan.actions() {
         match &action.kind {
-            Some(Kind::CreatePod(create)) => _ = creates.insert((&*create.pod_name, &*create.node_name)),
+            Some(Kind::CreatePod(create)) => {
+                let create = (create.pod_name.clone(), create.node_name.clone());
+                *creates.entry(create).or_default() += 1;
+            }
             Some(Kind::DeletePod(delete)) => deletes.extend(delete.pod.as_ref().map(|pod| &*pod.uid)),
             _ => {}
         }
     }
-    if let Some(sent) = &sent.expectations {
-        creates.extend(
-            sent.creates
-                .iter()
-                .map(|create| (&*create.pod_name, &*create.node_name)),
-        );
-        deletes.extend(sent.delete_uids.iter().map(String::as_str));
-    }
-    let is_known = |create: &v1::ExpectedCreate| creates.contains(&(&*create.pod_name, &*create.node_name));
-    expectations.creates.retain(is_known);
+    expectations.creates.retain(|create| {
+        let left = creates.get_mut(&named(create)).filter(|left| **left > 0);
+        left.map(|left| *left -= 1).is_some()
+    });
     expectations.delete_uids.retain(|uid| deletes.contains(&**uid));
 }
 
@@ -429,6 +434,78 @@ mod tests {
         let (mut holdings, key, uid) = (Holdings::new(rule), Key::new("ns", "foo"), Arc::from("d1"));
         holdings.replace(&key, &uid, planned, &v1::ReconcileState::default(), &BEFORE);
         (holdings, key, uid)
+    }
+
+    // W12: a wrong service cannot fill what is expected.
+    #[test]
+    fn what_neither_the_plan_does_nor_was_sent_is_not_expected() {
+        let mut plan = crate::testing::creating(&[("a", "n1"), ("", "n2")]);
+        let delete = |uid: &str| {
+            Kind::DeletePod(v1::DeletePod {
+                pod: Some(v1::ObjectReference {
+                    name: "p".into(),
+                    uid: uid.into(),
+                }),
+                ..Default::default()
+            })
+        };
+        let deletes = crate::testing::with_actions(v1::PhaseKind::Deletes, vec![delete("u1")]);
+        plan.phases.extend(deletes.phases);
+        let sent = state(&[("b", "n3"), ("", "n2")], &["u2"]);
+        let all = [
+            ("a", "n1"),
+            ("a", "n9"),
+            ("b", "n3"),
+            ("c", "n4"),
+            ("", "n2"),
+            ("", "n2"),
+            ("", "n2"),
+            ("", "n9"),
+        ];
+        let mut held = state(&all, &["u1", "u2", "u9"]);
+        leave_out_foreign(&mut held, &plan, &sent);
+        let expected = [("a", "n1"), ("b", "n3"), ("", "n2"), ("", "n2")];
+        assert_eq!(held, state(&expected, &["u1", "u2"]));
+        let mut nothing = v1::ReconcileState::default();
+        leave_out_foreign(&mut nothing, &plan, &sent);
+        assert_eq!(nothing, v1::ReconcileState::default());
+    }
+
+    // W12: what the service alone remembers goes, and what was written and not seen yet stays.
+    #[test]
+    fn a_refused_request_leaves_what_is_expected() {
+        let now = jiff::Timestamp::new(200, 0).expect("a moment");
+        let key = Key::new("ns", "foo");
+        // (when the plan said that it expects, what is held then, whether anything is dropped)
+        for (seconds, held, is_dropped) in [
+            (100, 100, false),
+            (200, 200, false),
+            (300, 200, true),
+            (i64::MAX, 200, true),
+        ] {
+            for remembers in [false, true] {
+                let mut planned = state(&[("a", "n1")], &["u1"]);
+                let at = Timestamp { seconds, nanos: 0 };
+                planned.expectations.as_mut().expect("some").set_at = Some(at);
+                if remembers {
+                    planned.slow_start = Some(v1::SlowStart::default());
+                }
+                let (mut holdings, key, uid) = holding(DeletionRule::ByUid, planned);
+                assert_eq!(
+                    holdings.drop_planned(&key, now),
+                    is_dropped || remembers,
+                    "{seconds}"
+                );
+                let mut left = state(&[("a", "n1")], &["u1"]);
+                left.expectations.as_mut().expect("some").set_at = Some(Timestamp {
+                    seconds: held,
+                    nanos: 0,
+                });
+                assert_eq!(holdings.get(&key, &uid), left, "{seconds}");
+                assert!(!holdings.drop_planned(&key, now), "{seconds}");
+            }
+        }
+        assert!(!Holdings::default().drop_planned(&key, now));
     }
 
     // D-72: what a plan says is held whole and goes out again unchanged, its time included.
