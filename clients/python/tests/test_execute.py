@@ -15,6 +15,7 @@ from nodewise.client import RefusedError, UnreachableError
 from nodewise.execute import MAX_PLANS, Executor, Failed, Settled, StoppedError, Unreachable, Waiting
 from nodewise.gate import Behind
 from nodewise.kinds import Resource
+from nodewise.objects import Revision
 from nodewise.pace import SOONEST
 from nodewise.selection import EVERYTHING, Selection
 from nodewise.state import State
@@ -571,6 +572,26 @@ async def test_a_pod_goes_where_its_action_says(terms: Any, pointers: list[str],
     assert isinstance(ending, Failed if wrong else Settled)
     assert len(rig.actuator.calls) == (wrong is None)
     assert wrong is None or (isinstance(ending, Failed) and wrong in ending.reason)
+
+
+# Whoever may write revisions must not bring the check of a plan to its end, and neither must the service.
+@pytest.mark.parametrize("depth", [200, 400, 600, 800])
+async def test_what_is_nested_deeply_ends_no_check(depth: int) -> None:
+    inner = b'{"a":' * depth + b"1" + b"}" * depth
+    deep = REVISION.replace(b'{"$patch": "replace"}', b'{"spec":' + inner + b"}")
+    deep = deep.replace(b'"metadata": {', b'"metadata": {"namespace": "ns", ')
+    planned = [plan(phase(CREATES, batch(create("foo-bbbbbbbbbb")))) for _ in range(2)]
+    planned[0].pod_manifest = json.dumps(changed(MANIFEST, spec={**MANIFEST["spec"], "hostPID": True})).encode()
+    planned[1].pod_manifest = planned[0].pod_manifest.replace(b'"hostPID": true', b'"deep": ' + inner)
+    rig = Rig(*planned)
+    rig.state.take_in(Applied(Revision.read(deep)))
+    assert rig.state.store.revisions(daemon_set())
+    ending = await rig.reconcile()
+    assert isinstance(ending, Failed)
+    assert "pod_manifest has other spec than the workload's template" in ending.reason
+    ending = await rig.reconcile()
+    assert isinstance(ending, Failed)
+    assert ending.reason.startswith("the plan is refused")
 
 
 # Pods that others relabelled are the workload's no more, whoever controls them still.

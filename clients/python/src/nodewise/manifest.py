@@ -17,7 +17,7 @@ class PodManifest:
     def __init__(self, plan: v1.Plan) -> None:
         try:
             self._manifest: Any = json.loads(plan.pod_manifest)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ManifestError(f"the plan's pod_manifest: {error}") from error
         if not isinstance(self._manifest, dict) or not isinstance(self._manifest.get("metadata"), dict):
             raise ManifestError("the plan's pod_manifest has no metadata")

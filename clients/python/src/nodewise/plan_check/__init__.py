@@ -224,6 +224,8 @@ def _violation(action: v1.Action | None = None) -> Iterator[None]:
         yield
     except WrongError as wrong:
         raise ViolationError(str(wrong), action) from None
+    except RecursionError:
+        raise ViolationError("it is nested too deeply to be checked", action) from None
 
 
 async def check_with_reads(plan: v1.Plan, asked: Asked, caches: Caches, actuator: Actuator) -> None:
