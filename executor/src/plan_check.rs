@@ -292,6 +292,10 @@ fn named<'a>(action: &'a v1::Action, adopted: &HashSet<&str>) -> Result<Option<N
     let Some(reference) = reference.filter(|reference| !reference.name.is_empty()) else {
         return Err(Violation::of(action, "it names no object"));
     };
+    if !names::is_of_object(&reference.name) {
+        let what = format!("it names {:?}, and no object can be called so", reference.name);
+        return Err(Violation::of(action, what));
+    }
     if reference.uid.is_empty() {
         return Err(Violation::of(
             action,

@@ -21,6 +21,15 @@ pub(super) fn is_of_revision(name: &str, workload: &str) -> bool {
     prefix(name).is_some_and(|prefix| prefix == workload || prefix == cut(workload, MAX_NAME))
 }
 
+/// Whether a pod or a revision can be called so: a DNS-1123 subdomain. Another name would lead to other paths of the apiserver.
+pub(super) fn is_of_object(name: &str) -> bool {
+    let is_label = |label: &str| {
+        let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        !label.is_empty() && label.bytes().all(is_inner) && !label.starts_with('-') && !label.ends_with('-')
+    };
+    name.len() <= MAX_NAME && name.split('.').all(is_label)
+}
+
 /// What stands before the dash and the letters.
 fn prefix(name: &str) -> Option<&str> {
     let (prefix, suffix) = name.rsplit_once('-')?;

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"nodewise.dev/clients/go/convert"
 	"nodewise.dev/clients/go/internal/brief"
@@ -293,6 +294,9 @@ func nameOf(action *nodewisev1.Action, adopted map[string]bool, deletesWithUID b
 	switch {
 	case named.Reference.GetName() == "":
 		return nil, violationOf(action, "it names no object")
+	case len(validation.IsDNS1123Subdomain(named.Reference.GetName())) > 0:
+		// Another name would lead to other paths of the apiserver.
+		return nil, violationOf(action, "it names %q, and no object can be called so", named.Reference.GetName())
 	case named.Reference.GetUid() == "":
 		return nil, violationOf(action, "it names %s without a uid", named.Reference.GetName())
 	case deletesWithUID && action.GetDeletePod() != nil && !action.GetDeletePod().GetUidPrecondition():

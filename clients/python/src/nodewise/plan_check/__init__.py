@@ -20,7 +20,7 @@ from ..kinds import OWNER_KIND, ObjectKey, Resource
 from ..objects import DaemonSet, Owner, Pod, Revision, owner_of
 from ..options import DEFAULT_BURST
 from ..told import in_short
-from . import bounds, events, manifests, patches
+from . import bounds, events, manifests, names, patches
 from .values import WrongError, quoted
 
 MAX_UNSEEN = 100
@@ -324,6 +324,8 @@ def _named(action: v1.Action, adopted: set[str]) -> Named | None:
             return None
     if not reference.name:
         raise ViolationError("it names no object", action)
+    if not names.is_of_object(reference.name):
+        raise ViolationError(f"it names {quoted(reference.name)}, and no object can be called so", action)
     if not reference.uid:
         raise ViolationError(f"it names {reference.name} without a uid", action)
     if orphan is _Orphan.REFUSED and reference.uid in adopted:

@@ -7,6 +7,7 @@ import re
 
 _DERIVED = re.compile(r"(.*)-([bcdfghjklmnpqrstvwxz2456789]{10})", re.DOTALL)
 """The letters are those of Kubernetes' generated names."""
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _HASH_LENGTH = 10
 _MAX_NAME = 253
 """Longest name of an object (a DNS-1123 subdomain)."""
@@ -24,6 +25,13 @@ def is_of_revision(name: str, workload: str) -> bool:
     for the apiserver.
     """
     return _prefix(name) in (workload, _cut(workload, _MAX_NAME))
+
+
+def is_of_object(name: str) -> bool:
+    """Whether a pod or a revision can be called so: a DNS-1123 subdomain. Another name would lead to other paths of the
+    apiserver.
+    """
+    return len(name) <= _MAX_NAME and _SUBDOMAIN.fullmatch(name) is not None
 
 
 def _prefix(name: str) -> str | None:
