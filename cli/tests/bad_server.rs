@@ -252,8 +252,7 @@ async fn whatever_else_listens_there_is_no_nodewise_server() {
     ] {
         let ran = run(&["plan", "--server", &url], &[]).await;
         unanswered(&ran, &url, "", "60s");
-        let told =
-            "; what listens there does not answer as a nodewise-server: check the address and the port";
+        let told = "; what listens there does not answer as a nodewise-server of this version: check the address and the port";
         assert!(ran.stderr.contains(told), "{ran:?}");
     }
 }

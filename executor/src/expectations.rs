@@ -30,6 +30,9 @@ pub enum DeletionRule {
     Counted,
 }
 
+/// The first second of the year 1: moments before it are none in the protocol.
+const FIRST_SECOND: i64 = -62_135_596_800;
+
 /// After this time a plan waits for nothing that is still expected, as the contract says.
 const LIFETIME: SignedDuration = SignedDuration::from_mins(5);
 
@@ -358,7 +361,10 @@ impl Holdings {
             return false;
         };
         let set_at = &mut held.expectations.set_at;
-        let is_before = |at: &Timestamp| jiff::Timestamp::new(at.seconds, at.nanos).is_ok_and(|at| at <= now);
+        let is_before = |at: &Timestamp| {
+            let seconds = FIRST_SECOND..=now.as_second();
+            seconds.contains(&at.seconds) && (0..1_000_000_000).contains(&at.nanos)
+        };
         let is_odd = set_at.as_ref().is_some_and(|at| !is_before(at));
         if is_odd {
             *set_at = Some(timestamp(now));
@@ -477,15 +483,19 @@ mod tests {
         let now = jiff::Timestamp::new(200, 0).expect("a moment");
         let key = Key::new("ns", "foo");
         // (when the plan said that it expects, what is held then, whether anything is dropped)
-        for (seconds, held, is_dropped) in [
-            (100, 100, false),
-            (200, 200, false),
-            (300, 200, true),
-            (i64::MAX, 200, true),
+        for (at, held, is_dropped) in [
+            ((100, 0), 100, false),
+            ((200, 0), 200, false),
+            ((201, 0), 200, true),
+            ((i64::MAX, 0), 200, true),
+            ((100, -1), 200, true),
+            ((100, 1_000_000_000), 200, true),
+            ((FIRST_SECOND - 1, 0), 200, true),
         ] {
+            let (seconds, nanos) = at;
             for remembers in [false, true] {
                 let mut planned = state(&[("a", "n1")], &["u1"]);
-                let at = Timestamp { seconds, nanos: 0 };
+                let at = Timestamp { seconds, nanos };
                 planned.expectations.as_mut().expect("some").set_at = Some(at);
                 if remembers {
                     planned.slow_start = Some(v1::SlowStart::default());

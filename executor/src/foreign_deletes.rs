@@ -111,6 +111,19 @@ impl ForeignDeletes {
         own.retain(|uid, name| is_there(uid, name));
     }
 
+    /// What a plan did not delete after all may be deleted by somebody else.
+    pub(crate) fn take_back(&mut self, key: &Key, plan: &v1::Plan, outcomes: &[v1::Outcome]) {
+        let Some(own) = self.own.get_mut(key) else { return };
+        for (action, outcome) in plan.actions().zip(outcomes) {
+            let is_undone = matches!(outcome.result(), v1::Result::Failed | v1::Result::Skipped);
+            if let Some(v1::action::Kind::DeletePod(delete)) = &action.kind
+                && let Some(pod) = delete.pod.as_ref().filter(|_| is_undone)
+            {
+                own.remove(&pod.uid);
+            }
+        }
+    }
+
     /// Looks at an event of a single pod before the store has it: the last state of a pod that is gone need not be that of a live one.
     pub(crate) fn look(&mut self, store: &Store, event: &ClusterEvent) {
         let pod = match event {
@@ -141,7 +154,8 @@ impl ForeignDeletes {
         };
         let own = self.own.get_mut(&workload.key);
         let is_own = own.is_some_and(|own| own.remove(&pod.uid).is_some());
-        if is_own || !is_live(pod) || !store.has_node(target_node(pod)) {
+        // With OnDelete it is for people to delete pods.
+        if is_own || workload.updates_on_delete || !is_live(pod) || !store.has_node(target_node(pod)) {
             return;
         }
         let seen = self.seen.entry(workload.key.clone()).or_insert_with(|| Seen {

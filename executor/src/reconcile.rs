@@ -315,7 +315,19 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         }
     }
 
+    /// The next plan. When the service refuses the request, what it may have been refused for is dropped.
     async fn plan(&self, workload: &Arc<DaemonSet>, colliding: &[Revision]) -> Result<Planned, Ending> {
+        let planned = self.ask(workload, colliding).await;
+        planned.map_err(|unplanned| match unplanned {
+            Unplanned::Ended(ending) => ending,
+            Unplanned::Refused(error) => {
+                self.drop_dispensable(&workload.key, &error);
+                Ending::failed(error.to_string())
+            }
+        })
+    }
+
+    async fn ask(&self, workload: &Arc<DaemonSet>, colliding: &[Revision]) -> Result<Planned, Unplanned> {
         let (key, uid) = (&workload.key, &workload.uid);
         let mut current = Arc::clone(workload);
         // What each request was made from: the plan need not answer the last one.
@@ -350,19 +362,15 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             .unless_stopped(Duration::ZERO, self.service.plan(uid, &mut build))
             .await;
         let Answer { mut plan, request } = answer.map_err(|error| match error {
-            ServiceError::Unreachable(_) => Ending::Unreachable {
+            ServiceError::Unreachable(_) => Unplanned::Ended(Ending::Unreachable {
                 reason: error.to_string(),
-            },
-            ServiceError::Refused(_) => {
-                self.drop_dispensable(key, &error);
-                Ending::failed(error.to_string())
-            }
+            }),
+            ServiceError::Refused(_) => Unplanned::Refused(error),
         })?;
         let (workload, sent, unread) = origins.swap_remove(request);
         if let Some(revision) = unread.first() {
-            return Err(Ending::failed(format!(
-                "{revision} has changed since it was read"
-            )));
+            let reason = format!("{revision} has changed since it was read");
+            return Err(Ending::failed(reason).into());
         }
         plan.error = in_short(&plan.error);
         plan.plan_id = in_short(&plan.plan_id);
@@ -419,7 +427,8 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
     /// The plan that follows one that is being applied, if it comes soon and creates and does nothing else: what else there may be
     /// to do rests on pods, and these may have changed by then.
     async fn plan_next(&self, workload: &Arc<DaemonSet>) -> Option<Planned> {
-        let plan = tokio::time::timeout(MAX_AGE_OF_NEXT, self.plan(workload, &[]));
+        // What it may be refused for is still needed: nothing is dropped.
+        let plan = tokio::time::timeout(MAX_AGE_OF_NEXT, self.ask(workload, &[]));
         let next = plan.await.ok()?.ok()?;
         only_creates(&next.plan).then_some(next)
     }
@@ -467,6 +476,9 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         let applied = apply::apply(&*self.actuator, plan, &workload.object, &settings)
             .instrument(span.clone())
             .await;
+        if let Some(deletes) = &mut self.state.lock().foreign_deletes {
+            deletes.take_back(key, plan, &applied.outcomes);
+        }
         trace::count(&span, "nodewise.apply.actions", applied.outcomes.len());
         let failed = applied.count(v1::Result::Failed);
         trace::count(&span, "nodewise.apply.failed", failed);
@@ -548,6 +560,20 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 Ok(ending(later(after), Some(reason.unwrap_or(undelivered))))
             }
         }
+    }
+}
+
+/// Why there is no plan.
+enum Unplanned {
+    /// The reconcile ends so.
+    Ended(Ending),
+    /// The service refused the request.
+    Refused(ServiceError),
+}
+
+impl From<Ending> for Unplanned {
+    fn from(ending: Ending) -> Self {
+        Self::Ended(ending)
     }
 }
 

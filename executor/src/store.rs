@@ -450,14 +450,7 @@ impl Namespace {
     }
 }
 
-/// The node that a pod is on, or is meant for; empty for none (D-24).
-pub(crate) fn target_node(pod: &v1::Pod) -> &str {
-    if pod.node_name.is_empty() {
-        &pod.target_node_name
-    } else {
-        &pod.node_name
-    }
-}
+pub(crate) use nodewise_proto::pods::target_node;
 
 /// Neither finished nor being deleted.
 pub(crate) fn is_live(pod: &v1::Pod) -> bool {

@@ -385,28 +385,37 @@ fn has_expired(status: &Status) -> bool {
     false
 }
 
-/// One sentence: which replica failed a call, how, and what to change if that can be told.
+/// Most bytes of what a server says that are told: it may say anything, at any length.
+const MAX_SAID: usize = 1_000;
+
+/// One sentence on one line: which replica failed a call, how, and what to change if that can be told.
 fn failure(replica: &Replica, status: &Status) -> String {
     // Without its causes "tcp connect error" leaves open whether nobody listens or nobody could be found.
-    let text = format!("{}: {:?}: {}", replica.url(), status.code(), status.message());
-    let text = with_causes(text, status);
-    if is_foreign(status) {
-        return format!(
-            "{text}; what listens there does not answer as a nodewise-server: check the address and the port, and whether it speaks TLS"
+    let said = with_causes(status.message().to_owned(), status);
+    let mut text = format!("{}: {:?}: ", replica.url(), status.code());
+    for character in said.chars().take(MAX_SAID) {
+        if character.is_control() {
+            text.extend(character.escape_default());
+        } else {
+            text.push(character);
+        }
+    }
+    if is_foreign(status, &said) {
+        text.push_str(
+            "; what listens there does not answer as a nodewise-server of this version: check the address and the port, and whether it speaks TLS",
         );
     }
     text
 }
 
-/// Whether the answer is none that a nodewise-server gives: a gRPC server of something else says UNIMPLEMENTED, and from
-/// what speaks no gRPC tonic makes a status of its own, which has a cause or is known by its words only.
-fn is_foreign(status: &Status) -> bool {
-    let words = ["grpc-status header missing", "protocol error: "];
-    match status.code() {
-        Code::Unimplemented | Code::Unknown => true,
-        Code::Internal | Code::Cancelled if std::error::Error::source(status).is_some() => true,
-        _ => words.iter().any(|words| status.message().starts_with(words)),
-    }
+/// Whether the answer is none that a nodewise-server gives: a gRPC server of something else says UNIMPLEMENTED, and what tonic says of
+/// one that speaks no gRPC, or no HTTP/2, is known by its words only. A connection that breaks says nothing of who was there.
+fn is_foreign(status: &Status, said: &str) -> bool {
+    let is_no_grpc = ["grpc-status header missing", "protocol error: "]
+        .iter()
+        .any(|words| said.starts_with(words));
+    let is_no_http2 = said.contains("frame with invalid size");
+    status.code() == Code::Unimplemented || is_no_grpc || is_no_http2
 }
 
 #[cfg(test)]

@@ -226,7 +226,9 @@ impl Metrics {
     /// A workload is new to this executor: should its rollout not be done, then it has stood still for so long.
     pub(crate) fn rollout_found(&self, key: &Key, standstill: impl FnOnce() -> Duration) {
         let workload = Workload::new(&key.namespace, &key.name);
-        self.families().rollouts.found(&workload, standstill);
+        self.families()
+            .rollouts
+            .found(&workload, Instant::now(), standstill);
     }
 
     /// So many creates and deletes were not seen in time.

@@ -159,11 +159,11 @@ impl Rollouts {
 
     /// A workload is new to this executor, whose rollout has stood still for so long. What the cluster shows is asked for once, and
     /// only where a rollout is not done.
-    pub(super) fn found(&self, workload: &Workload, standstill: impl FnOnce() -> Duration) {
+    pub(super) fn found(&self, workload: &Workload, now: Instant, standstill: impl FnOnce() -> Duration) {
         let mut all = self.progress();
         let progress = all.get_mut(workload);
         if let Some(progress) = progress.filter(|progress| !progress.done && progress.fewest != UNKNOWN) {
-            progress.before = standstill();
+            (progress.since, progress.before) = (now, standstill());
         }
     }
 
@@ -290,13 +290,25 @@ mod tests {
             let (start, key) = (Instant::now(), Workload::new("a", "agent"));
             let age = |now| rollouts.progress()[&key].age(now);
             rollouts.status(&workload(2, observed, counts), start);
-            rollouts.found(&key, || hour);
+            rollouts.found(&key, start, || hour);
             assert_eq!(age(start), found, "{what}");
             rollouts.status(&workload(2, observed, counts), start + hour);
             assert_eq!(age(start + hour), found + then, "{what}");
             rollouts.status(&workload(2, 2, [3, 2, 3]), start + hour);
             assert_eq!(age(start + hour), later, "{what}");
         }
+    }
+
+    // After a restore of etcd everything is listed anew.
+    #[test]
+    fn a_rollout_that_is_found_once_more_is_no_older() {
+        let hour = Duration::from_hours(1);
+        let rollouts = Rollouts::default();
+        let (start, key) = (Instant::now(), Workload::new("a", "agent"));
+        rollouts.status(&workload(2, 2, [3, 1, 3]), start);
+        rollouts.found(&key, start, || hour);
+        rollouts.found(&key, start + hour, || 2 * hour);
+        assert_eq!(rollouts.progress()[&key].age(start + hour), 2 * hour);
     }
 
     #[test]

@@ -11,7 +11,8 @@ use crate::told::in_short;
 
 /// Most pods of the workload that live on a node where the plan creates another one. A surge has an old pod beside the new one.
 const MAX_LIVE_PODS: usize = 1;
-/// Least and most of what a plan may adopt, release, relabel and write of revisions, and once more as many revisions that it deletes.
+/// How many adoptions, releases, relabels and updates of revisions a plan may have: as many as the burst, but never fewer or more than
+/// these. It may have as many deletes of revisions besides.
 const CLAIMS: (usize, usize) = (1_000, 10_000);
 /// Events about the workload as a whole, besides one for each pod that is deleted.
 const MAX_OTHER_EVENTS: usize = 10;
@@ -22,10 +23,19 @@ pub(super) fn check(plan: &v1::Plan, asked: &Asked<'_>) -> Result<(), Violation>
         let kinds = plan.actions().filter_map(|action| action.kind.as_ref());
         kinds.filter(|kind| is(kind)).count()
     };
+    // A batch may be confirmed by a read, whatever is in it.
+    if plan.phases.iter().any(|phase| phase.batches.is_empty()) {
+        return Err(Violation::of_plan("it has a phase without batches"));
+    }
+    let mut batches = plan.phases.iter().flat_map(|phase| &phase.batches);
+    if batches.any(|batch| batch.actions.is_empty()) {
+        return Err(Violation::of_plan("it has a batch without actions"));
+    }
     let burst = asked.burst;
+    // Those of an unknown kind among them.
     let objects = plan
         .actions()
-        .filter(|action| apply::object(action).is_some())
+        .filter(|action| action.kind.is_none() || apply::object(action).is_some())
         .count();
     let deletes = count(|kind| matches!(kind, Kind::DeletePod(_)));
     let mut bounds = vec![

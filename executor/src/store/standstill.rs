@@ -10,8 +10,8 @@ use crate::buckets::Buckets;
 use crate::event::DaemonSet;
 
 impl Store {
-    /// The time since a revision or a live pod of the workload was created, or such a pod became ready or ceased to be; zero where
-    /// nothing tells. A walk over all pods of the workload.
+    /// The time since a revision of the workload was created, or one of its live pods that are not ready, or since such a pod ceased to be
+    /// ready; where all are ready, since one was created or became ready. Zero where nothing tells. A walk over all pods of the workload.
     ///
     /// The newest of all revisions counts: a rollout back to an older one began after it. Clocks of other machines wrote these times.
     pub(crate) fn standstill(&self, workload: &DaemonSet, now: Timestamp) -> Duration {
@@ -25,13 +25,19 @@ impl Store {
             .filter_map(|revision| revision.created);
         let pods = namespace.and_then(|namespace| namespace.pods.owned(&workload.uid));
         let pods = pods.into_iter().flat_map(Buckets::iter);
-        let pods = pods
+        let pods: Vec<v1::Pod> = pods
             .map(|pod| pod.decode_own::<v1::Pod>())
             .filter(is_live)
+            .collect();
+        // Where pods are not ready, they hold the rollout up; that others were ready lately is no progress.
+        let is_ready = |pod: &&v1::Pod| pod.ready() == v1::ConditionStatus::True;
+        let all_ready = pods.iter().all(|pod| is_ready(&pod));
+        let times = (pods.iter())
+            .filter(|pod| all_ready || !is_ready(pod))
             .flat_map(|pod| [pod.creation_time, pod.ready_transition_time])
             .flatten();
         let newest = revisions
-            .chain(pods)
+            .chain(times)
             .max_by_key(|time| (time.seconds, time.nanos));
         newest
             .and_then(|time| Timestamp::new(time.seconds, time.nanos).ok())

@@ -39,13 +39,11 @@ fn lacking_pod<'n>(
     picture: &Picture<'_>,
 ) -> BTreeSet<&'n str> {
     let is_new = |pod: &OwnPod<'_>| pod.updated() && pod.is_live();
-    let (mut lacking, mut idle) = (BTreeSet::new(), BTreeSet::new());
+    let (mut lacking, mut idle, mut quiet) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for name in named {
         let place = picture.places.binary_search_by(|place| place.name.cmp(name));
         let Ok(place) = place.map(|index| &picture.places[index]) else {
-            if is_empty_node(name, snapshot) {
-                idle.insert(name);
-            }
+            quiet.insert(name);
             continue;
         };
         if place.node.is_some() && !picture.pods(place).iter().any(is_new) {
@@ -53,24 +51,46 @@ fn lacking_pod<'n>(
             nodes.insert(name);
         }
     }
+    idle.append(&mut empty_nodes(quiet, snapshot));
     lacking.extend(idle.into_iter().take(MOST_IDLE_NODES));
     lacking
 }
 
-/// Whether a quiet place is a node without a pod. The other quiet places have the one pod that they should have.
-fn is_empty_node(name: &str, snapshot: &Snapshot) -> bool {
-    let has_node = |bucket: &&Bucket| {
-        bucket
-            .nodes
-            .binary_search_by(|node| (*node.name).cmp(name))
-            .is_ok()
-    };
-    snapshot.buckets.iter().find(has_node).is_some_and(|bucket| {
-        let from = bucket.pods.partition_point(|pod| pod.target.node() < Some(name));
-        let on_node = bucket.pods[from..]
-            .iter()
-            .take_while(|pod| pod.target.node() == Some(name));
-        let mut claims = on_node.map(|pod| pods::claim(&snapshot.daemon_set, pod));
-        !claims.any(|claim| matches!(claim, Claim::Owned | Claim::Adopt))
-    })
+/// Those of some quiet places that are nodes without a pod. The other quiet places have the one pod that they should have.
+fn empty_nodes<'n>(mut quiet: BTreeSet<&'n str>, snapshot: &Snapshot) -> BTreeSet<&'n str> {
+    let nodes: usize = snapshot.buckets.iter().map(|bucket| bucket.nodes.len()).sum();
+    let mut empty = BTreeSet::new();
+    // Few names are looked up in each bucket; for many, each node is looked at once.
+    if quiet.len() * snapshot.buckets.len() <= nodes {
+        let has_node = |bucket: &&Bucket, name| {
+            bucket
+                .nodes
+                .binary_search_by(|node| (*node.name).cmp(name))
+                .is_ok()
+        };
+        for name in quiet {
+            let bucket = snapshot.buckets.iter().find(|bucket| has_node(bucket, name));
+            empty.extend(
+                bucket
+                    .filter(|bucket| !has_pod(name, bucket, snapshot))
+                    .map(|_| name),
+            );
+        }
+    } else {
+        for bucket in &snapshot.buckets {
+            let named = bucket.nodes.iter().filter_map(|node| quiet.take(&*node.name));
+            empty.extend(named.filter(|name| !has_pod(name, bucket, snapshot)));
+        }
+    }
+    empty
+}
+
+/// Whether a node of this bucket has one of the workload's pods.
+fn has_pod(node: &str, bucket: &Bucket, snapshot: &Snapshot) -> bool {
+    let from = bucket.pods.partition_point(|pod| pod.target.node() < Some(node));
+    let on_node = bucket.pods[from..]
+        .iter()
+        .take_while(|pod| pod.target.node() == Some(node));
+    let mut claims = on_node.map(|pod| pods::claim(&snapshot.daemon_set, pod));
+    claims.any(|claim| matches!(claim, Claim::Owned | Claim::Adopt))
 }

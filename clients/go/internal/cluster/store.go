@@ -252,8 +252,8 @@ func (s *Store) LivePods(workload *DaemonSet, nodes []string) map[string]int {
 	return counts
 }
 
-// claims tells whether a pod is the workload's as the planner sees it: one that it controls by kind, name and uid, and that it selects. Of
-// the others it releases those that have its uid.
+// claims tells whether a pod is the workload's as the planner sees it: one that it controls by kind, name and uid, and that it selects. It
+// releases those that it controls and does not select, and leaves the others alone.
 func (d *DaemonSet) claims(pod *Pod) bool {
 	controller := pod.Controller
 	return controller.GetKind() == Kind && controller.GetName() == d.Key.Name && controller.GetUid() == string(d.UID) &&

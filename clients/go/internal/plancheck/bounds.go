@@ -17,8 +17,8 @@ const DefaultBurst = 250
 const maxLivePods = 1
 
 const (
-	// minClaims and maxClaims are the least and the most of what a plan may adopt, release, relabel and write of revisions, and once more as
-	// many revisions that it deletes. Between them the burst counts.
+	// minClaims and maxClaims bound how many adoptions, releases, relabels and updates of revisions a plan may have: as many as the burst,
+	// but never fewer or more than these. It may have as many deletes of revisions besides.
 	minClaims, maxClaims = 1000, 10_000
 	// maxOtherEvents is the most Events about the workload as a whole, besides one for each pod that is deleted.
 	maxOtherEvents = 10
@@ -26,7 +26,18 @@ const (
 
 // checkBounds checks how much a plan does: a wrong service could fill the cluster with pods of the workload's own template otherwise, or keep
 // the executor writing.
-func checkBounds(actions []*nodewisev1.Action, asked *Asked) error {
+func checkBounds(plan *nodewisev1.Plan, actions []*nodewisev1.Action, asked *Asked) error {
+	for _, phase := range plan.GetPhases() {
+		if len(phase.GetBatches()) == 0 {
+			return violationOf(nil, "it has a phase without batches")
+		}
+		for _, batch := range phase.GetBatches() {
+			// It may be confirmed by a read, whatever is in it.
+			if len(batch.GetActions()) == 0 {
+				return violationOf(nil, "it has a batch without actions")
+			}
+		}
+	}
 	var creates, deletes, revisions, statuses, claims, events int
 	for _, action := range actions {
 		switch action.GetKind().(type) {
@@ -41,9 +52,8 @@ func checkBounds(actions []*nodewisev1.Action, asked *Asked) error {
 		case *nodewisev1.Action_EmitEvent:
 			events++
 		default:
-			if _, _, names := objectOf(action); names {
-				claims++
-			}
+			// One of an unknown kind among them.
+			claims++
 		}
 	}
 	maxEvents := asked.Burst + maxOtherEvents

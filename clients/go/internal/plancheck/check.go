@@ -127,7 +127,7 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) ([]*Named, error)
 		return nil, violationOf(nil, "the service planned for the whole workload, and was asked for its rollout alone: "+
 			"it is too old for --mode companion")
 	}
-	if violation := checkBounds(actions, asked); violation != nil {
+	if violation := checkBounds(plan, actions, asked); violation != nil {
 		return nil, violation
 	}
 	if violation := checkManifests(plan, actions, asked, caches); violation != nil {

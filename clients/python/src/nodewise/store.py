@@ -604,7 +604,7 @@ def is_kept(pod: v1.Pod) -> bool:
 
 
 def _is_own(workload: DaemonSet, shared: v1.SharedMetadata) -> bool:
-    """Whether a workload controls the pods that have this in common, and selects them. Others it releases."""
+    """Whether a workload controls the pods that have this in common, and selects them."""
     owner = Owner(OWNER_KIND, workload.key.name, workload.uid)
     labels = {label.key: label.value for label in shared.labels}
     return owner_of(shared.controller) == owner and workload.selector.selects(labels)

@@ -80,7 +80,47 @@ async fn a_server_of_something_else_is_called_that() {
         .expect_err("no answer")
         .to_string();
     assert!(
-        error.contains("does not answer as a nodewise-server: check the address"),
+        error.contains("does not answer as a nodewise-server of this version: check the address"),
         "{error}"
     );
+}
+
+// A replica that dies says nothing of its address.
+#[tokio::test]
+async fn a_connection_that_breaks_is_not_called_another_server() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    // It speaks HTTP/2 until a call has come, and is gone then.
+    let dying = tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.expect("a connection");
+            let mut connection = h2::server::handshake(stream).await.expect("HTTP/2");
+            drop(connection.accept().await);
+        }
+    });
+    let client = client(&[url], quick());
+    let error = client
+        .explain("uid", &mut question(1))
+        .await
+        .expect_err("no answer")
+        .to_string();
+    assert!(!error.contains("does not answer as"), "{error}");
+    dying.abort();
+}
+
+#[tokio::test]
+async fn what_a_server_says_is_short_and_on_one_line() {
+    let server = serve().await;
+    let client = client_of(&[&server], quick());
+    server.then(|| Err(Status::invalid_argument("one\nlevel=INFO two".repeat(200))));
+    let error = client
+        .explain("uid", &mut question(1))
+        .await
+        .expect_err("no answer")
+        .to_string();
+    assert!(
+        error.len() < 1_400 && error.contains("one\\nlevel=INFO two"),
+        "{error}"
+    );
+    assert!(!error.contains('\n'), "{error}");
 }

@@ -176,7 +176,7 @@ def check(plan: v1.Plan, asked: Asked, caches: Caches) -> list[Named]:
     actions = list(actions_of(plan))
     _check_scope(plan, actions, asked.scope)
     with _violation():
-        bounds.check(actions, asked.burst, asked.decides_after_cut)
+        bounds.check(plan, actions, asked.burst, asked.decides_after_cut)
     nodes = bounds.Nodes()
     for action in actions:
         with _violation(action):

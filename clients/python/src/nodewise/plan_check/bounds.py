@@ -15,8 +15,8 @@ there.
 MAX_OTHER_EVENTS = 10
 """Events about the workload as a whole, besides one for each pod that is deleted."""
 _LEAST_CLAIMS, _MOST_CLAIMS = 1_000, 10_000
-"""Between these bounds is what a plan may adopt, release, relabel and write of revisions, and once more as many
-revisions that it deletes.
+"""Bounds of how many adoptions, releases, relabels and updates of revisions a plan may have: as many as the burst, but
+never fewer or more than these. It may have as many deletes of revisions besides.
 """
 _CLAIMS = (
     "adopt_pod",
@@ -27,12 +27,18 @@ _CLAIMS = (
     "update_revision",
     "delete_revision",
 )
+"""Those of an unknown kind count, too."""
 
 
-def check(actions: Sequence[v1.Action], burst: int, decides_after_cut: bool) -> None:
-    """Checks how much a plan with these actions does. `burst` are the most creates, and deletes, of pods that were
-    asked for. Raises `WrongError`.
+def check(plan: v1.Plan, actions: Sequence[v1.Action], burst: int, decides_after_cut: bool) -> None:
+    """Checks how much a plan, which has these actions, does. `burst` are the most creates, and deletes, of pods that
+    were asked for. Raises `WrongError`.
     """
+    if any(not phase.batches for phase in plan.phases):
+        raise WrongError("it has a phase without batches")
+    # A batch may be confirmed by a read, whatever is in it.
+    if any(not batch.actions for phase in plan.phases for batch in phase.batches):
+        raise WrongError("it has a batch without actions")
     counts: Counter[str | None] = Counter(action.WhichOneof("kind") for action in actions)
     claims = 2 * min(max(burst, _LEAST_CLAIMS), _MOST_CLAIMS)
     bounds = [
@@ -42,7 +48,7 @@ def check(actions: Sequence[v1.Action], burst: int, decides_after_cut: bool) -> 
         ("writes", counts["update_status"], 1, "statuses"),
         (
             "adopts, releases, relabels, updates and deletes",
-            sum(counts[kind] for kind in _CLAIMS),
+            sum(counts[kind] for kind in (None, *_CLAIMS)),
             claims,
             "pods and revisions",
         ),
