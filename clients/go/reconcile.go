@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/klog/v2"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -325,16 +328,17 @@ func (r *Reconciler) plan(
 	return &from, nil
 }
 
-// heedRefusal drops what a request may have been refused for: old reports, and what earlier plans left to remember. Both are
-// dispensable, and a wrong service may have made them. Another error it gives back.
+// heedRefusal drops what a request may have been refused for: old reports, and what earlier plans left to remember, unless it is another part
+// of the request that is wrong. Both are dispensable, and a wrong service may have made them. Another error it gives back.
 func (r *Reconciler) heedRefusal(ctx context.Context, workload *cluster.DaemonSet, err error) error {
 	var refused *planclient.RefusedError
 	if !errors.As(err, &refused) {
 		return err
 	}
+	isOfAnotherField := status.Code(err) == codes.InvalidArgument && !strings.Contains(refused.Reason, "snapshot.state")
 	r.state.mu.Lock()
 	delete(r.state.undelivered, workload.Key)
-	dropped := r.state.holdings.DropPlanned(workload.Key, workload.UID, r.config.clock())
+	dropped := !isOfAnotherField && r.state.holdings.DropPlanned(workload.Key, workload.UID, r.config.clock())
 	r.state.mu.Unlock()
 	if dropped {
 		klog.FromContext(ctx).Info("The service refused the request; what earlier plans left to remember is dropped, since it may be the cause",

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -164,6 +166,35 @@ func TestAStateThatIsRefusedIsDropped(t *testing.T) {
 				t.Errorf("told %v", told)
 			}
 		})
+	}
+}
+
+// As upstream, back-off outlives a DaemonSet that cannot be planned for.
+func TestWhatIsRefusedForAnotherFieldLeavesTheState(t *testing.T) {
+	const reason = "snapshot.workload.daemon_set.object: spec.selector is wrong"
+	planner := &scripted{}
+	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		switch len(planner.asked) {
+		case 1:
+			plan := planOf(nodewisev1.PhaseKind_PHASE_KIND_DELETES)
+			plan.State = &nodewisev1.ReconcileState{FailedPodBackoffs: []*nodewisev1.FailedPodBackoff{{NodeName: "n1"}}}
+			return plan, nil
+		case 2:
+			return nil, &planclient.RefusedError{Reason: reason, Err: status.Error(codes.InvalidArgument, reason)}
+		default:
+			return noop(request)
+		}
+	}
+	r := newRig(t, planner)
+	r.apply("agent:1")
+	planned, refused, last := r.Reconcile(t.Context(), key), r.Reconcile(t.Context(), key), r.Reconcile(t.Context(), key)
+	if planned != nil || refused == nil || last != nil {
+		t.Fatalf("got %v, then %v, then %v", planned, refused, last)
+	}
+	for _, request := range planner.asked[1:] {
+		if sent := request.GetSnapshot().GetState().GetFailedPodBackoffs(); len(sent) != 1 {
+			t.Errorf("sent %v", sent)
+		}
 	}
 }
 

@@ -59,10 +59,10 @@ func planOf(kind nodewisev1.PhaseKind, actions ...*nodewisev1.Action) *nodewisev
 	for i, action := range actions {
 		action.Id = uint32(i + 1)
 	}
-	batch := &nodewisev1.Batch{Actions: slices.Clone(actions)}
-	return &nodewisev1.Plan{
-		Verdict: nodewisev1.Verdict_VERDICT_APPLY,
-		PlanId:  "p",
-		Phases:  []*nodewisev1.Phase{{Kind: kind, Batches: []*nodewisev1.Batch{batch}, AbortsOnFailure: true}},
+	plan := &nodewisev1.Plan{Verdict: nodewisev1.Verdict_VERDICT_APPLY, PlanId: "p"}
+	if len(actions) > 0 {
+		batch := &nodewisev1.Batch{Actions: slices.Clone(actions)}
+		plan.Phases = []*nodewisev1.Phase{{Kind: kind, Batches: []*nodewisev1.Batch{batch}, AbortsOnFailure: true}}
 	}
+	return plan
 }

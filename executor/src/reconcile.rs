@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::{StreamExt as _, stream};
 use nodewise_client::{Answer, Digest, PlanService, ServiceError};
 use nodewise_proto::v1;
 use tokio::time::Instant;
@@ -36,6 +37,9 @@ const MAX_PLANS: usize = 4;
 
 /// The burst where options name none, as the service takes it.
 pub const DEFAULT_BURST: u32 = 250;
+
+/// Revisions that are read at a time.
+const READS: usize = 16;
 
 /// How old a plan may be that was asked for while the one before it was applied.
 const MAX_AGE_OF_NEXT: Duration = Duration::from_secs(1);
@@ -377,12 +381,14 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         Ok(Planned { plan, workload, sent })
     }
 
-    /// Drops what a request may have been refused for: old reports, and what earlier plans left to remember. A wrong service may have
-    /// made that, and right replicas would refuse it for ever.
+    /// Drops what a request may have been refused for: old reports, and what earlier plans left to remember, unless it is another part of
+    /// the request that is wrong. A wrong service may have made that, and right replicas would refuse it for ever.
     fn drop_dispensable(&self, key: &Key, error: &ServiceError) {
         let mut state = self.state.lock();
         state.reports_delivered(key);
-        if state.holdings.drop_planned(key, (self.clock)()) {
+        let may_be_state =
+            matches!(error, ServiceError::Refused(refusal) if refusal.may_be_of("snapshot.state"));
+        if may_be_state && state.holdings.drop_planned(key, (self.clock)()) {
             state.tell(key, &self.metrics);
             tracing::warn!(
                 %key, %error,
@@ -395,8 +401,13 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
     /// the workload came.
     async fn read_revisions(&self, workload: &DaemonSet, colliding: &[Revision]) -> Result<(), Ending> {
         let unread = snapshot::unread(&mut self.state.lock().store, workload, colliding);
-        for key in unread {
-            let read = self.actuator.read(&key).await;
+        let reads = stream::iter(unread).map(async |key| (self.actuator.read(&key).await, key));
+        let mut reads = std::pin::pin!(reads.buffer_unordered(READS));
+        while let Some((read, key)) = reads.next().await {
+            if self.stop.is_cancelled() {
+                let reason = "the controller stops".to_owned();
+                return Err(Ending::Unreachable { reason });
+            }
             let read = read.map_err(|error| Ending::failed(format!("reading {key}: {error}")))?;
             for revision in self.readable(&[read]) {
                 self.state.lock().store.keep_whole(revision);

@@ -807,7 +807,7 @@ async def test_a_state_that_may_be_why_a_request_is_refused_is_dropped(caplog: p
     backoff = v1.FailedPodBackoff(node_name="n1", delay=Duration(seconds=-1))
     used = [v1.UsedPodName(node_name="n1", pod_name="gone")]
     left = v1.ReconcileState(failed_pod_backoffs=[backoff], used_pod_names=used)
-    wrong = RefusedError("failed_pod_backoffs[0].delay", grpc.StatusCode.INVALID_ARGUMENT)
+    wrong = RefusedError("snapshot.state.failed_pod_backoffs[0].delay", grpc.StatusCode.INVALID_ARGUMENT)
     rig = Rig(wrong, plan(state=left), UnreachableError("away"), wrong, wrong, NOOP)
     rig.state.take_in(Applied(pod("gone")))
     rig.state.take_in(Deleted(pod("gone")))
@@ -821,6 +821,17 @@ async def test_a_state_that_may_be_why_a_request_is_refused_is_dropped(caplog: p
     sent = [request.snapshot.state for request in rig.service.requests]
     assert all(state.used_pod_names == used for state in sent)
     assert [list(state.failed_pod_backoffs) for state in sent] == [[], [], [backoff], [backoff], [], []]
+
+
+# As upstream, back-off outlives a DaemonSet that cannot be planned for.
+async def test_what_is_refused_for_another_field_leaves_the_state() -> None:
+    backoff = v1.FailedPodBackoff(node_name="n1", delay=Duration(seconds=1))
+    wrong = RefusedError("snapshot.workload.daemon_set.object: spec.selector", grpc.StatusCode.INVALID_ARGUMENT)
+    rig = Rig(plan(state=v1.ReconcileState(failed_pod_backoffs=[backoff])), wrong, NOOP)
+    for ending in (Settled, Failed, Settled):
+        assert isinstance(await rig.reconcile(), ending)
+    sent = [list(request.snapshot.state.failed_pod_backoffs) for request in rig.service.requests]
+    assert sent == [[], [backoff], [backoff]]
 
 
 # What was written and is not seen yet is the executor's own knowledge: without it there could be two pods on a node.

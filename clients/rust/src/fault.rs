@@ -76,9 +76,6 @@ pub(super) fn note_failure(
     let reason = failure(replica, status);
     let details = status.get_error_details();
     let retry_after = details.retry_info().and_then(|info| info.retry_delay);
-    let violations = details
-        .bad_request()
-        .map(|request| request.field_violations.clone());
     let fault = Fault::of(status, retry_after);
     observer.call(
         method,
@@ -99,9 +96,9 @@ pub(super) fn note_failure(
         Fault::Unclear(_) => {}
     }
     Failed {
+        violations: Refusal::new(String::new(), status).violations,
         reason,
         fault,
-        violations: violations.unwrap_or_default(),
         retry_after,
     }
 }

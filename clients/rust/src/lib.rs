@@ -41,6 +41,7 @@ pub use dial::connect;
 pub use observer::{Evicted, Fate, Hedge, Method, Observer, ReplicaCounts};
 pub use service::{Answer, BuildRequest, Digest, PlanService, Refusal, ServiceError};
 pub use tls::ClientTls;
+pub use tonic_types::FieldViolation;
 
 use ask::{Answered, Asking, Builder, timed};
 use discovery::{Discovery, Lookup};

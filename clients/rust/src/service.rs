@@ -3,7 +3,8 @@
 use std::future::Future;
 
 use nodewise_proto::v1;
-use tonic_types::FieldViolation;
+use tonic::Status;
+use tonic_types::{FieldViolation, StatusExt as _};
 
 /// What tells a bucket: SHA-256 of its bytes.
 pub type Digest = [u8; 32];
@@ -30,6 +31,28 @@ pub struct Refusal {
     pub reason: String,
     /// The fields that it complains about, as the detail `google.rpc.BadRequest` of its answer has them.
     pub violations: Vec<FieldViolation>,
+}
+
+impl Refusal {
+    /// What a status says, and who said it.
+    #[must_use]
+    pub fn new(reason: String, status: &Status) -> Self {
+        let details = status.get_error_details();
+        let violations = details
+            .bad_request()
+            .map(|request| request.field_violations.clone());
+        Self {
+            reason,
+            violations: violations.unwrap_or_default(),
+        }
+    }
+
+    /// Whether the fault may lie in this field of the request, or below it. A request that is too large says of no field.
+    #[must_use]
+    pub fn may_be_of(&self, field: &str) -> bool {
+        let is_below = |violation: &FieldViolation| violation.field.starts_with(field);
+        self.violations.is_empty() || self.violations.iter().any(is_below)
+    }
 }
 
 impl<S: Into<String>> From<S> for Refusal {

@@ -667,6 +667,43 @@ async fn without_a_plan_nothing_is_written() {
     assert_eq!(fixture.actuator.calls(), before.0);
 }
 
+// As upstream, back-off outlives a DaemonSet that cannot be planned for.
+#[tokio::test]
+async fn what_is_refused_for_another_field_leaves_the_state() {
+    let remembered = vec![v1::FailedPodBackoff {
+        node_name: "n1".into(),
+        ..Default::default()
+    }];
+    let plan = v1::Plan {
+        state: Some(v1::ReconcileState {
+            failed_pod_backoffs: remembered.clone(),
+            ..Default::default()
+        }),
+        ..noop()
+    };
+    let field = "snapshot.workload.daemon_set.object";
+    let refusal = nodewise_client::Refusal {
+        reason: "a wrong selector".to_owned(),
+        violations: vec![nodewise_client::FieldViolation::new(field, "a wrong selector")],
+    };
+    let service = ScriptedService::default()
+        .then_plan(plan)
+        .then_fail(ServiceError::Refused(refusal));
+    let fixture = with(service);
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    assert!(is_failed(&fixture.reconcile().await, "a wrong selector"));
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    let sent = |request| {
+        fixture
+            .service
+            .snapshot(request)
+            .state
+            .expect("a state")
+            .failed_pod_backoffs
+    };
+    assert_eq!([sent(1), sent(2)], [remembered.clone(), remembered]);
+}
+
 // W12: a wrong service may have left a state that right replicas refuse. What the watches have shown is not its doing.
 #[tokio::test]
 async fn a_state_that_may_be_refused_is_dropped() {

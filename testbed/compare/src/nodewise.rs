@@ -382,12 +382,14 @@ impl InProcess {
     }
 }
 
+fn refused(refusal: nodewise_server::Refusal) -> ServiceError {
+    let reason = refusal.to_string();
+    ServiceError::Refused(nodewise_client::Refusal::new(reason, &refusal.into()))
+}
+
 impl PlanService for InProcess {
     async fn plan(&self, _uid: &str, build: &mut BuildRequest<'_>) -> Result<Answer, ServiceError> {
-        let answer = self
-            .engine
-            .plan(build(&|_| false), &never)
-            .map_err(|refusal| ServiceError::Refused(refusal.to_string().into()))?;
+        let answer = self.engine.plan(build(&|_| false), &never).map_err(refused)?;
         let plan = answer.plan.unwrap_or_default();
         self.deviations
             .lock()
@@ -397,9 +399,7 @@ impl PlanService for InProcess {
     }
 
     async fn report(&self, report: v1::ReportRequest) -> Result<v1::ReportResponse, ServiceError> {
-        self.engine
-            .report(report, &never)
-            .map_err(|refusal| ServiceError::Refused(refusal.to_string().into()))
+        self.engine.report(report, &never).map_err(refused)
     }
 }
 

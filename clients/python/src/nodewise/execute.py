@@ -251,11 +251,13 @@ class Executor:
             raise _EndedError(Unreachable(str(error), error.code)) from error
 
     def _drop_dispensable(self, workload: DaemonSet, error: RefusedError) -> None:
-        """Drops what a request may have been refused for: old reports, and what earlier plans left to remember. A wrong
-        service may have made that, and right replicas would refuse it for ever.
+        """Drops what a request may have been refused for: old reports, and what earlier plans left to remember, unless
+        it is another part of the request that is wrong. A wrong service may have made that, and right replicas would
+        refuse it for ever.
         """
         self.state.reports_delivered(workload.key)
-        if self.state.holdings.drop_planned(workload.key, workload.uid, self._now()):
+        is_of_another_field = error.code is grpc.StatusCode.INVALID_ARGUMENT and "snapshot.state" not in str(error)
+        if not is_of_another_field and self.state.holdings.drop_planned(workload.key, workload.uid, self._now()):
             _log.warning(
                 "%s: the service refused the request; what earlier plans left to remember is dropped, since it may be "
                 "the cause: %s",
