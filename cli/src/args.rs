@@ -135,7 +135,7 @@ pub(crate) struct EngineArgs {
     /// TLS to it
     #[command(flatten)]
     pub(crate) tls: TlsArgs,
-    /// Longest wait for each answer of the service, whoever is asked in that time
+    /// Longest wait for each answer, over all servers that are asked for it
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_timeout)]
     pub(crate) timeout: Duration,
     /// The clock to plan by, as in 2026-01-31T12:00:00Z; else the present

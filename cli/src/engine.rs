@@ -31,7 +31,7 @@ pub(crate) enum Engine {
 /// A planning service.
 pub(crate) struct Remote {
     client: Arc<PlanClient>,
-    /// Longest wait for one answer, whoever is asked in that time.
+    /// Longest wait for one answer, over all servers that are asked for it.
     timeout: Duration,
     _tending: AbortOnDropHandle<()>,
 }

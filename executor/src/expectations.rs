@@ -166,7 +166,7 @@ fn lower(counts: &mut BTreeMap<String, usize>, key: &str, by: usize) {
     }
 }
 
-/// Leaves out of what a plan lets the executor expect whatever neither the plan does nor was expected before: nobody would ever see it.
+/// Removes expectations that no action of the plan sets and that the request did not have: no watch would ever meet them.
 pub fn leave_out_foreign(held: &mut v1::ReconcileState, plan: &v1::Plan, sent: &v1::ReconcileState) {
     let Some(expectations) = &mut held.expectations else {
         return;
@@ -354,8 +354,8 @@ impl Holdings {
         }
     }
 
-    /// Drops what plans have left to remember of a workload; answers whether there was anything. Used names of pods stay, and what was
-    /// written and is not seen yet, as of `now` if it says no moment before: that is the executor's own knowledge.
+    /// Drops what plans have left to remember of a workload, and answers whether there was anything. Used names and expectations stay,
+    /// since the executor knows these by itself. Expectations that do not begin at a moment before `now` begin now.
     pub fn drop_planned(&mut self, key: &Key, now: jiff::Timestamp) -> bool {
         let Some(held) = self.held.get_mut(key) else {
             return false;

@@ -34,7 +34,6 @@ pub mod state;
 pub mod store;
 #[cfg(test)]
 mod testing;
-mod told;
 pub mod trace;
 #[cfg(test)]
 mod vectors;

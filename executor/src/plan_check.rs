@@ -15,7 +15,7 @@ use nodewise_proto::v1::{self, action::Kind};
 use crate::apply::{self, kind_name};
 use crate::event::{DaemonSet, Pod, Resource, Revision};
 use crate::store::KIND;
-use crate::told::in_short;
+use nodewise_telemetry::in_short;
 
 mod bounds;
 mod contradicted;

@@ -24,8 +24,8 @@ use crate::metrics::Metrics;
 use crate::project;
 use crate::snapshot;
 use crate::state::{Shared, is_enabled};
-use crate::told::in_short;
 use crate::trace::{self, Origins};
+use nodewise_telemetry::in_short;
 
 mod pace;
 

@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nodewise_proto::v1;
 
-use crate::event::DaemonSet;
-use crate::event::{ClusterEvent, Key, Revision};
+use crate::event::{ClusterEvent, DaemonSet, Key, Revision};
 use crate::expectations::{DeletionRule, Holdings};
 use crate::foreign_deletes::ForeignDeletes;
 use crate::gate::{self, Gate};

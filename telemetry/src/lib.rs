@@ -13,6 +13,7 @@ mod process;
 pub mod propagation;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod told;
 pub mod traces;
 
 use opentelemetry_sdk::trace::{SdkTracerProvider, TracerProviderBuilder};
@@ -20,6 +21,7 @@ use tracing_subscriber::{filter::ParseError, layer::SubscriberExt as _, util::Su
 
 pub use causes::with_causes;
 pub use logs::LogFormat;
+pub use told::in_short;
 pub use traces::Traces;
 
 /// What a process is to tell.

@@ -14,7 +14,7 @@ use super::failure;
 use super::replica::Replica;
 use super::replicas::Replicas;
 use crate::observer::{Evicted, Fate, Method, Observer};
-use crate::service::{Refusal, ServiceError};
+use crate::service::{Refusal, ServiceError, violations};
 
 /// How many replicas a request may fail at, when it may be the request that fails, and how many have to find it too large.
 const OPINIONS: usize = 2;
@@ -96,7 +96,7 @@ pub(super) fn note_failure(
         Fault::Unclear(_) => {}
     }
     Failed {
-        violations: Refusal::new(String::new(), status).violations,
+        violations: violations(&details),
         reason,
         fault,
         retry_after,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use kube::Client;
 use nodewise_proto::v1;
-use nodewise_telemetry::{grpc::ClientCall, with_causes};
+use nodewise_telemetry::{grpc::ClientCall, in_short, with_causes};
 use tokio::time::{Instant, timeout_at};
 use tonic::{Code, Status};
 
@@ -386,21 +386,11 @@ fn has_expired(status: &Status) -> bool {
     false
 }
 
-/// Most bytes of what a server says that are told: it may say anything, at any length.
-const MAX_SAID: usize = 1_000;
-
 /// One sentence on one line: which replica failed a call, how, and what to change if that can be told.
 fn failure(replica: &Replica, status: &Status) -> String {
     // Without its causes "tcp connect error" leaves open whether nobody listens or nobody could be found.
     let said = with_causes(status.message().to_owned(), status);
-    let mut text = format!("{}: {:?}: ", replica.url(), status.code());
-    for character in said.chars().take(MAX_SAID) {
-        if character.is_control() {
-            text.extend(character.escape_default());
-        } else {
-            text.push(character);
-        }
-    }
+    let mut text = format!("{}: {:?}: {}", replica.url(), status.code(), in_short(&said));
     if is_foreign(status, &said) {
         text.push_str(
             "; what listens there does not answer as a nodewise-server of this version: check the address and the port, and whether it speaks TLS",

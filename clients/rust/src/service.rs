@@ -4,7 +4,7 @@ use std::future::Future;
 
 use nodewise_proto::v1;
 use tonic::Status;
-use tonic_types::{FieldViolation, StatusExt as _};
+use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
 
 /// What tells a bucket: SHA-256 of its bytes.
 pub type Digest = [u8; 32];
@@ -37,14 +37,8 @@ impl Refusal {
     /// What a status says, and who said it.
     #[must_use]
     pub fn new(reason: String, status: &Status) -> Self {
-        let details = status.get_error_details();
-        let violations = details
-            .bad_request()
-            .map(|request| request.field_violations.clone());
-        Self {
-            reason,
-            violations: violations.unwrap_or_default(),
-        }
+        let violations = violations(&status.get_error_details());
+        Self { reason, violations }
     }
 
     /// Whether the fault may lie in this field of the request, or below it. A request that is too large says of no field.
@@ -62,6 +56,12 @@ impl<S: Into<String>> From<S> for Refusal {
             violations: Vec::new(),
         }
     }
+}
+
+/// The fields that an answer complains about.
+pub(crate) fn violations(details: &ErrorDetails) -> Vec<FieldViolation> {
+    let request = details.bad_request();
+    request.map_or_else(Vec::new, |request| request.field_violations.clone())
 }
 
 /// A plan, and the request that it answers.

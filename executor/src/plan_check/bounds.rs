@@ -7,7 +7,7 @@ use nodewise_proto::v1::{self, action::Kind};
 
 use super::{Asked, Caches, Violation};
 use crate::apply;
-use crate::told::in_short;
+use nodewise_telemetry::in_short;
 
 /// Most pods of the workload that live on a node where the plan creates another one. A surge has an old pod beside the new one.
 const MAX_LIVE_PODS: usize = 1;

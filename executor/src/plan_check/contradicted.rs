@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use super::Violation;
 use crate::event::Key;
 
-/// Plans for a workload, one after the other, of which nobody is told: a wrong service could name another object in each of them.
+/// How many plans in a row the executor may drop for this reason without telling anybody. A wrong service could name another object in
+/// each plan.
 const MOST: usize = 3;
 
 /// The objects and nodes for whose sake the last plans for each workload were not applied, since the last one that was.

@@ -57,8 +57,7 @@ func parse(wire *nodewisev1.Expectations) expectations {
 	return e
 }
 
-// LeaveOutForeign leaves out of what a plan lets the executor expect whatever neither its actions do nor was sent as expected: nobody would ever
-// see that.
+// LeaveOutForeign removes expectations that no action of the plan sets and that the request did not have: no watch would ever meet them.
 func LeaveOutForeign(planned *nodewisev1.ReconcileState, actions []*nodewisev1.Action, sent *nodewisev1.ReconcileState) {
 	expected := planned.GetExpectations()
 	if expected == nil {

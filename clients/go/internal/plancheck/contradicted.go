@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// maxUntold is the most plans for a workload, one after the other, of which nobody is told: a wrong service could name another object in each
-// of them.
+// maxUntold is how many plans in a row the executor may drop for this reason without telling anybody. A wrong service could name another object
+// in each plan.
 const maxUntold = 3
 
 // Contradicted are the objects and nodes for whose sake the last plans for each workload were not applied, since the last one that was. By

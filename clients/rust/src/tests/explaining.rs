@@ -12,6 +12,12 @@ fn question(buckets: u8) -> impl FnMut(&dyn Fn(&Digest) -> bool) -> v1::ExplainR
     }
 }
 
+/// Why there is no answer.
+async fn told(client: &PlanClient) -> String {
+    let answer = client.explain("uid", &mut question(1)).await;
+    answer.expect_err("no answer").to_string()
+}
+
 #[tokio::test]
 async fn a_large_question_comes_in_pieces() {
     let server = serve().await;
@@ -74,11 +80,7 @@ async fn a_server_of_something_else_is_called_that() {
     for _ in 0..3 {
         server.then(|| Err(Status::unimplemented("unknown method")));
     }
-    let error = client
-        .explain("uid", &mut question(1))
-        .await
-        .expect_err("no answer")
-        .to_string();
+    let error = told(&client).await;
     assert!(
         error.contains("does not answer as a nodewise-server of this version: check the address"),
         "{error}"
@@ -99,11 +101,7 @@ async fn a_connection_that_breaks_is_not_called_another_server() {
         }
     });
     let client = client(&[url], quick());
-    let error = client
-        .explain("uid", &mut question(1))
-        .await
-        .expect_err("no answer")
-        .to_string();
+    let error = told(&client).await;
     assert!(!error.contains("does not answer as"), "{error}");
     dying.abort();
 }
@@ -113,11 +111,7 @@ async fn what_a_server_says_is_short_and_on_one_line() {
     let server = serve().await;
     let client = client_of(&[&server], quick());
     server.then(|| Err(Status::invalid_argument("one\nlevel=INFO two".repeat(200))));
-    let error = client
-        .explain("uid", &mut question(1))
-        .await
-        .expect_err("no answer")
-        .to_string();
+    let error = told(&client).await;
     assert!(
         error.len() < 1_400 && error.contains("one\\nlevel=INFO two"),
         "{error}"

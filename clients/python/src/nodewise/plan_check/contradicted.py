@@ -5,8 +5,8 @@ owners change, and nodes get pods.
 from ..kinds import Key
 
 MAX_UNTOLD = 3
-"""Plans for a workload, one after the other, of which nobody is told: a wrong service could name another object in each
-of them.
+"""How many plans in a row the executor may drop for this reason without telling anybody. A wrong service could name
+another object in each plan.
 """
 
 

@@ -1,10 +1,11 @@
-//! What the service says in words, before it goes into logs, spans and Events: a wrong service may say anything, at any length.
+//! What a server says in words, before it goes into logs, spans and Events: a wrong one may say anything, at any length.
 
 /// Most bytes of a text.
 const MOST: usize = 1_000;
 
 /// The text on one line, without control characters, cut to 1,000 bytes.
-pub(crate) fn in_short(text: &str) -> String {
+#[must_use]
+pub fn in_short(text: &str) -> String {
     let mut short = String::with_capacity(text.len().min(MOST));
     for character in text.chars() {
         let before = short.len();
