@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -160,13 +160,17 @@ impl Process {
         let found = eventually(deadline, what, async || {
             // Asked before the log is read: what it printed before it ended counts.
             let ended = self.exit_status()?;
-            while reader.by_ref().read_until(b'\n', &mut line)? > 0 {
-                if line.last() == Some(&b'\n') || ended.is_some() {
-                    let text = String::from_utf8_lossy(&line).trim_end().to_owned();
-                    line.clear();
-                    if text.contains(pattern) {
-                        return Ok(Some(text));
-                    }
+            loop {
+                reader.read_until(b'\n', &mut line)?;
+                // A line that the last read began may end here, although nothing was added to it.
+                let is_whole = line.last() == Some(&b'\n') || ended.is_some();
+                if line.is_empty() || !is_whole {
+                    break;
+                }
+                let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+                line.clear();
+                if text.contains(pattern) {
+                    return Ok(Some(text));
                 }
             }
             if ended.is_some() {

@@ -171,6 +171,30 @@ async fn a_process_that_ends_is_not_waited_for_in_vain() -> Result<()> {
     Ok(())
 }
 
+/// The line has been read before the process ended; only its end says that the line is whole.
+#[tokio::test]
+async fn a_line_without_an_end_is_found_when_its_process_ends_later() -> Result<()> {
+    let workdir = Workdir::new()?;
+    let may_end = workdir.path().join("may-end");
+    let script = format!(
+        "printf 'no newline at the end'; until test -e {}; do sleep 0.01; done",
+        may_end.display()
+    );
+    let process = Process::spawn_in(&workdir, "slow", sh(&script))?;
+    eventually(DEADLINE, "its text", async || {
+        ensure!(!process.log().is_empty());
+        Ok(())
+    })
+    .await?;
+    let (line, ()) = tokio::try_join!(
+        biased;
+        process.wait_for_log_line("no newline", DEADLINE),
+        async { Ok(fs::write(&may_end, "")?) }
+    )?;
+    assert_eq!(line, "no newline at the end");
+    Ok(())
+}
+
 #[tokio::test]
 async fn children_of_children_go_too() -> Result<()> {
     let workdir = Workdir::new()?;
