@@ -153,5 +153,5 @@ pub(super) fn ended<T>(span: &Span, result: &Result<(u16, T), ActuatorError>, wi
         span.record("error.type", error.http_status.to_string());
     }
     span.record("otel.status_code", "ERROR");
-    span.record("otel.status_description", &*error.message);
+    span.record("otel.status_description", error.to_string());
 }

@@ -7,6 +7,7 @@ use std::{fmt, future::Future};
 
 use bytes::Bytes;
 use nodewise_proto::v1;
+use nodewise_telemetry::in_short;
 
 use crate::event::Resource;
 
@@ -101,15 +102,15 @@ pub enum Refusal {
     Other,
 }
 
-/// A call that did not succeed.
+/// A call that did not succeed. It is told in short: an apiserver may quote the whole object that it refuses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
+#[error("{}", in_short(message))]
 pub struct ActuatorError {
     /// What kind of refusal.
     pub refusal: Refusal,
     /// The HTTP status of the answer; 0 when there was none.
     pub http_status: u16,
-    /// The apiserver's message, or what broke the call.
+    /// The apiserver's message as a whole, or what broke the call.
     pub message: String,
 }
 

@@ -85,7 +85,7 @@ impl Done {
 
     fn refused(action: &v1::Action, result: v1::Result, error: &ActuatorError) -> Self {
         let mut done = Self::new(action, result);
-        done.outcome.message.clone_from(&error.message);
+        done.outcome.message = error.to_string();
         done.outcome.http_status = error.http_status.into();
         done
     }

@@ -1186,3 +1186,23 @@ async fn what_cannot_be_understood_fails_alone() {
         applied.outcomes[0].message
     );
 }
+
+// An apiserver quotes the whole object that it refuses. What is wrong with it may come last, and is understood all the same.
+#[tokio::test]
+async fn a_refusal_is_told_in_short() {
+    let quoted = "x".repeat(3_000_000);
+    let message =
+        format!("ControllerRevision \"a\" is invalid: [metadata: Invalid value: {quoted}, data: changed]");
+    let error = ActuatorError {
+        refusal: Refusal::Invalid,
+        http_status: 422,
+        message,
+    };
+    let told = error.to_string();
+    assert_eq!(told.len(), 1_000 + "…".len());
+    let script = Script::default().refuse("create", std::slice::from_ref(&error));
+    let creates = phase(P::Creates, vec![vec![create_pod("a")]]);
+    let applied = run(&script, &plan(vec![creates])).await;
+    assert_eq!(applied.outcomes[0].message, told);
+    assert!(patching::Seal::of(Resource::Revisions, None, &error).is_some());
+}
