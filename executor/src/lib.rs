@@ -18,6 +18,7 @@ mod foreign_deletes;
 pub mod gate;
 pub mod handlers;
 pub mod lead;
+pub mod list;
 pub mod metrics;
 pub mod obstacles;
 mod other_owner;

@@ -18,7 +18,7 @@ use futures::Stream;
 use kube::Client;
 use kube::api::{ListParams, WatchParams};
 use kube::core::{Request, Status};
-use nodewise_telemetry::http::Checks;
+use nodewise_telemetry::{http::Checks, in_short};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -27,6 +27,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::answer::{self, Identity};
 use crate::event::{ClusterEvent, DaemonSet, Delta, Node, Pod, Resource, Revision};
 use crate::gate;
+use crate::list::{Page, Pages};
 use crate::metrics::Metrics;
 use crate::project::ProjectError;
 
@@ -34,7 +35,7 @@ mod kinds;
 mod wire;
 
 use kinds::Watched;
-use wire::{Line, LineKind, Page};
+use wire::{Line, LineKind};
 
 /// After this the apiserver ends a watch, in seconds.
 const WATCH_SECONDS: u32 = 290;
@@ -49,6 +50,9 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 const SHORT_WATCH: Duration = Duration::from_secs(5);
 /// Events that may wait for the controller before the watches wait too.
 const CHANNEL_SIZE: usize = 1_024;
+/// What was read from so many bytes is taken by the controller before more is read: labels take more than ten times the memory of their text,
+/// and which revisions are kept whole is decided by the controller.
+const CHUNK_BYTES: usize = 1 << 20;
 
 /// A stream of everything that changes; dropping it ends the watches. It ends when any of them does, which none should: a
 /// cache that is followed no more must not be planned from.
@@ -134,7 +138,8 @@ impl WatchError {
             text = format!("{text}: {error}");
             source = error.source();
         }
-        text
+        // A refusal may quote whole objects.
+        in_short(&text)
     }
 }
 
@@ -276,40 +281,42 @@ impl<T: Watched> Follower<T> {
         self.sender.send(event).await.map_err(|_| WatchError::Stopped)
     }
 
+    /// Waits until the controller has taken every event.
+    async fn all_taken(&self) -> Result<(), WatchError> {
+        let places = self.sender.reserve_many(self.sender.max_capacity()).await;
+        places.map(drop).map_err(|_| WatchError::Stopped)
+    }
+
     /// Lists everything, page by page, as of one version.
     async fn list(&mut self) -> Result<(), WatchError> {
-        let mut params = ListParams::default().limit(T::PAGE_SIZE);
+        let mut pages = Pages::new(self.path.as_str(), T::PAGE_SIZE);
         let (mut objects, mut sent) = (Vec::new(), 0);
         let restores = *self.restores.borrow();
         if std::mem::take(&mut self.pages_sent) {
             self.send_page(Vec::new(), true).await?;
         }
         let resource_version = loop {
-            let request = Request::new(self.path.as_str())
-                .list(&params)
-                .map_err(|error| WatchError::List(T::RESOURCE, kube::Error::BuildRequest(error)))?;
-            let answer = self
-                .bounded(PAGE_TIMEOUT, answer::text(&self.client, request))
-                .await?;
-            let text = match answer {
-                Ok(text) => text,
+            let text = match self.bounded(PAGE_TIMEOUT, pages.next(&self.client)).await? {
+                Ok(Some(text)) => text,
+                Ok(None) => continue,
                 Err(kube::Error::Api(status)) if status.code == 410 => {
                     return Err(WatchError::Gone(T::RESOURCE));
                 }
                 Err(error) => return Err(WatchError::List(T::RESOURCE, error)),
             };
-            let page: Page<'_> = serde_json::from_str(&text)
-                .map_err(|error| WatchError::List(T::RESOURCE, kube::Error::SerdeError(error)))?;
+            let page = Page::read(&text).map_err(|error| WatchError::List(T::RESOURCE, error))?;
+            let mut unsent = 0;
             for item in page.items.into_iter().flatten() {
                 objects.extend(self.read(item)?.filter(T::matters));
+                unsent += item.get().len();
+                if unsent > CHUNK_BYTES {
+                    (objects, unsent) = (self.send_chunk(objects, &mut sent).await?, 0);
+                }
             }
-            if page.metadata.continue_token.is_empty() {
+            if !pages.go_on(&page.metadata) {
                 break page.metadata.resource_version;
             }
-            params = params.continue_token(&page.metadata.continue_token);
-            let read = objects.len();
-            objects = self.send_page(objects, !self.pages_sent).await?;
-            sent += read - objects.len();
+            objects = self.send_chunk(objects, &mut sent).await?;
         };
         if resource_version.is_empty() {
             return Err(WatchError::NoVersion(T::RESOURCE));
@@ -344,12 +351,21 @@ impl<T: Watched> Follower<T> {
         self.restores_listed = if is_new { *self.restores.borrow() } else { known };
     }
 
+    /// Sends what was listed so far ahead, counting it, or answers with it.
+    async fn send_chunk(&mut self, objects: Vec<T>, sent: &mut usize) -> Result<Vec<T>, WatchError> {
+        let read = objects.len();
+        let objects = self.send_page(objects, !self.pages_sent).await?;
+        *sent += read - objects.len();
+        Ok(objects)
+    }
+
     /// Sends what was listed so far ahead, or answers with it.
     async fn send_page(&mut self, objects: Vec<T>, is_first: bool) -> Result<Vec<T>, WatchError> {
         match T::page(objects, is_first) {
             Ok(page) => {
                 self.pages_sent = true;
                 self.send(page).await?;
+                self.all_taken().await?;
                 Ok(Vec::new())
             }
             Err(objects) => Ok(objects),
@@ -364,8 +380,7 @@ impl<T: Watched> Follower<T> {
             .map_err(|error| failed(kube::Error::BuildRequest(error)))?;
         let answer = self.bounded(OPEN_TIMEOUT, answer::text(&self.client, request));
         let text = answer.await?.map_err(failed)?;
-        let page: Page<'_> =
-            serde_json::from_str(&text).map_err(|error| failed(kube::Error::SerdeError(error)))?;
+        let page = Page::read(&text).map_err(failed)?;
         let (version, now) = (&self.version, page.metadata.resource_version);
         self.next = if gate::is_behind(version, &now) {
             tracing::warn!(resource = %T::RESOURCE, version, now, "the apiserver is at a lower version than the watch had reached; listing again");
@@ -434,10 +449,12 @@ impl<T: Watched> Follower<T> {
         if !version.is_empty() {
             self.version = version;
         }
-        match event {
-            Some(event) => self.send(event).await,
-            None => Ok(()),
+        let Some(event) = event else { return Ok(()) };
+        self.send(event).await?;
+        if line.len() > CHUNK_BYTES {
+            self.all_taken().await?;
         }
+        Ok(())
     }
 
     /// Reads an object. Of one that may be missing and cannot be read its last state stays what is known.

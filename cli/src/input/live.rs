@@ -6,9 +6,9 @@ use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
-use nodewise_executor::{answer, connect};
+use nodewise_executor::connect;
+use nodewise_executor::list::{Page, Pages};
 use nodewise_telemetry::with_causes;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Cluster, InputError, Kind, Origin};
@@ -106,19 +106,6 @@ fn plural(kind: Kind) -> &'static str {
     }
 }
 
-#[derive(Deserialize)]
-struct Page {
-    #[serde(default)]
-    metadata: PageMetadata,
-    items: Vec<Box<RawValue>>,
-}
-
-#[derive(Default, Deserialize)]
-struct PageMetadata {
-    #[serde(rename = "continue")]
-    next: Option<String>,
-}
-
 type Items = Vec<Box<RawValue>>;
 
 /// What cannot be listed, and why.
@@ -179,25 +166,19 @@ async fn list(client: &Client, kind: Kind, namespace: Option<&str>) -> Result<It
     let path = format!("{root}{scope}/{}", plural(kind));
     let otherwise = |error: String| Failed::Otherwise(kind, error);
     let mut items = Vec::new();
-    let mut next = None::<String>;
+    let mut pages = Pages::new(path, PAGE);
     loop {
-        let token = next.map(|token| format!("&continue={token}")).unwrap_or_default();
-        let request = http::Request::get(format!("{path}?limit={PAGE}{token}"))
-            .body(Vec::new())
-            .map_err(|error| otherwise(error.to_string()))?;
-        let text = answer::text(client, request)
-            .await
-            .map_err(|error| match &error {
-                kube::Error::Api(status) if status.is_forbidden() => {
-                    Failed::Forbidden(vec![kind], one_line(&error))
-                }
-                _ => otherwise(one_line(&error)),
-            })?;
-        let page: Page = serde_json::from_str(&text).map_err(|error| otherwise(error.to_string()))?;
-        items.extend(page.items);
-        match page.metadata.next.filter(|token| !token.is_empty()) {
-            Some(token) => next = Some(token),
-            None => return Ok(items),
+        let text = pages.next(client).await.map_err(|error| match &error {
+            kube::Error::Api(status) if status.is_forbidden() => {
+                Failed::Forbidden(vec![kind], one_line(&error))
+            }
+            _ => otherwise(one_line(&error)),
+        })?;
+        let Some(text) = text else { continue };
+        let page = Page::read(&text).map_err(|error| otherwise(error.to_string()))?;
+        items.extend(page.items.into_iter().flatten().map(ToOwned::to_owned));
+        if !pages.go_on(&page.metadata) {
+            return Ok(items);
         }
     }
 }

@@ -694,3 +694,39 @@ async fn revisions_are_listed_after_the_daemon_sets() {
     }
     assert_eq!(came, [Resource::DaemonSets, Resource::Revisions]);
 }
+
+// Labels take many times their text, and of a revision the data may not be kept: no more of a page is read than the controller takes.
+#[tokio::test(start_paused = true)]
+async fn a_page_is_taken_piece_by_piece() {
+    let data = format!("{{\"a\":\"{}\"}}", "x".repeat(CHUNK_BYTES));
+    let items = ["a", "b", "c"].map(|name| revision(name, "1", &data)).join(",");
+    let list = format!(r#"{{"metadata":{{"resourceVersion":"7"}},"items":[{items}]}}"#);
+    let (client, _) = apiserver(vec![answer(200, list)]);
+    let (sender, mut receiver) = mpsc::channel(16);
+    let follower = Follower::<Revision>::new(
+        &client,
+        None,
+        &sender,
+        &watch::Sender::new(0),
+        &Checks::new(),
+        &Metrics::new(),
+    );
+    let mut tasks = JoinSet::new();
+    tasks.spawn(follower.run());
+    for expected in ["a", "b", "c"] {
+        let event = timeout(IDLE_LIMIT, receiver.recv()).await.expect("in time");
+        let Some(ClusterEvent::RevisionPage { revisions, is_first }) = event else {
+            panic!("unexpected {event:?}")
+        };
+        let names: Vec<_> = revisions.iter().map(|revision| &*revision.name).collect();
+        assert_eq!((names, is_first), (vec![expected], expected == "a"));
+        // The clock of the test goes on only when nobody has anything to do.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert!(receiver.len() <= 1, "{} events wait", receiver.len());
+    }
+    let end = timeout(IDLE_LIMIT, receiver.recv()).await.expect("in time");
+    assert!(
+        matches!(end, Some(ClusterEvent::Revisions(Delta::Listed { .. }))),
+        "{end:?}"
+    );
+}

@@ -1,4 +1,4 @@
-//! What an apiserver sends: pages of a list and lines of a watch, of which each object stays the text that it is.
+//! What an apiserver sends in a watch: lines, of which each object stays the text that it is.
 //!
 //! An object may hold what cannot be read, in particular a ControllerRevision, whose data is what some client wrote, byte
 //! for byte. It must spoil itself only, so nothing here looks into objects.
@@ -16,24 +16,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::answer::lossy;
-
-/// A page of a list.
-#[derive(Deserialize)]
-pub(super) struct Page<'a> {
-    pub(super) metadata: PageMeta,
-    // The API writes an empty list as null.
-    #[serde(borrow)]
-    pub(super) items: Option<Vec<&'a RawValue>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct PageMeta {
-    #[serde(default)]
-    pub(super) resource_version: String,
-    #[serde(rename = "continue", default)]
-    pub(super) continue_token: String,
-}
 
 /// A line of a watch.
 #[derive(Deserialize)]
