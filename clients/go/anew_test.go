@@ -170,7 +170,7 @@ func (a *at) watching(t *testing.T, number int, version string) *watch.FakeWatch
 func TestAnApiserverAtALowerVersionIsListedAgain(t *testing.T) {
 	r := newRig(t, &scripted{plan: noop})
 	apiserver := &at{version: "1000"}
-	followed := r.watches.followed(cluster.Pods, apiserver.listWatch())
+	followed := r.watches.followed(cluster.Pods, apiserver.listWatch(), r.state.begins)
 	reflector := cache.NewReflectorWithOptions(followed, &corev1.Pod{}, r.feed(pods), cache.ReflectorOptions{})
 	go reflector.RunWithContext(t.Context())
 	// A watch that ends at once and has shown nothing has failed, and is not gone on with.
@@ -195,7 +195,7 @@ func TestAnApiserverAtALowerVersionIsListedAgain(t *testing.T) {
 func TestARestoreThatOneListShowsLetsTheOthersListAgain(t *testing.T) {
 	r := newRig(t, &scripted{plan: noop})
 	apiserver := &at{version: "1000"}
-	followed := r.watches.followed(cluster.Pods, apiserver.listWatch())
+	followed := r.watches.followed(cluster.Pods, apiserver.listWatch(), r.state.begins)
 	reflector := cache.NewReflectorWithOptions(followed, &corev1.Pod{}, r.feed(pods), cache.ReflectorOptions{})
 	go reflector.RunWithContext(t.Context())
 	apiserver.watching(t, 0, "1003")

@@ -22,6 +22,8 @@ var ErrPlanRefused = errors.New("the service sent a plan that must not be applie
 type shown struct {
 	state    *state
 	workload *cluster.DaemonSet
+	// own are the cached revisions of the snapshot that the workload controls: by now the caches may keep other ones whole.
+	own []*cluster.Revision
 }
 
 func (c shown) Object(resource cluster.Resource, name string) *cluster.Identity {
@@ -31,13 +33,9 @@ func (c shown) Object(resource cluster.Resource, name string) *cluster.Identity 
 }
 
 func (c shown) OwnRevisions() [][]byte {
-	c.state.mu.Lock()
-	defer c.state.mu.Unlock()
-	var revisions [][]byte
-	for _, revision := range c.state.store.Revisions(c.workload) {
-		if revision.Controller != nil {
-			revisions = append(revisions, revision.JSON)
-		}
+	revisions := make([][]byte, len(c.own))
+	for i, revision := range c.own {
+		revisions[i] = revision.JSON
 	}
 	return revisions
 }
@@ -61,7 +59,7 @@ func (r *Reconciler) check(ctx context.Context, planned *planned, live []*cluste
 		Burst:           burst,
 		DecidesAfterCut: isEnabled(options, nodewisev1.Deviation_DEVIATION_DECIDE_AFTER_CUT),
 	}
-	unseen, err := plancheck.Check(planned.plan, asked, shown{r.state, planned.workload})
+	unseen, err := plancheck.Check(planned.plan, asked, shown{r.state, planned.workload, planned.own})
 	if err != nil {
 		return r.refuse(ctx, planned.workload, err)
 	}

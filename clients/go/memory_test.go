@@ -28,6 +28,7 @@ type clusterInMemory struct {
 	version int
 	objects map[write.Key]map[string]any
 	writes  []string
+	reads   int
 	events  []write.Event
 	// refuse is what a write is answered with; nil lets it pass.
 	refuse func(verb string, key write.Key) error
@@ -216,10 +217,38 @@ func (c *clusterInMemory) ReplaceStatus(_ context.Context, at write.Key, body []
 func (c *clusterInMemory) Read(_ context.Context, at write.Key) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.reads++
+	if c.refuse != nil {
+		if err := c.refuse("read", at); err != nil {
+			return nil, err
+		}
+	}
 	if c.objects[at] == nil {
 		return nil, &write.Error{Refusal: write.NotFound, Status: 404, Message: "it is gone"}
 	}
 	return json.Marshal(c.objects[at])
+}
+
+func (c *clusterInMemory) EachRevision(_ context.Context, namespace string, take func(*served.Object)) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.begin("list", write.Key{Resource: cluster.Revisions, Namespace: namespace}); err != nil {
+		return err
+	}
+	for at, object := range c.objects {
+		if at.Resource == cluster.Revisions && at.Namespace == namespace {
+			text, err := json.Marshal(object)
+			if err != nil {
+				return err
+			}
+			read, err := served.Parse(text)
+			if err != nil {
+				return err
+			}
+			take(read)
+		}
+	}
+	return nil
 }
 
 func (c *clusterInMemory) Emit(_ context.Context, event write.Event) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,7 +37,7 @@ func PlanOnce(
 		return nil, err
 	}
 	key := types.NamespacedName{Namespace: namespace, Name: name}
-	snapshot, uid, err := snapshotOnce(ctx, cluster, key)
+	snapshot, uid, err := snapshotOnce(ctx, cluster, key, config.callTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("taking a snapshot of DaemonSet %s: %w", key, err)
 	}
@@ -52,7 +53,7 @@ func PlanOnce(
 
 // snapshotOnce reads everything once: all in one bucket, inline, as the simplest client does.
 func snapshotOnce(
-	ctx context.Context, cluster *rest.Config, key types.NamespacedName,
+	ctx context.Context, cluster *rest.Config, key types.NamespacedName, callTimeout time.Duration,
 ) (*nodewisev1.Snapshot, types.UID, error) {
 	client, err := rest.HTTPClientFor(cluster)
 	if err != nil {
@@ -68,10 +69,6 @@ func snapshotOnce(
 	}
 	apps := appsv1.SchemeGroupVersion
 	daemonSet, err := raw.Get(ctx, apps.WithResource("daemonsets"), key)
-	if err != nil {
-		return nil, "", err
-	}
-	revisions, err := raw.List(ctx, apps.WithResource("controllerrevisions"), key.Namespace)
 	if err != nil {
 		return nil, "", err
 	}
@@ -97,10 +94,13 @@ func snapshotOnce(
 		}
 		return reads.Selector.Matches(labels.Set(object.Labels))
 	}
-	for _, revision := range revisions.Items {
+	err = raw.Each(ctx, apps.WithResource("controllerrevisions"), key.Namespace, callTimeout, func(revision *served.Object) {
 		if concerns(revision.ObjectMeta) {
 			snapshot.Revisions = append(snapshot.Revisions, convert.ServedControllerRevision(revision.JSON))
 		}
+	})
+	if err != nil {
+		return nil, "", err
 	}
 	var projectedNodes []*nodewisev1.Node
 	for i := range nodes.Items {

@@ -134,12 +134,19 @@ func (w *watches) note(resource cluster.Resource, err error) {
 // An apiserver whose etcd was restored from a backup may be at a lower version than a watch has reached. It does not refuse such a
 // watch, and shows nothing until it gets there. So before a watch goes on it is asked where it is, and one that is behind is told
 // as one that does not know the version any more: then everything is listed again, of every resource (D-112).
-func (w *watches) followed(resource cluster.Resource, of cache.ListerWatcherWithContext) cache.ListerWatcher {
+//
+// Begins is told when a list begins.
+func (w *watches) followed(
+	resource cluster.Resource, of cache.ListerWatcherWithContext, begins func(cluster.Resource),
+) cache.ListerWatcher {
 	// listed is the version of the last list: a watch from there need not ask. Lists and watches come one after the other.
 	var listed string
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			w.listing(resource)
+			if options.Continue == "" {
+				begins(resource)
+			}
 			list, err := of.ListWithContext(ctx, options)
 			w.note(resource, err)
 			if err == nil {
@@ -151,6 +158,7 @@ func (w *watches) followed(resource cluster.Resource, of cache.ListerWatcherWith
 			if options.SendInitialEvents != nil {
 				// This is a list, too.
 				w.listing(resource)
+				begins(resource)
 			} else if options.ResourceVersion != listed {
 				if err := confirm(ctx, of, options.ResourceVersion); err != nil {
 					w.note(resource, err)

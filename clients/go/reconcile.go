@@ -65,6 +65,8 @@ type planned struct {
 	plan     *nodewisev1.Plan
 	workload *cluster.DaemonSet
 	sent     *nodewisev1.ReconcileState
+	// own are the cached revisions of the snapshot that the workload controls.
+	own []*cluster.Revision
 }
 
 // ErrNotYet is in the error of a reconcile that could not be made yet: a cache does not show our own last write, or the service
@@ -285,6 +287,9 @@ func (r *Reconciler) plan(
 	ctx context.Context, workload *cluster.DaemonSet, live []*cluster.Revision,
 ) (*planned, error) {
 	s, current := r.state, workload
+	if err := r.readRevisions(ctx, workload, live); err != nil {
+		return nil, err
+	}
 	// What each request was made from: the plan need not answer the last one.
 	var origins []planned
 	// Of the last request.
@@ -301,12 +306,15 @@ func (r *Reconciler) plan(
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		chosen := choose(s.store, current, live)
+		var revisions []*nodewisev1.ControllerRevision
+		if revisions, leftOut, unbuilt = chosen.sent(s.store); unbuilt != nil {
+			return nil, unbuilt
+		}
 		held := s.holdings.Get(workload.Key, workload.UID)
-		origins = append(origins, planned{workload: current, sent: held})
-		var snapshot *nodewisev1.Snapshot
-		snapshot, leftOut = takeSnapshot(s.store, current, held, live, r.config.clock(), known)
+		origins = append(origins, planned{workload: current, sent: held, own: chosen.own()})
 		return &nodewisev1.PlanRequest{
-			Snapshot:           snapshot,
+			Snapshot:           takeSnapshot(s.store, current, held, revisions, r.config.clock(), known),
 			Options:            r.config.options,
 			UndeliveredReports: s.undeliveredOf(workload.Key, workload.UID),
 		}, nil
@@ -315,9 +323,9 @@ func (r *Reconciler) plan(
 	if _, tells := r.planner.(HealthChecker); !tells && unbuilt == nil {
 		s.noteAnswer(ctx, workload.Key, err)
 	}
-	if leftOut > 0 {
+	if leftOut > 0 && s.mayTellLeftOut(workload.Key) {
 		klog.FromContext(ctx).Info("The revisions of the workload are too large together; those that rank last are not sent",
-			"namespace", workload.Key.Namespace, "leftOut", leftOut, "maxBytes", maxRevisionBytes)
+			"namespace", workload.Key.Namespace, "leftOut", leftOut, "maxBytes", cluster.MaxRevisionBytes)
 	}
 	if err != nil {
 		return nil, err

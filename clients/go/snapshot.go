@@ -2,26 +2,23 @@ package nodewise
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// maxRevisionBytes is how much one snapshot carries of revisions. Anyone who may create revisions in the namespace may make orphans that
-// the selector matches, and all together must leave room for the rest of the request.
-const maxRevisionBytes = 16 << 20
-
-// takeSnapshot takes the snapshot of a workload, and counts the revisions that are left out. Buckets of which known says that the receiver has them go by their digest alone.
-// Live are revisions that were read live, since a plan found their names taken or the caches need not show them yet.
+// takeSnapshot takes the snapshot of a workload with these revisions. Buckets of which known says that the receiver has them go by their
+// digest alone.
 func takeSnapshot(
-	store *cluster.Store, workload *cluster.DaemonSet, held *nodewisev1.ReconcileState, live []*cluster.Revision,
+	store *cluster.Store, workload *cluster.DaemonSet, held *nodewisev1.ReconcileState, revisions []*nodewisev1.ControllerRevision,
 	now time.Time, known cluster.Known,
-) (snapshot *nodewisev1.Snapshot, leftOut int) {
-	revisions, leftOut := revisionsOf(store, workload, live)
+) *nodewisev1.Snapshot {
 	return &nodewisev1.Snapshot{
 		Now: timestamppb.New(now),
 		Workload: &nodewisev1.Workload{
@@ -34,39 +31,65 @@ func takeSnapshot(
 		PodBuckets:     store.PodBuckets(workload, known),
 		DigestFunction: nodewisev1.DigestFunction_DIGEST_FUNCTION_SHA256,
 		State:          held,
-	}, leftOut
+	}
 }
 
-// revisionsOf are the cached revisions, and in the place of or besides them those that were read live; and how many of the cached ones
-// are left out, since all together are too large.
-func revisionsOf(
-	store *cluster.Store, workload *cluster.DaemonSet, live []*cluster.Revision,
-) (sent []*nodewisev1.ControllerRevision, leftOut int) {
+// chosen are the revisions of a snapshot.
+type chosen struct {
+	// live are those that were read live, since a plan found their names taken or the caches need not show them yet. Of each the latest.
+	live []*cluster.Revision
+	// cached are those that the caches show and that fit besides. Not all are whole.
+	cached []*cluster.Revision
+	// others are those that do not fit.
+	others []*cluster.Revision
+}
+
+// choose chooses the revisions of the snapshot of a workload: the cached ones, and in the place of or besides them those that were read live.
+func choose(store *cluster.Store, workload *cluster.DaemonSet, live []*cluster.Revision) chosen {
 	// What was read last counts.
 	latest := make(map[string]*cluster.Revision, len(live))
 	for _, revision := range live {
 		latest[revision.Name] = revision
 	}
-	room := maxRevisionBytes
+	room := cluster.MaxRevisionBytes
 	for _, revision := range latest {
-		room -= len(revision.JSON)
+		room -= revision.Size
 	}
-	cached := slices.DeleteFunc(store.Revisions(workload), func(revision *cluster.Revision) bool { return latest[revision.Name] != nil })
-	kept := fitting(cached, room)
-	for _, revision := range kept {
-		// What cannot be changed is used as it is or not at all, as what was read after a collision.
-		sent = append(sent, &nodewisev1.ControllerRevision{
-			Object: revision.JSON, ReadAfterNameCollision: store.IsSealed(revision),
-		})
+	all := slices.DeleteFunc(store.Revisions(workload), func(revision *cluster.Revision) bool { return latest[revision.Name] != nil })
+	cached := fitting(all, room)
+	fits := sets.New(cached...)
+	return chosen{
+		live:   slices.DeleteFunc(slices.Clone(live), func(revision *cluster.Revision) bool { return latest[revision.Name] != revision }),
+		cached: cached,
+		others: slices.DeleteFunc(all, func(revision *cluster.Revision) bool { return fits.Has(revision) }),
 	}
-	for _, revision := range live {
-		if latest[revision.Name] == revision {
+}
+
+// sent are the revisions as they are sent. An orphan that the caches do not keep whole is left out, since it has changed since it was read.
+func (c *chosen) sent(store *cluster.Store) (sent []*nodewisev1.ControllerRevision, leftOut int, err error) {
+	leftOut = len(c.others)
+	for _, revision := range c.cached {
+		switch {
+		case revision.IsWhole():
+			// What cannot be changed is used as it is or not at all, as what was read after a collision.
 			sent = append(sent, &nodewisev1.ControllerRevision{
-				Object: revision.JSON, ReadAfterNameCollision: true,
+				Object: revision.JSON, ReadAfterNameCollision: store.IsSealed(revision),
 			})
+		case revision.Controller == nil:
+			leftOut++
+		default:
+			return nil, 0, &failure{reason: fmt.Errorf("%s has changed since it was read", revisionKey(revision.Namespace, revision.Name))}
 		}
 	}
-	return sent, len(cached) - len(kept)
+	for _, revision := range c.live {
+		sent = append(sent, &nodewisev1.ControllerRevision{Object: revision.JSON, ReadAfterNameCollision: true})
+	}
+	return sent, leftOut, nil
+}
+
+// own are the cached ones that the workload controls.
+func (c *chosen) own() []*cluster.Revision {
+	return slices.DeleteFunc(slices.Clone(c.cached), func(revision *cluster.Revision) bool { return revision.Controller == nil })
 }
 
 // fitting are those of some revisions that fit into so many bytes, at least one, in the order of all: those that the workload controls
@@ -85,7 +108,7 @@ func fitting(revisions []*cluster.Revision, room int) []*cluster.Revision {
 	})
 	fits := make(map[string]bool, len(ranked))
 	for i, revision := range ranked {
-		room -= len(revision.JSON)
+		room -= revision.Size
 		if room < 0 && i > 0 {
 			break
 		}

@@ -29,6 +29,32 @@ type kept struct {
 	isForeign func(object any) bool
 }
 
+// stagedRevision is a revision of a list that is not complete, as far as it will be kept.
+type stagedRevision struct {
+	metav1.PartialObjectMetadata
+
+	revision *cluster.Revision
+}
+
+// stage reduces a revision of a list as it is read: all together may be larger than what there is of memory.
+func (s *state) stage(object *served.Object) *stagedRevision {
+	staged := &stagedRevision{revision: cluster.NewRevision(object)}
+	staged.Namespace, staged.Name, staged.ResourceVersion = object.Namespace, object.Name, object.ResourceVersion
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.store.StageRevision(staged.revision)
+	return staged
+}
+
+// begins is told that a list begins.
+func (s *state) begins(resource cluster.Resource) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if resource == cluster.Revisions {
+		s.store.ForgetStaged()
+	}
+}
+
 // feed is where a watch puts what it sees: the store that a reflector of client-go keeps up to date. Everything arrives in the
 // order of the watch, and with it the version that the watch has reached; an informer would show its objects first and tell of
 // its version by the way, which the own-write gate cannot use.
@@ -88,6 +114,7 @@ func (f *feed) Replace(objects []any, version string) error {
 			tell(f.putReadable(store, object))
 		}
 	})
+	f.state.begins(f.resource)
 	return nil
 }
 
@@ -133,6 +160,9 @@ var daemonSets = kept{
 var revisions = kept{
 	resource: cluster.Revisions,
 	put: func(store *cluster.Store, object any) (*cluster.Transition, error) {
+		if staged, isStaged := object.(*stagedRevision); isStaged {
+			return store.PutRevision(staged.revision), nil
+		}
 		return store.PutRevision(cluster.NewRevision(object.(*served.Object))), nil
 	},
 	remove: func(store *cluster.Store, object any) *cluster.Transition {
@@ -159,11 +189,10 @@ var pods = kept{
 	},
 	concerns: func(object any) (bool, error) {
 		pod, err := projectPod(object.(*corev1.Pod))
-		return err == nil && (pod.Controller == nil || pod.Controller.GetKind() == cluster.Kind), err
+		return err == nil && !cluster.IsForeign(pod.Controller), err
 	},
 	isForeign: func(object any) bool {
-		controller := metav1.GetControllerOfNoCopy(object.(*corev1.Pod))
-		return controller != nil && controller.Kind != cluster.Kind
+		return cluster.IsForeign(convert.Controller(object.(*corev1.Pod).OwnerReferences))
 	},
 }
 

@@ -90,14 +90,24 @@ func (r *Reconciler) sources(ctx context.Context) ([]func(context.Context), erro
 	})
 	reflector := func(kept kept, listWatch cache.ListerWatcher, example runtime.Object) func(context.Context) {
 		feed := &feed{kept: kept, state: r.state, unread: unread}
-		followed := r.watches.followed(kept.resource, cache.ToListerWatcherWithContext(listWatch))
+		followed := r.watches.followed(kept.resource, cache.ToListerWatcherWithContext(listWatch), r.state.begins)
 		made := cache.NewReflectorWithOptions(followed, example, feed, cache.ReflectorOptions{Name: string(kept.resource)})
 		return made.RunWithContext
 	}
-	apps := appsv1.SchemeGroupVersion
+	listWatch := func(resource cluster.Resource, reduce func(*served.Object) runtime.Object) cache.ListerWatcher {
+		return raw.ListWatch(appsv1.SchemeGroupVersion.WithResource(string(resource)), namespace, reduce)
+	}
+	stage := func(object *served.Object) runtime.Object { return r.state.stage(object) }
+	staged := revisions
+	staged.slim = func(object any) (any, error) {
+		if shown, isShown := object.(*served.Object); isShown {
+			return stage(shown), nil
+		}
+		return object, nil
+	}
 	sources := []func(context.Context){
-		reflector(daemonSets, raw.ListWatch(apps.WithResource(string(cluster.DaemonSets)), namespace), &served.Object{}),
-		reflector(revisions, raw.ListWatch(apps.WithResource(string(cluster.Revisions)), namespace), &served.Object{}),
+		reflector(daemonSets, listWatch(cluster.DaemonSets, nil), &served.Object{}),
+		r.afterDaemonSets(reflector(staged, listWatch(cluster.Revisions, stage), &served.Object{})),
 	}
 	if r.config.pods == nil {
 		sources = append(sources, reflector(pods, podListWatch(r.typed, namespace), &corev1.Pod{}))
@@ -110,6 +120,20 @@ func (r *Reconciler) sources(ctx context.Context) ([]func(context.Context), erro
 		sources = append(sources, r.informed(nodes, r.config.nodes, unread))
 	}
 	return sources, nil
+}
+
+// afterDaemonSets waits for the first list of DaemonSets: which revisions are kept whole depends on them.
+func (r *Reconciler) afterDaemonSets(source func(context.Context)) func(context.Context) {
+	return func(ctx context.Context) {
+		areListed := func(context.Context) (bool, error) {
+			r.state.mu.Lock()
+			defer r.state.mu.Unlock()
+			return r.state.store.Reached(cluster.DaemonSets) != "", nil
+		}
+		if wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, areListed) == nil {
+			source(ctx)
+		}
+	}
 }
 
 // typedClient reads pods and nodes, of which there are thousands, as Protobuf: it is the quickest to read, and any time that an

@@ -3,6 +3,7 @@ package nodewise
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -35,6 +36,8 @@ type state struct {
 	unanswered unanswered
 	// contradicted are plans that the caches contradict.
 	contradicted plancheck.Contradicted
+	// toldLeftOut is when it was last told of a workload that its revisions are too large together.
+	toldLeftOut map[types.NamespacedName]time.Time
 	// traced are the last reconciles that were recorded.
 	traced map[types.NamespacedName]tracedReconcile
 	rules  wake.Rules
@@ -63,6 +66,7 @@ func newState(buckets uint32, options *nodewisev1.PlanOptions, waker *waker) *st
 		undelivered:  map[types.NamespacedName][]*nodewisev1.ReportRequest{},
 		readLive:     map[types.NamespacedName]liveRevisions{},
 		contradicted: plancheck.Contradicted{},
+		toldLeftOut:  map[types.NamespacedName]time.Time{},
 		traced:       map[types.NamespacedName]tracedReconcile{},
 		rules: wake.Rules{
 			ClearReplacedOwnWrites: isEnabled(options, nodewisev1.Deviation_DEVIATION_CLEAR_REPLACED_OWN_WRITES),
@@ -202,9 +206,22 @@ func (s *state) dropHeld(key types.NamespacedName) {
 	delete(s.undelivered, key)
 	delete(s.readLive, key)
 	delete(s.traced, key)
+	delete(s.toldLeftOut, key)
 	if s.unanswered.key == key {
 		s.unanswered = unanswered{}
 	}
+}
+
+// mayTellLeftOut tells whether it is time to tell that the revisions of a workload are too large together, which each of its plans finds.
+func (s *state) mayTellLeftOut(key types.NamespacedName) bool {
+	now := s.waker.clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if told, isTold := s.toldLeftOut[key]; isTold && now.Sub(told) < time.Minute {
+		return false
+	}
+	s.toldLeftOut[key] = now
+	return true
 }
 
 // undeliveredOf are reports about the workload of this uid that are still to be delivered, oldest first.

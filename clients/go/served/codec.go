@@ -3,7 +3,6 @@ package served
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"k8s.io/klog/v2"
 
@@ -33,60 +32,31 @@ func (serializer) DecoderToVersion(runtime.Decoder, runtime.GroupVersioner) runt
 	return decoder{}
 }
 
-// decoder reads objects, lists of them and statuses.
+// decoder reads objects and statuses.
 type decoder struct{}
 
 // Decode implements [runtime.Decoder].
 func (decoder) Decode(text []byte, _ *schema.GroupVersionKind, _ runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	list := &List{}
-	var items []byte
+	var meta metav1.TypeMeta
 	err := members(text, func(name string, value []byte) error {
 		switch name {
 		case "kind":
-			return json.Unmarshal(value, &list.Kind)
+			return json.Unmarshal(value, &meta.Kind)
 		case "apiVersion":
-			return json.Unmarshal(value, &list.APIVersion)
-		case "items":
-			items = value
+			return json.Unmarshal(value, &meta.APIVersion)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading what the apiserver served: %w", err)
 	}
-	kind := list.GroupVersionKind()
-	switch {
-	case kind.Kind == "Status":
+	kind := meta.GroupVersionKind()
+	if kind.Kind == "Status" {
 		status := new(metav1.Status)
 		return status, &kind, json.Unmarshal(text, status)
-	case strings.HasSuffix(kind.Kind, "List"):
-		return list, &kind, list.read(text, items)
-	default:
-		object, err := Parse(text)
-		return object, &kind, err
 	}
-}
-
-// read reads a list and its items. The others must not suffer for one that cannot be read.
-func (l *List) read(text, items []byte) error {
-	err := members(text, func(name string, value []byte) error {
-		if name != "metadata" {
-			return nil
-		}
-		return json.Unmarshal(value, &l.ListMeta)
-	})
-	if err == nil {
-		err = elements(items, func(value []byte) error {
-			if object := readable(value); object != nil {
-				l.Items = append(l.Items, *object)
-			}
-			return nil
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("reading a %s: %w", l.Kind, err)
-	}
-	return nil
+	object, err := Parse(text)
+	return object, &kind, err
 }
 
 // readable is an object among others; nil if it cannot be read.

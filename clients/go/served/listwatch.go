@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,25 +40,39 @@ func NewClient(config *rest.Config, client *http.Client) (*Client, error) {
 
 // Get reads one object.
 func (c *Client) Get(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName) (*Object, error) {
-	return answer[*Object](c.request(resource, key.Namespace).Name(key.Name).Do(ctx))
+	object, err := c.request(resource, key.Namespace).Name(key.Name).Do(ctx).Get()
+	if err != nil {
+		return nil, err
+	}
+	read, isObject := object.(*Object)
+	if !isObject {
+		return nil, fmt.Errorf("the apiserver served a %T", object)
+	}
+	return read, nil
 }
 
 // List reads all objects of a resource, in one namespace or, if that is empty, in all.
 func (c *Client) List(ctx context.Context, resource schema.GroupVersionResource, namespace string) (*List, error) {
-	return answer[*List](c.request(resource, namespace).Do(ctx))
+	list := &List{}
+	meta, err := c.lister(resource, namespace).all(ctx, metav1.ListOptions{}, func(object *Object) {
+		list.Items = append(list.Items, *object)
+	})
+	if err != nil {
+		return nil, err
+	}
+	list.ListMeta = meta
+	return list, nil
 }
 
-func answer[T runtime.Object](result rest.Result) (T, error) {
-	var none T
-	object, err := result.Get()
-	if err != nil {
-		return none, err
-	}
-	read, isWhatWasAskedFor := object.(T)
-	if !isWhatWasAskedFor {
-		return none, fmt.Errorf("the apiserver served a %T", object)
-	}
-	return read, nil
+// Each reads the same objects, and gives out one after the other: what is not kept of them takes no memory, however many there are. Each
+// page of the list is given so much time.
+func (c *Client) Each(
+	ctx context.Context, resource schema.GroupVersionResource, namespace string, timeout time.Duration, take func(*Object),
+) error {
+	lister := c.lister(resource, namespace)
+	lister.timeout = timeout
+	_, err := lister.all(ctx, metav1.ListOptions{}, take)
+	return err
 }
 
 func (c *Client) request(resource schema.GroupVersionResource, namespace string) *rest.Request {
@@ -66,15 +82,34 @@ func (c *Client) request(resource schema.GroupVersionResource, namespace string)
 		Resource(resource.Resource)
 }
 
-// ListWatch lists and watches a resource, in one namespace or, if that is empty, in all. It gives out [*List] and [*Object], so
-// that informers and reflectors over it are made for &served.Object{}.
+// ListWatch lists and watches a resource, in one namespace or, if that is empty, in all. It gives out lists of [*Object], and
+// [*Object], so that informers and reflectors over it are made for &served.Object{}.
 //
-// First lists are most-recent reads, where a reflector would be content with whatever the apiserver has in its cache: a
+// A list is read in pages, and what reduce makes of each object is what the list has; nil leaves objects as they are. The transform of an
+// informer comes later, when the whole list has been read; give it the same function, for what a watch shows.
+//
+// All lists are most-recent reads, where a reflector would be content with whatever the apiserver has in its cache: a
 // controller that was killed must not see less than it had written.
-func (c *Client) ListWatch(resource schema.GroupVersionResource, namespace string) cache.ListerWatcher {
-	return MostRecent(&cache.ListWatch{
+func (c *Client) ListWatch(
+	resource schema.GroupVersionResource, namespace string, reduce func(*Object) runtime.Object,
+) cache.ListerWatcher {
+	lister := c.lister(resource, namespace)
+	if reduce == nil {
+		reduce = func(object *Object) runtime.Object { return object }
+	}
+	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return c.request(resource, namespace).VersionedParams(&options, metav1.ParameterCodec).Do(ctx).Get()
+			list := &metainternalversion.List{}
+			read := lister.all
+			if options.Limit > 0 {
+				read = lister.page
+			}
+			meta, err := read(ctx, options, func(object *Object) { list.Items = append(list.Items, reduce(object)) })
+			if err != nil {
+				return nil, err
+			}
+			list.ListMeta = meta
+			return list, nil
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.Watch = true
@@ -84,7 +119,7 @@ func (c *Client) ListWatch(resource schema.GroupVersionResource, namespace strin
 			}
 			return newWatch(klog.FromContext(ctx), stream), nil
 		},
-	})
+	}
 }
 
 // MostRecent makes first lists most-recent reads.

@@ -133,7 +133,7 @@ func event(kind, object string) string { return fmt.Sprintf(`{"type":%q,"object"
 // followed is a store that an informer keeps, which has these objects as soon as it has seen everything.
 func followed(t *testing.T, client *served.Client, want map[string]string) {
 	t.Helper()
-	informer := cache.NewSharedInformer(client.ListWatch(daemonSets, "ns"), &served.Object{}, 0)
+	informer := cache.NewSharedInformer(client.ListWatch(daemonSets, "ns", nil), &served.Object{}, 0)
 	go informer.RunWithContext(t.Context())
 	for name, text := range want {
 		var got string
@@ -198,7 +198,7 @@ func TestErrorsOfAWatchAreThoseOfTheAPI(t *testing.T) {
 	const gone = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`
 	for event, want := range map[string]int32{event("ERROR", gone): 410, event("UPDATED", "{}"): 500, "{": 500} {
 		client, _ := serving(t, nil, []string{event})
-		watching, err := client.ListWatch(daemonSets, "ns").(cache.WatcherWithContext).WatchWithContext(t.Context(), metav1.ListOptions{})
+		watching, err := client.ListWatch(daemonSets, "ns", nil).(cache.WatcherWithContext).WatchWithContext(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

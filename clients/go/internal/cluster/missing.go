@@ -31,7 +31,7 @@ func (s *Store) Missing(resource Resource, isListed func(types.NamespacedName) b
 		}
 	case Revisions:
 		for namespace, kept := range s.namespaces {
-			for name := range kept.revisions {
+			for name := range kept.revisions.names {
 				look(namespace, name)
 			}
 		}

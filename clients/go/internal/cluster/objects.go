@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubelabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"nodewise.dev/clients/go/convert"
 	"nodewise.dev/clients/go/nodewisev1"
@@ -103,8 +104,12 @@ type Revision struct {
 	Deleting   bool
 	// Number is the higher the newer the revision is; 0 where it has none that can be read.
 	Number int64
-	// JSON is the object as it was served.
+	// JSON is the object as it was served; nil where only its metadata is kept.
 	JSON []byte
+	// Size is how many bytes the object has.
+	Size int
+	// known are the keys of the labels that are kept; nil if all are.
+	known *convert.KeySet
 }
 
 // NewRevision reads a ControllerRevision.
@@ -119,8 +124,18 @@ func NewRevision(object *served.Object) *Revision {
 		Deleting:        object.DeletionTimestamp != nil,
 		Number:          object.Revision,
 		JSON:            object.JSON,
+		Size:            len(object.JSON),
 	}
 }
+
+// IsForeign tells whether a pod or revision with this controller is not kept: another kind controls it, or what cannot be a DaemonSet.
+// An apiserver takes owner references of any length.
+func IsForeign(controller *nodewisev1.ControllerReference) bool {
+	return controller != nil && (controller.GetKind() != Kind || max(len(controller.GetName()), len(controller.GetUid())) > maxName)
+}
+
+// maxName is the longest name or uid of an object.
+const maxName = validation.DNS1123SubdomainMaxLength
 
 // Identity is what tells which pod or revision one is, and whose.
 type Identity struct {

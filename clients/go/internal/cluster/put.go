@@ -11,6 +11,9 @@ func (s *Store) PutDaemonSet(daemonSet *DaemonSet) *Transition {
 	old := s.daemonSets[daemonSet.Key]
 	s.daemonSets[daemonSet.Key] = daemonSet
 	s.replaceNames(old, daemonSet)
+	if old != nil && (old.UID != daemonSet.UID || old.Reads.Selector.String() != daemonSet.Reads.Selector.String()) {
+		s.dropUnneeded(daemonSet.Key.Namespace)
+	}
 	return &Transition{DaemonSet: &Change[DaemonSet]{Old: old, New: daemonSet}}
 }
 
@@ -22,6 +25,7 @@ func (s *Store) RemoveDaemonSet(key types.NamespacedName) *Transition {
 	}
 	delete(s.daemonSets, key)
 	s.replaceNames(old, nil)
+	s.dropUnneeded(key.Namespace)
 	if kept := s.namespaces[key.Namespace]; kept != nil {
 		delete(kept.pods.selected, key.Name)
 	}
@@ -60,7 +64,7 @@ func (s *Store) RemoveNode(name string) *Transition {
 // Most events of a pod tell of what nobody here reads: of a container's state, or of an annotation. They are no news, but for
 // those of a pod that is being deleted, each of which upstream counts.
 func (s *Store) PutPod(pod *Pod) *Transition {
-	if pod.Controller != nil && pod.Controller.GetKind() != Kind {
+	if IsForeign(pod.Controller) {
 		old := s.removePod(pod.Namespace, pod.GetName())
 		if old == nil {
 			return nil
@@ -104,38 +108,4 @@ func (s *Store) RemovePod(namespace, name string, last *Pod) *Transition {
 		return nil
 	}
 	return &Transition{Pod: &Change[Pod]{Old: old}}
-}
-
-// PutRevision takes in a revision. One that another kind controls is not kept.
-func (s *Store) PutRevision(revision *Revision) *Transition {
-	kept := s.namespace(revision.Namespace)
-	old := kept.revisions[revision.Name]
-	isForeign := revision.Controller != nil && revision.Controller.GetKind() != Kind
-	if isForeign {
-		delete(kept.revisions, revision.Name)
-		delete(kept.sealed, revision.Name)
-		s.dropIfEmpty(revision.Namespace)
-	} else {
-		kept.revisions[revision.Name] = revision
-	}
-	if isForeign && old == nil || old != nil && old.ResourceVersion == revision.ResourceVersion {
-		return nil
-	}
-	if old != nil && revision.Controller == nil && s.IsSealed(old) {
-		// An orphan that could not be changed is tried again. It is as if it came just now.
-		old = nil
-	}
-	return &Transition{Revision: &Change[Revision]{Old: old, New: revision}}
-}
-
-// RemoveRevision takes out a revision that is gone.
-func (s *Store) RemoveRevision(namespace, name string, last *Revision) *Transition {
-	old := s.removeRevision(namespace, name)
-	if last != nil {
-		old = last
-	}
-	if old == nil {
-		return nil
-	}
-	return &Transition{Revision: &Change[Revision]{Old: old}}
 }

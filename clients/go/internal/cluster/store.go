@@ -27,13 +27,15 @@ type Store struct {
 	cuts    []CutObject
 	// reached is the version that each watch has reached; absent until its first list is complete.
 	reached map[Resource]string
+	// staged are bytes of revisions of a list that is not complete, by namespace.
+	staged map[string]int
 	// relisting says that versions have begun anew, and that not every resource was listed since then.
 	relisting bool
 }
 
 type namespace struct {
 	pods      pods
-	revisions map[string]*Revision
+	revisions revisions
 	// sealed are revisions that cannot be changed, each with the resourceVersion at which that was seen.
 	sealed map[string]string
 }
@@ -52,6 +54,7 @@ func NewStore(bucketCount uint32) *Store {
 		podKeys:     map[string]*named{},
 		unnamed:     convert.PodKeys(),
 		reached:     map[Resource]string{},
+		staged:      map[string]int{},
 	}
 }
 
@@ -159,23 +162,6 @@ func (s *Store) Matching(namespace string, set kubelabels.Set) []*DaemonSet {
 	return matching
 }
 
-// Revisions are those that a workload controls, and those without a controller that its selector matches (D-4), ordered by name.
-func (s *Store) Revisions(workload *DaemonSet) []*Revision {
-	kept := s.namespaces[workload.Key.Namespace]
-	if kept == nil {
-		return nil
-	}
-	var revisions []*Revision
-	for _, revision := range kept.revisions {
-		if revision.Controller == nil && workload.Reads.Selector.Matches(revision.Labels) ||
-			revision.Controller != nil && revision.Controller.GetUid() == string(workload.UID) {
-			revisions = append(revisions, revision)
-		}
-	}
-	slices.SortFunc(revisions, func(a, b *Revision) int { return strings.Compare(a.Name, b.Name) })
-	return revisions
-}
-
 // NodeBuckets are all nodes as they are sent about a workload.
 func (s *Store) NodeBuckets(workload *DaemonSet, known Known) []*nodewisev1.Bucket {
 	s.know(workload)
@@ -216,7 +202,7 @@ func (s *Store) Identity(resource Resource, namespace, name string) *Identity {
 			return found.pod(namespace).Identity()
 		}
 	case Revisions:
-		if found := kept.revisions[name]; found != nil {
+		if found := kept.revisions.names[name]; found != nil {
 			return &Identity{UID: string(found.UID), Controller: found.Controller, Labels: found.Labels}
 		}
 	default:
@@ -315,7 +301,7 @@ func (s *Store) ForgetOrphan(resource Resource, namespace, name string) {
 			s.removePod(namespace, name)
 		}
 	case Revisions:
-		if revision := kept.revisions[name]; revision != nil && revision.Controller == nil {
+		if revision := kept.revisions.names[name]; revision != nil && revision.Controller == nil {
 			s.removeRevision(namespace, name)
 		}
 	default:
@@ -333,7 +319,7 @@ func (s *Store) Seal(resource Resource, namespace, name string) {
 	case Pods:
 		kept.pods.leaveOut(name)
 	case Revisions:
-		if revision := kept.revisions[name]; revision != nil {
+		if revision := kept.revisions.names[name]; revision != nil {
 			kept.sealed[name] = revision.ResourceVersion
 		}
 	default:
@@ -349,7 +335,7 @@ func (s *Store) IsSealed(revision *Revision) bool {
 func (s *Store) namespace(name string) *namespace {
 	kept := s.namespaces[name]
 	if kept == nil {
-		kept = &namespace{pods: newPods(), revisions: map[string]*Revision{}, sealed: map[string]string{}}
+		kept = &namespace{pods: newPods(), revisions: revisions{names: map[string]*Revision{}}, sealed: map[string]string{}}
 		s.namespaces[name] = kept
 	}
 	return kept
@@ -357,7 +343,7 @@ func (s *Store) namespace(name string) *namespace {
 
 func (s *Store) dropIfEmpty(name string) {
 	kept := s.namespaces[name]
-	if kept != nil && len(kept.pods.names) == 0 && len(kept.revisions) == 0 {
+	if kept != nil && len(kept.pods.names) == 0 && len(kept.revisions.names) == 0 {
 		delete(s.namespaces, name)
 	}
 }
@@ -374,16 +360,4 @@ func (s *Store) removePod(namespace, name string) *Pod {
 	s.parts.release(pod)
 	s.dropIfEmpty(namespace)
 	return pod.pod(namespace)
-}
-
-func (s *Store) removeRevision(namespace, name string) *Revision {
-	kept := s.namespaces[namespace]
-	if kept == nil {
-		return nil
-	}
-	old := kept.revisions[name]
-	delete(kept.revisions, name)
-	delete(kept.sealed, name)
-	s.dropIfEmpty(namespace)
-	return old
 }

@@ -129,6 +129,7 @@ func (v *vector) check(t *testing.T) error {
 		t.Fatal(err)
 	}
 	caches := shown{cluster.NewStore(4), workload}
+	caches.PutDaemonSet(workload)
 	for _, name := range v.Nodes {
 		caches.PutNode(&cluster.Node{ResourceVersion: "1", Node: &nodewisev1.Node{Name: name, Uid: name}})
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,6 +18,7 @@ import (
 
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/internal/traces"
+	"nodewise.dev/clients/go/served"
 )
 
 // identityOnly asks for the metadata of what was written, which is all that is of interest.
@@ -25,6 +27,7 @@ const identityOnly = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=
 // Kube writes to a real apiserver: bodies go out as they are given, answers are read no further than their identity.
 type Kube struct {
 	rest     *rest.RESTClient
+	served   *served.Client
 	timeout  time.Duration
 	manager  string
 	recorder record.EventRecorder
@@ -42,7 +45,11 @@ func NewKube(
 	if err != nil {
 		return nil, fmt.Errorf("making a client of %s: %w", config.Host, err)
 	}
-	return &Kube{rest: made, timeout: timeout, manager: manager, recorder: recorder}, nil
+	reader, err := served.NewClient(config, client)
+	if err != nil {
+		return nil, err
+	}
+	return &Kube{rest: made, served: reader, timeout: timeout, manager: manager, recorder: recorder}, nil
 }
 
 // Writes implements [Writer].
@@ -93,6 +100,15 @@ func (k *Kube) ReplaceStatus(ctx context.Context, key Key, body []byte) (Written
 // Read implements [Writer].
 func (k *Kube) Read(ctx context.Context, key Key) ([]byte, error) {
 	return k.call(ctx, &call{request: object(k.rest.Get(), key), method: http.MethodGet, about: key})
+}
+
+// EachRevision implements [Writer].
+func (k *Kube) EachRevision(ctx context.Context, namespace string, take func(*served.Object)) error {
+	resource := appsv1.SchemeGroupVersion.WithResource(string(cluster.Revisions))
+	if err := k.served.Each(ctx, resource, namespace, k.timeout, take); err != nil {
+		return AsError(err)
+	}
+	return nil
 }
 
 // Emit implements [Writer].

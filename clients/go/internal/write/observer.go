@@ -9,6 +9,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/served"
 )
 
 // Observer says every write that it is asked for, and lets it succeed without effect.
@@ -58,6 +59,11 @@ func (*Observer) ReplaceStatus(ctx context.Context, key Key, _ []byte) (Written,
 
 // Read implements [Writer].
 func (o *Observer) Read(ctx context.Context, key Key) ([]byte, error) { return o.reader.Read(ctx, key) }
+
+// EachRevision implements [Writer].
+func (o *Observer) EachRevision(ctx context.Context, namespace string, take func(*served.Object)) error {
+	return o.reader.EachRevision(ctx, namespace, take)
+}
 
 // Emit implements [Writer].
 func (*Observer) Emit(ctx context.Context, event Event) {

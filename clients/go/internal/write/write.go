@@ -15,6 +15,7 @@ import (
 
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/served"
 )
 
 // Key names one object of a cluster.
@@ -57,6 +58,8 @@ type Writer interface {
 	ReplaceStatus(ctx context.Context, key Key, object []byte) (Written, error)
 	// Read gets an object as it is now.
 	Read(ctx context.Context, key Key) ([]byte, error)
+	// EachRevision lists the ControllerRevisions of a namespace as they are now, and gives out one after the other.
+	EachRevision(ctx context.Context, namespace string, take func(*served.Object)) error
 	// Emit emits an Event: it never blocks and never fails, and may be dropped.
 	Emit(ctx context.Context, event Event)
 }
