@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"nodewise.dev/clients/go/internal/brief"
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/internal/gate"
 	"nodewise.dev/clients/go/internal/plancheck"
@@ -34,7 +35,7 @@ func (r *Reconciler) requireShown(ctx context.Context, planned *planned) error {
 	hidden, err := r.findHidden(ctx, planned.workload)
 	if err != nil {
 		// Then it is not known, as without this look.
-		klog.FromContext(ctx).V(1).Info("Could not look for pods that the informer does not show", "reason", err.Error())
+		klog.FromContext(ctx).V(1).Info("Could not look for pods that the informer does not show", "reason", brief.Text(err.Error()))
 		return nil
 	}
 	if hidden == nil {

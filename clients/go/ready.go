@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"nodewise.dev/clients/go/internal/brief"
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/internal/gate"
 	"nodewise.dev/clients/go/planclient"
@@ -148,6 +149,7 @@ func (w *watches) followed(
 				begins(resource)
 			}
 			list, err := of.ListWithContext(ctx, options)
+			err = brief.Error(err)
 			w.note(resource, err)
 			if err == nil {
 				listed = versionOf(list)
@@ -160,13 +162,14 @@ func (w *watches) followed(
 				w.listing(resource)
 				begins(resource)
 			} else if options.ResourceVersion != listed {
-				if err := confirm(ctx, of, options.ResourceVersion); err != nil {
+				if err := brief.Error(confirm(ctx, of, options.ResourceVersion)); err != nil {
 					w.note(resource, err)
 					return nil, err
 				}
 			}
 			listed = ""
 			watching, err := of.WatchWithContext(ctx, options)
+			err = brief.Error(err)
 			w.note(resource, err)
 			if err != nil {
 				return nil, err

@@ -6,6 +6,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"nodewise.dev/clients/go/internal/apply"
+	"nodewise.dev/clients/go/internal/brief"
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/served"
 )
@@ -71,7 +72,7 @@ func (r *Reconciler) readable(ctx context.Context, objects [][]byte) []*cluster.
 	for _, object := range objects {
 		parsed, err := served.Parse(object)
 		if err != nil {
-			klog.FromContext(ctx).Error(err, "Passed over a ControllerRevision that cannot be read")
+			klog.FromContext(ctx).Error(brief.Error(err), "Passed over a ControllerRevision that cannot be read")
 			continue
 		}
 		revisions = append(revisions, cluster.NewRevision(parsed))

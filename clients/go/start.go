@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"nodewise.dev/clients/go/internal/brief"
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/served"
 )
@@ -82,7 +83,7 @@ func (r *Reconciler) sources(ctx context.Context) ([]func(context.Context), erro
 	}
 	namespace, logger := r.config.namespace, klog.FromContext(ctx)
 	unread := func(resource cluster.Resource, err error) {
-		logger.Error(err, "Passed over an object that cannot be read", "resource", resource)
+		logger.Error(brief.Error(err), "Passed over an object that cannot be read", "resource", resource)
 	}
 	r.state.sayCuts(func(cut cluster.CutObject) {
 		logger.Info("Labels that DaemonSets may read are not sent, since the object has too many", "resource", cut.Resource,

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"nodewise.dev/clients/go/internal/brief"
 )
 
 // serializer negotiates JSON and reads it with [decoder]; everything else is as client-go has it.
@@ -63,7 +65,7 @@ func (decoder) Decode(text []byte, _ *schema.GroupVersionKind, _ runtime.Object)
 func readable(text []byte) *Object {
 	object, err := Parse(text)
 	if err != nil {
-		klog.Background().Error(err, "Passed over an object that cannot be read")
+		klog.Background().Error(brief.Error(err), "Passed over an object that cannot be read")
 		return nil
 	}
 	return object

@@ -1,5 +1,5 @@
-// Package brief bounds what the service says in words before it goes into logs, errors, spans and Events: a wrong service may say anything,
-// at any length.
+// Package brief bounds what the service and apiservers say in words before it goes into logs, errors, spans and Events: a wrong service may say
+// anything, at any length, and so may a webhook that an apiserver repeats.
 package brief
 
 import (
@@ -26,6 +26,20 @@ func Text(text string) string {
 	}
 	return short.String()
 }
+
+// Error is an error with that text. What it was made from can be asked as before. Of none it is nil.
+func Error(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &shortened{err}
+}
+
+type shortened struct{ error }
+
+func (s *shortened) Error() string { return Text(s.error.Error()) }
+
+func (s *shortened) Unwrap() error { return s.error }
 
 func escape(character rune) string {
 	switch character {

@@ -1,6 +1,9 @@
 package brief_test
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -19,5 +22,15 @@ func TestTextsStayOnALineAndAreShort(t *testing.T) {
 		if got := brief.Text(text); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+func TestErrorsCanBeAskedAsBefore(t *testing.T) {
+	if brief.Error(nil) != nil {
+		t.Error("there is an error")
+	}
+	err := brief.Error(fmt.Errorf("one\n%s: %w", strings.Repeat("x", 2000), io.EOF))
+	if !errors.Is(err, io.EOF) || len(err.Error()) > 1010 || !strings.HasPrefix(err.Error(), `one\nx`) {
+		t.Errorf("got %v", err)
 	}
 }

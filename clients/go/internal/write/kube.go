@@ -160,11 +160,11 @@ func (k *Kube) call(ctx context.Context, call *call) ([]byte, error) {
 	if failed := result.Error(); failed != nil {
 		err = failed
 	}
-	call.end(span, status, body, err)
 	if err != nil {
-		return nil, AsError(err)
+		err = AsError(err)
 	}
-	return body, nil
+	call.end(span, status, body, err)
+	return body, err
 }
 
 func root(resource cluster.Resource) string {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nodewise.dev/clients/go/internal/brief"
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/nodewisev1"
 	"nodewise.dev/clients/go/served"
@@ -87,7 +88,7 @@ type Error struct {
 	Refusal Refusal
 	// Status is the HTTP status of the answer; 0 when there was none.
 	Status int
-	// Message is the apiserver's, or what broke the call.
+	// Message is the apiserver's, or what broke the call, on one line and cut: see package brief.
 	Message string
 	cause   error
 }
@@ -104,7 +105,7 @@ func (e *Error) IsUnclear() bool { return e.Status == 0 || e.Status >= http.Stat
 // Unclear is an error without an answer from an apiserver.
 func Unclear(format string, arguments ...any) *Error {
 	cause := fmt.Errorf(format, arguments...)
-	return &Error{Message: cause.Error(), cause: cause}
+	return &Error{Message: brief.Text(cause.Error()), cause: cause}
 }
 
 // AsError finds out what an error of client-go says.
@@ -115,10 +116,10 @@ func AsError(err error) *Error {
 	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
-		return &Error{Message: err.Error(), cause: err}
+		return &Error{Message: brief.Text(err.Error()), cause: err}
 	}
 	said := status.Status()
-	return &Error{Refusal: refusal(&said), Status: int(said.Code), Message: said.Message, cause: err}
+	return &Error{Refusal: refusal(&said), Status: int(said.Code), Message: brief.Text(said.Message), cause: err}
 }
 
 func refusal(status *metav1.Status) Refusal {
