@@ -119,13 +119,11 @@ pub(crate) fn plan(snapshot: &Snapshot, memory: &mut Memory, patience: Patience<
     if is_unrecorded(&survey.resolution) {
         return Some(sync::nothing(snapshot, Verdict::Noop));
     }
-    let draft = Draft::beside(snapshot, &survey);
-    Some(
-        match expectations::pending(snapshot.state.expectations.as_ref(), snapshot.now) {
-            Some(left) => draft.rollout_later(left),
-            None => draft.rollout_only(),
-        },
-    )
+    let draft = Draft::beside(snapshot, &survey, patience);
+    match expectations::pending(snapshot.state.expectations.as_ref(), snapshot.now) {
+        Some(left) => Some(draft.rollout_later(left)),
+        None => draft.rollout_only(),
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::{
     identities::Identities,
     manifest,
     moves::{self, Delete, Moves, Naming},
+    patience::Patience,
     placement,
     plan::{Action, Batch, Phase, PhaseKind, Plan, PodManifest, Reason, Rollout, Verdict},
     ramp,
@@ -25,6 +26,7 @@ pub(crate) struct Draft<'d, 'a> {
     snapshot: &'a Snapshot,
     survey: &'d Survey<'a>,
     identities: Option<&'d Identities>,
+    patience: Patience<'d>,
     step: Step<'a>,
     phases: Vec<Phase>,
     pod_manifest: Option<PodManifest>,
@@ -44,10 +46,11 @@ impl<'d, 'a> Draft<'d, 'a> {
         snapshot: &'a Snapshot,
         survey: &'d Survey<'a>,
         identities: Option<&'d Identities>,
+        patience: Patience<'d>,
     ) -> Self {
         let mut draft = Self {
             identities,
-            ..Self::beside(snapshot, survey)
+            ..Self::beside(snapshot, survey, patience)
         };
         let mut left = snapshot.options.claims_per_plan();
         let (mut revisions, mut claims) = (
@@ -67,11 +70,12 @@ impl<'d, 'a> Draft<'d, 'a> {
     }
 
     /// Starts with nothing: another controller has revisions and claims.
-    pub(crate) fn beside(snapshot: &'a Snapshot, survey: &'d Survey<'a>) -> Self {
+    pub(crate) fn beside(snapshot: &'a Snapshot, survey: &'d Survey<'a>, patience: Patience<'d>) -> Self {
         Self {
             snapshot,
             survey,
             identities: None,
+            patience,
             step: rollout::step(&snapshot.daemon_set, &survey.picture, &snapshot.options),
             phases: Vec::new(),
             pod_manifest: None,
@@ -111,28 +115,28 @@ impl<'d, 'a> Draft<'d, 'a> {
 
     /// Creates have not been seen, and these nodes are waiting for them, for so long at most: others may get their pods
     /// meanwhile. Upstream would write the status only.
-    pub(crate) fn ahead(mut self, left: Duration, unseen: &BTreeSet<&str>) -> Plan {
+    pub(crate) fn ahead(mut self, left: Duration, unseen: &BTreeSet<&str>) -> Option<Plan> {
         let backoffs = Backoffs::of(self.snapshot);
         let placement = placement::place(self.snapshot, &self.survey.picture, &backoffs);
         let moves = ramp::ahead(placement.moves, &self.survey.picture, unseen);
         if moves.is_empty() {
-            return self.status_only(left);
+            return Some(self.status_only(left));
         }
         self.timers.expectations(left);
         self.deviations.insert(Deviation::SlowStartAcrossPlans);
         let before = self.snapshot.state.expectations.clone();
-        self.carry_out(moves, backoffs);
+        self.carry_out(moves, backoffs)?;
         if let (Some(expected), Some(before)) = (&mut self.state.expectations, before) {
             // What never shows must not be renewed by what comes after it.
             expected.set_at = expected.set_at.min(before.set_at);
             expected.creates.extend(before.creates);
         }
         let status = self.write_status(self.snapshot.daemon_set.status.observed_generation);
-        self.finish(Verdict::Apply, status)
+        Some(self.finish(Verdict::Apply, status))
     }
 
     /// Steps 8 to 11 of D-71: placement, rolling update, clean-up, status.
-    pub(crate) fn in_full(mut self) -> Plan {
+    pub(crate) fn in_full(mut self) -> Option<Plan> {
         let ds = &self.snapshot.daemon_set;
         let backoffs = Backoffs::of(self.snapshot);
         let placement = placement::place(self.snapshot, &self.survey.picture, &backoffs);
@@ -146,27 +150,27 @@ impl<'d, 'a> Draft<'d, 'a> {
         } else {
             placement.moves
         };
-        self.carry_out(moves, backoffs);
+        self.carry_out(moves, backoffs)?;
         if self.error.is_none() {
             self.clean_up();
         }
         let status = self.write_status(ds.generation);
         let verdict = self.verdict();
-        self.finish(verdict, status)
+        Some(self.finish(verdict, status))
     }
 
     /// The rollout alone.
-    pub(crate) fn rollout_only(mut self) -> Plan {
+    pub(crate) fn rollout_only(mut self) -> Option<Plan> {
         let backoffs = Backoffs::of(self.snapshot);
         let placement = placement::place(self.snapshot, &self.survey.picture, &backoffs);
         self.deviations.extend(&self.step.deviations);
         self.error = self.step.error.take();
         let step = std::mem::take(&mut self.step.moves);
         let moves = companion::moves(&self.survey.resolution, &placement.moves, step);
-        self.carry_out(moves, backoffs);
+        self.carry_out(moves, backoffs)?;
         let status = self.count_status(self.snapshot.daemon_set.generation);
         let verdict = self.verdict();
-        self.finish(verdict, status)
+        Some(self.finish(verdict, status))
     }
 
     /// The rollout alone, which expectations hold up for so long at most.
@@ -190,8 +194,8 @@ impl<'d, 'a> Draft<'d, 'a> {
         }
     }
 
-    /// Makes phases of moves, and the state that they leave.
-    fn carry_out(&mut self, mut moves: Moves<'a>, backoffs: Backoffs) {
+    /// Makes phases of moves, and the state that they leave. `None` when patience ends.
+    fn carry_out(&mut self, mut moves: Moves<'a>, backoffs: Backoffs) -> Option<()> {
         let (snapshot, hash) = (self.snapshot, &self.survey.resolution.current_hash);
         let options = &snapshot.options;
         self.finished_pods(&moves, backoffs);
@@ -218,13 +222,14 @@ impl<'d, 'a> Draft<'d, 'a> {
             .collect();
         self.state.expectations = expectations::set(snapshot.now, moves::expected_creates(&creates), uids);
         self.state.pod_name_collisions = naming.into_collisions();
-        held_names::keep_needed(&mut self.state, snapshot, &self.survey.picture);
+        held_names::keep_needed(&mut self.state, snapshot, &self.survey.picture, self.patience)?;
         if !creates.is_empty() {
             let naming = moves::naming_of(&creates);
             self.pod_manifest = Some(manifest::pod_manifest(&snapshot.daemon_set, hash, naming));
         }
         self.slow_start(creates);
         self.phase(PhaseKind::Deletes, batches::at_once(deletes));
+        Some(())
     }
 
     /// Puts creates into batches, and holds how far that has come.

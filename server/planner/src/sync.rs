@@ -42,18 +42,18 @@ pub(crate) fn plan(snapshot: &Snapshot, memory: &mut Memory, patience: Patience<
     if let Some(halt) = &survey.resolution.halt {
         return Some(halted(snapshot, &survey.resolution, halt));
     }
-    let draft = Draft::new(snapshot, &survey, memory.identities.as_ref());
+    let draft = Draft::new(snapshot, &survey, memory.identities.as_ref(), patience);
     if draft.is_cut() {
         return Some(draft.claims_only());
     }
     let expected = snapshot.state.expectations.as_ref();
-    Some(match expectations::pending(expected, snapshot.now) {
+    match expectations::pending(expected, snapshot.now) {
         Some(left) => match expected.and_then(|expected| ramp::unseen(expected, &snapshot.options)) {
             Some(unseen) => draft.ahead(left, &unseen),
-            None => draft.status_only(left),
+            None => Some(draft.status_only(left)),
         },
         None => draft.in_full(),
-    })
+    }
 }
 
 /// Why nothing at all is decided for a workload.

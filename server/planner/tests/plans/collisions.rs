@@ -1,6 +1,9 @@
 //! What follows when a derived name is taken.
 
+use std::cell::Cell;
+
 use nodewise_planner::{
+    memory::Memory,
     plan::{
         ActionKind, PhaseKind,
         Reason::{
@@ -127,6 +130,32 @@ fn d_82_names_are_held_for_nodes_where_no_pod_may_run_just_now() {
     let is_held = |node: &str| held.iter().any(|used| used.node_name == node);
     assert!(is_held("node-0") && is_held("node-1001"));
     assert_eq!((held.len(), is_held("node-999")), (1_001, false));
+}
+
+// A node may have any number of pods that are not the workload's, and the walk over them must end with the call.
+#[test]
+fn d_82_a_plan_that_is_given_up_stops_looking_for_names_to_hold() {
+    let mut cluster = Cluster::new(1).taint(0, &["k=v:NoSchedule"]);
+    for number in 0..1_000 {
+        cluster = cluster.with(&[&format!("pod-{number}@node-0 new ready foreign")]);
+    }
+    // How often the plan asks whether to go on; the last time that it may.
+    let plan = |cluster: &Cluster, last: usize| {
+        let asked = Cell::new(0);
+        let stop = || asked.replace(asked.get() + 1) >= last;
+        let plan = nodewise_planner::plan_until(&cluster.snapshot(), &mut Memory::default(), &stop);
+        (asked.get(), plan.is_some())
+    };
+    let (without, _) = plan(&cluster, usize::MAX);
+    cluster.state.used_pod_names = vec![used("node-0", "foo-gone")];
+    let (with, planned) = plan(&cluster, usize::MAX);
+    assert!(
+        planned && with > without + 10,
+        "{with} times, and {without} without names"
+    );
+    for last in [without + 1, with - 1] {
+        assert_eq!(plan(&cluster, last), (last + 1, false), "it stops at once");
+    }
 }
 
 #[test]
