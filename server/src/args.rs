@@ -87,7 +87,7 @@ pub struct Args {
     #[arg(long, env = "NODEWISE_MAX_REVISIONS", default_value_t = Limits::default().revisions, value_name = "N")]
     pub max_revisions: u32,
 
-    /// Plans computed at the same time [default: twice the processors]
+    /// Plans computed at the same time, of one client at most four fifths of them [default: twice the processors]
     #[arg(long, env = "NODEWISE_MAX_CONCURRENT_PLANS", value_name = "N")]
     pub max_concurrent_plans: Option<NonZeroUsize>,
 

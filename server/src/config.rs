@@ -15,7 +15,7 @@ pub struct Config {
     pub max_request_memory: ByteSize,
     /// Most bytes of memory for decoded buckets.
     pub bucket_cache_size: ByteSize,
-    /// Plans computed at the same time.
+    /// Plans computed at the same time. One client has at most four fifths of them.
     pub max_concurrent_plans: usize,
     /// Calls that wait for one of these; further ones are shed.
     pub max_queued_plans: usize,

@@ -1,7 +1,7 @@
 //! Where planning runs: on threads of its own, a bounded number at a time, with a bounded queue before them.
 //!
 //! A call first takes a *place*; when there is none for its client it is shed at once, before its message is read. With a
-//! place it waits for a *slot*, in turns with other clients; with a slot it runs. Both are given back when the work has really
+//! place it waits for a *slot*, in turns with other clients, of whom none has all slots; with a slot it runs. Both are given back when the work has really
 //! ended, not when the caller has gone.
 
 use std::{

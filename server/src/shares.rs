@@ -46,6 +46,12 @@ impl Alone {
     pub(crate) const QUARTER: Self = Self { takes: 1, leaves: 3 };
     pub(crate) const HALF: Self = Self { takes: 1, leaves: 1 };
     pub(crate) const FOUR_FIFTHS: Self = Self { takes: 4, leaves: 1 };
+
+    /// Whether a client that has `others` besides may take `amount`, so that `left` are left. What a client has besides decides,
+    /// so that whoever has nothing may have whatever is left.
+    pub(crate) fn allows(self, others: usize, amount: usize, left: usize) -> bool {
+        others == 0 || (others + amount).saturating_mul(self.leaves) <= left.saturating_mul(self.takes)
+    }
 }
 
 /// What a client has taken. Given back on drop.
@@ -112,12 +118,8 @@ impl Shares {
 
     /// Whether a client that has `others` besides may have `amount`, so that `taken` are taken on the whole.
     fn allows(&self, taken: usize, others: usize, amount: usize) -> bool {
-        let Inner { capacity, alone, .. } = &*self.0;
-        let Some(left) = capacity.checked_sub(taken) else {
-            return false;
-        };
-        // What a client has besides decides, so that whoever has nothing may have whatever is left.
-        others == 0 || (others + amount).saturating_mul(alone.leaves) <= left.saturating_mul(alone.takes)
+        let left = self.0.capacity.checked_sub(taken);
+        left.is_some_and(|left| self.0.alone.allows(others, amount, left))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -1,13 +1,17 @@
-//! Slots that clients get in turns: who has a hundred calls waiting waits no less for the next one than who has one.
+//! Slots that clients get in turns, and of which no client has all: a call waits no longer beside a hundred calls of another client,
+//! however long each of them runs.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use tokio::sync::oneshot;
 
-use crate::client::Key;
+use crate::{client::Key, shares::Alone};
+
+/// The most slots that a client has while others have none.
+const MOST: Alone = Alone::FOUR_FIFTHS;
 
 /// So many slots.
 #[derive(Debug, Clone)]
@@ -16,18 +20,24 @@ pub(crate) struct Turns(Arc<Mutex<State>>);
 #[derive(Debug)]
 struct State {
     free: usize,
-    /// Whose turn it is, and the calls that wait. Nobody waits while a slot is free.
+    /// How many slots each client has that has any.
+    taken: HashMap<Key, usize>,
+    /// Whose turn it is, and the calls that wait. While slots are free only those wait whose client has its part of them.
     clients: VecDeque<(Key, VecDeque<oneshot::Sender<Slot>>)>,
 }
 
 /// The right to run. Given on, or back, on drop.
 #[derive(Debug)]
-pub(crate) struct Slot(Turns);
+pub(crate) struct Slot {
+    of: Turns,
+    client: Key,
+}
 
 impl Turns {
     pub(crate) fn new(slots: usize) -> Self {
         Self(Arc::new(Mutex::new(State {
             free: slots,
+            taken: HashMap::new(),
             clients: VecDeque::new(),
         })))
     }
@@ -37,17 +47,22 @@ impl Turns {
         self.state().free
     }
 
-    /// A slot, when it is the client's turn.
+    /// A slot, when it is the client's turn and it has less than its part.
     pub(crate) async fn acquire(&self, client: &Key) -> Slot {
-        let waiting = {
-            let mut state = self.state();
-            if state.free > 0 {
-                state.free -= 1;
-                return Slot(self.clone());
-            }
-            state.queue(client)
-        };
+        let waiting = self.state().queue(client);
+        self.give();
         waiting.await.expect("a slot is given on before the turns end")
+    }
+
+    /// Gives free slots to those who may have them.
+    fn give(&self) {
+        loop {
+            // The lock must be free when a slot is sent: if the call has just been given up, the slot comes back and is dropped here.
+            let next = self.state().next();
+            let Some((client, call)) = next else { return };
+            let of = self.clone();
+            drop(call.send(Slot { of, client }));
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -68,16 +83,36 @@ impl State {
         receiver
     }
 
-    /// The next call whose turn it is. Its client is the last one from then on.
-    fn next(&mut self) -> Option<oneshot::Sender<Slot>> {
+    /// Whether a client may have one more.
+    fn allows(&self, client: &Key) -> bool {
+        let taken = self.taken.get(client).copied().unwrap_or(0);
+        let left = self.free.checked_sub(1);
+        left.is_some_and(|left| MOST.allows(taken, 1, left))
+    }
+
+    /// Takes a slot for the next call whose turn it is. Its client is the last one from then on.
+    fn next(&mut self) -> Option<(Key, oneshot::Sender<Slot>)> {
         loop {
-            let (client, mut calls) = self.clients.pop_front()?;
+            let first = self.clients.iter().position(|(client, _)| self.allows(client))?;
+            let (client, mut calls) = self.clients.remove(first)?;
             let call = calls.pop_front();
             if !calls.is_empty() {
-                self.clients.push_back((client, calls));
+                self.clients.push_back((client.clone(), calls));
             }
             if let Some(call) = call.filter(|call| !call.is_closed()) {
-                return Some(call);
+                self.free -= 1;
+                *self.taken.entry(client.clone()).or_default() += 1;
+                return Some((client, call));
+            }
+        }
+    }
+
+    fn take_back(&mut self, client: &Key) {
+        self.free += 1;
+        if let Some(taken) = self.taken.get_mut(client) {
+            *taken -= 1;
+            if *taken == 0 {
+                self.taken.remove(client);
             }
         }
     }
@@ -85,18 +120,8 @@ impl State {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let next = {
-            let mut state = self.0.state();
-            let next = state.next();
-            if next.is_none() {
-                state.free += 1;
-            }
-            next
-        };
-        if let Some(next) = next {
-            // When it has just been given up the slot comes back in the error, and goes on from there.
-            drop(next.send(Self(self.0.clone())));
-        }
+        self.of.state().take_back(&self.client);
+        self.of.give();
     }
 }
 
@@ -147,6 +172,25 @@ mod tests {
         assert_eq!(order, ["noisy", "quiet", "other", "noisy", "quiet", "noisy"]);
         drop(slot);
         assert_eq!(turns.free(), 1);
+    }
+
+    #[test]
+    fn no_client_has_all_slots_and_the_others_do_not_wait_for_it() {
+        let turns = Turns::new(4);
+        let mut noisy: Vec<_> = (0..3).map(|_| taken(&turns)).collect();
+        let more = waiting(&turns, "first");
+        let quiet = turns.acquire(&client("quiet")).now_or_never();
+        let quiet = quiet.expect("a slot is left for others");
+        let other = waiting(&turns, "other");
+        // What the noisy client gives back is for the one that has none, though it asked later.
+        noisy.pop();
+        let other = other.now_or_never().expect("a slot for the other");
+        drop((quiet, other));
+        let more = more.now_or_never().expect("the others have gone");
+        assert_eq!(turns.free(), 1);
+        drop((noisy, more));
+        assert_eq!(turns.free(), 4);
+        assert!(turns.state().taken.is_empty());
     }
 
     #[test]

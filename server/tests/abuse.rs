@@ -20,7 +20,8 @@ use http_body_util::BodyExt as _;
 use nodewise_proto::v1::{self, reconcile_service_client::ReconcileServiceClient};
 use nodewise_server::{ByteSize, Config};
 use prost::Message;
-use support::{Cluster, Form, From, Process, Reader, SOON, Server, call, eventually, framed};
+use serde_json::json;
+use support::{Cluster, Form, From, Process, Reader, SOON, Server, call, eventually, framed, get};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -446,6 +447,96 @@ async fn a_noisy_client_leaves_places_to_others() {
         futures::poll!(select_all(&mut held)).is_pending(),
         "the others have their places"
     );
+}
+
+/// Nodes, and a template whose affinity is evaluated for each of them, since it names a node, and takes long.
+fn slow(nodes: usize) -> Cluster {
+    let mut cluster = Cluster::empty(0);
+    let values: Vec<_> = (0..16).map(|number| format!("zone-{number}")).collect();
+    let other_zone = json!({"key": "zone", "operator": "NotIn", "values": values});
+    let other_name = json!({"key": "metadata.name", "operator": "NotIn", "values": ["another"]});
+    cluster.daemon_set["spec"]["template"]["spec"]["affinity"] = json!({"nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchExpressions": vec![other_zone; 1_000], "matchFields": [other_name]},
+        ]},
+    }});
+    let node = |number: usize| v1::Node {
+        name: format!("node-{number}"),
+        labels: vec![v1::Label {
+            key: "zone".to_owned(),
+            value: "zone-99".to_owned(),
+        }],
+        ..Default::default()
+    };
+    cluster.nodes = (0..nodes).map(node).collect();
+    cluster
+}
+
+/// How many requests are planned for at the moment.
+async fn running(http: &str) -> usize {
+    let metrics = get(http, "/metrics").await;
+    let prefix = "nodewise_planning{state=\"running\"} ";
+    let running = metrics.lines().find_map(|line| line.strip_prefix(prefix));
+    running.expect("the metric").parse().expect("a number")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plans_that_take_long_leave_threads_to_others() {
+    let flags = [
+        "--listen",
+        "127.0.0.1:0",
+        "--http-listen",
+        "127.0.0.1:0",
+        "--max-concurrent-plans",
+        "4",
+        "--max-queued-plans",
+        "6",
+        "--max-request-memory",
+        "8GiB",
+        "--longest-call",
+        "5m",
+    ];
+    let mut process = Process::start(&flags, &[]);
+    let http = process.http();
+    let server = process.url()["http://".len()..].parse().expect("an address");
+    let noisy = From(2).channel(server).await.expect("a connection");
+    let quiet = From(3).channel(server).await.expect("a connection");
+    // The nodes are known to the server, so that the questions are short and nothing but plans takes long.
+    let mut cluster = slow(100_000);
+    let planted = Cluster {
+        daemon_set: Cluster::empty(0).daemon_set,
+        ..cluster.clone()
+    };
+    let planted = planted.request(1, Form::InlineWithDigest);
+    let mut client = ReconcileServiceClient::new(noisy).max_decoding_message_size(usize::MAX);
+    client.plan(planted).await.expect("a plan");
+    // As many as the client has places for.
+    let mut asked: Vec<_> = (0..8)
+        .map(|number| {
+            cluster.daemon_set["metadata"]["uid"] = json!(format!("uid-{number}"));
+            let (mut client, request) = (client.clone(), cluster.request(1, Form::DigestOnly));
+            async move { client.plan(request).await }.boxed()
+        })
+        .collect();
+    let mut asked = select_all(&mut asked);
+    let part = eventually("the client has its part of the threads", || async {
+        (running(&http).await >= 3).then_some(())
+    });
+    tokio::select! {
+        ended = &mut asked => panic!("it takes too little time, or is refused: {:?}", ended.0.map(drop)),
+        () = part => {}
+    }
+    let answered = async {
+        for _ in 0..20 {
+            let answer = timeout(SOON, plan(quiet.clone())).await;
+            answer.expect("in time").expect("a plan");
+        }
+    };
+    tokio::select! {
+        biased;
+        ended = asked => panic!("another client had to wait for its end: {:?}", ended.0.map(drop)),
+        () = answered => {}
+    }
 }
 
 #[tokio::test]

@@ -4,8 +4,7 @@ mod support;
 
 use nodewise_proto::v1::reconcile_service_client::ReconcileServiceClient;
 use serde_json::Value;
-use support::{Cluster, Form, Process};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use support::{Cluster, Form, Process, get};
 
 #[tokio::test]
 async fn a_server_takes_a_free_port_serves_and_ends_on_sigterm() {
@@ -80,8 +79,7 @@ async fn an_address_that_is_taken_is_one_clear_line() {
 async fn health_and_metrics_are_served_over_http_where_that_is_asked_for() {
     let flags = ["--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"];
     let mut process = Process::start(&flags, &[]);
-    let http = process.line(|line| Some(line.split("health and metrics: listening on ").nth(1)?.to_owned()));
-    let http = http.split(' ').next().unwrap().to_owned();
+    let http = process.http();
     let mut client = ReconcileServiceClient::connect(process.url()).await.unwrap();
     for form in [Form::InlineWithDigest, Form::DigestOnly] {
         client.plan(Cluster::settled(9).request(4, form)).await.unwrap();
@@ -107,14 +105,4 @@ async fn health_and_metrics_are_served_over_http_where_that_is_asked_for() {
         .lines()
         .find_map(|line| line.strip_prefix("nodewise_cache_bytes "));
     assert!(bytes.unwrap().parse::<u32>().unwrap() > 1_000, "{metrics}");
-}
-
-/// The answer to a request, as it comes.
-async fn get(address: &str, path: &str) -> String {
-    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    answer
 }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::eventually;
 
@@ -59,6 +60,14 @@ impl Process {
         })
     }
 
+    /// The address of health and metrics, of a process that serves them. To be read before the URL.
+    pub fn http(&mut self) -> String {
+        self.line(|line| {
+            let address = line.split("health and metrics: listening on ").nth(1)?;
+            Some(address.split(' ').next()?.to_owned())
+        })
+    }
+
     /// The most memory that it has taken so far, in bytes.
     pub fn peak_memory(&self) -> u64 {
         let path = format!("/proc/{}/status", self.child.id());
@@ -96,4 +105,14 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The answer to a request by HTTP, as it comes.
+pub async fn get(address: &str, path: &str) -> String {
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
 }
