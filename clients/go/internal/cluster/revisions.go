@@ -30,11 +30,10 @@ type revisions struct {
 	bytes int
 }
 
-func (r *revisions) put(revision *Revision) (old *Revision) {
-	old = r.remove(revision.Name)
+func (r *revisions) put(revision *Revision) {
+	r.remove(revision.Name)
 	r.names[revision.Name] = revision
 	r.bytes += len(revision.JSON)
-	return old
 }
 
 func (r *revisions) remove(name string) *Revision {
