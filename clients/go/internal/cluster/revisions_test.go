@@ -86,6 +86,7 @@ func TestDataThatIsNeededNoMoreIsDropped(t *testing.T) {
 
 // Whoever makes as many large ones as they like, with labels that match: no more is kept than is sent.
 func TestNoMoreDataIsKeptThanIsSent(t *testing.T) {
+	large := labelled(t, "r", "1", "", 1<<20, "a")
 	for _, daemonSets := range []int{1, 2} {
 		most := daemonSets * MaxRevisionBytes
 		staging, showing := NewStore(1), NewStore(1)
@@ -95,9 +96,10 @@ func TestNoMoreDataIsKeptThanIsSent(t *testing.T) {
 			}
 		}
 		for i := range 40 {
-			name := fmt.Sprint("r", i)
-			staging.StageRevision(labelled(t, name, "1", "", 1<<20, "a"))
-			showing.PutRevision(labelled(t, name, "1", "", 1<<20, "a"))
+			staged, shown := *large, *large
+			staged.Name, shown.Name = fmt.Sprint("r", i), fmt.Sprint("r", i)
+			staging.StageRevision(&staged)
+			showing.PutRevision(&shown)
 		}
 		for _, store := range []*Store{staging, showing} {
 			if bytes := store.RevisionBytes(); bytes > most || bytes < most*3/4 {
