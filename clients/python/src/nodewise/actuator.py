@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 from . import tracing, v1
 from .kinds import ObjectKey, Resource
+from .told import in_short
 
 _log = tracing.logger(__name__)
 
@@ -75,9 +76,9 @@ class ActuatorError(Exception):
     """A call that did not succeed."""
 
     def __init__(self, message: str, refusal: Refusal = Refusal.OTHER, http_status: int = 0) -> None:
-        super().__init__(message)
-        self.message = message
-        """The apiserver's message, or what broke the call."""
+        self.message = in_short(message)
+        """The apiserver's message, or what broke the call, on one line of at most 1,000 bytes."""
+        super().__init__(self.message)
         self.refusal = refusal
         """What kind of refusal."""
         self.http_status = http_status

@@ -19,6 +19,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from . import rawjson, times, v1
 from .rawjson import Served
+from .told import in_short
 
 KubernetesObject: TypeAlias = "bytes | str | Mapping[str, Any] | object"
 """An object of the Kubernetes API, in any of the forms that this module takes."""
@@ -28,7 +29,8 @@ class ConversionError(ValueError):
     """An object that is not of the shape its API promises."""
 
     def __init__(self, path: str, message: str) -> None:
-        super().__init__(f"{path}: {message}")
+        # What is wrong may be as long as the object.
+        super().__init__(in_short(f"{path}: {message}"))
         self.path = path
         """Where in the object, for example `metadata.creationTimestamp`; `.` for the object as a whole."""
         self.message = message

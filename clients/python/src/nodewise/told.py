@@ -1,5 +1,5 @@
-"""What the service says in words, before it goes into logs, errors and Events: a wrong service may say anything, at any
-length.
+"""What the service and the apiserver say in words, before it goes into logs, errors, outcomes and Events: a wrong
+service may say anything, at any length, and an apiserver repeats what somebody wrote.
 """
 
 import unicodedata
