@@ -1,7 +1,7 @@
 """A scripted actuator and a scripted planning service."""
 
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,6 +51,10 @@ class FakeActuator:
         if answer is None:
             raise refused(404)
         return answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+
+    async def read_all(self, resource: Resource, namespace: str) -> AsyncIterator[bytes]:
+        for served in self._answer("read_all", namespace, resource) or ():
+            yield served
 
     def emit(self, event: WorkloadEvent) -> None:
         self.events.append(event)

@@ -155,6 +155,7 @@ def test_the_data_of_a_revision_is_not_looked_into() -> None:
     deep = "[" * 500 + "]" * 500
     served = '{"metadata":{"name":"r","namespace":"ns"},"data":{"n":1e999,"s":"\\ud800","d":' + deep + "}}"
     revision = Revision.read(served)
+    assert revision.object is not None
     assert b'"n":1e999,"s":"\\ud800"' in revision.object
 
 

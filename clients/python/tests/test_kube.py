@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -13,10 +14,10 @@ from kubernetes.client import Configuration
 from nodewise import v1
 from nodewise.actuator import ActuatorError, PatchType, Refusal, WorkloadEvent
 from nodewise.kinds import ObjectKey, Resource
-from nodewise.kube import EventRecorder, KubeActuator, KubeClient, Watches, watch
+from nodewise.kube import EventRecorder, KubeActuator, KubeClient, Watches, pages, watch
 from nodewise.kube.client import Answer
 from nodewise.objects import DaemonSet, Node, Pod, Revision
-from nodewise.store import Applied, Bookmark, Deleted, Event, Listed, Store
+from nodewise.store import Applied, Bookmark, Deleted, Event, Listed, RevisionPage, Store
 
 from .objects import compact, deep
 
@@ -37,6 +38,8 @@ class Apiserver:
         self.headers: list[dict[str, str]] = []
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
+        if request.path == "/list":
+            return await self.script["GET /list"][0](request)
         if request.query.get("limit") == "1":
             ahead = page(None, "1000000")
             return await (self.versions.pop(0) if self.versions else ahead)(request)
@@ -60,6 +63,13 @@ def answer(body: Any) -> Handler:
     async def handle(_: web.Request) -> web.Response:
         text = body if isinstance(body, bytes) else json.dumps(body).encode()
         return web.Response(body=text, content_type="application/json")
+
+    return handle
+
+
+def raw(code: int, body: bytes) -> Handler:
+    async def handle(_: web.Request) -> web.Response:
+        return web.Response(status=code, body=body)
 
     return handle
 
@@ -99,6 +109,22 @@ def after(event: asyncio.Event, *of: Any) -> Handler:
 
 def page(items: Any, version: str = "10", proceed: str = "") -> Handler:
     return answer({"metadata": {"resourceVersion": version, "continue": proceed}, "items": items})
+
+
+class Pages:
+    """A list of objects with names of these lengths, and what was asked for."""
+
+    def __init__(self, *lengths: int) -> None:
+        self.names = [f"{number:x>{length}}" for number, length in enumerate(lengths)]
+        self.asked: list[tuple[int, int]] = []
+        """Limits, and where the pages began."""
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        limit, begin = int(request.query["limit"]), int(request.query.get("continue", "0"))
+        self.asked.append((limit, begin))
+        end = begin + limit
+        items = [pod_at("5", name) for name in self.names[begin:end]]
+        return await page(items, proceed=str(end) if end < len(self.names) else "")(request)
 
 
 @pytest.fixture
@@ -200,6 +226,9 @@ PATHS = {
 class Shown(list[Event]):
     """What the watches showed of one resource, with the other ones quiet."""
 
+    def pages(self) -> list[RevisionPage]:
+        return [event for event in self if isinstance(event, RevisionPage)]
+
     def of(self, resource: Resource) -> list[Event]:
         kinds = {
             Resource.DAEMON_SETS: DaemonSet,
@@ -213,7 +242,7 @@ class Shown(list[Event]):
             if (
                 event.resource is resource
                 if isinstance(event, Listed | Bookmark)
-                else isinstance(event.object, kinds[resource])
+                else not isinstance(event, RevisionPage) and isinstance(event.object, kinds[resource])
             )
         ]
 
@@ -240,7 +269,7 @@ async def follow(
         await eventually(lambda: len(shown.of(resource)) >= count, f"{count} events")
         await eventually(lambda: len(server.asked(PATHS[resource])) >= requests, f"{requests} requests")
         await eventually(lambda: resource not in watches.health(), "it works")
-    return shown.of(resource)
+    return shown.pages() + shown.of(resource) if resource is Resource.REVISIONS else shown.of(resource)
 
 
 def pod_at(version: str, name: str = "p", **more: Any) -> dict[str, Any]:
@@ -271,8 +300,8 @@ async def test_a_list_and_then_a_watch_from_there(apiserver: tuple[Apiserver, Ku
     assert bookmark == Bookmark(Resource.PODS, "12")
     first, second, *watched = apiserver[0].asked("/api/v1/pods")
     # Without a resourceVersion: a most-recent read.
-    assert first == {"limit": "1000"}
-    assert second == {"limit": "1000", "continue": "more"}
+    assert first == {"limit": "250"}
+    assert second == {"limit": "250", "continue": "more"}
     assert [query["resourceVersion"] for query in watched] == ["10", "13"]
 
 
@@ -281,6 +310,119 @@ async def test_a_watch_that_fell_behind_lists_again(apiserver: tuple[Apiserver, 
     handlers = [page([]), lines(gone), page([], "20"), refuse(410, "Expired"), page([], "30"), lines()]
     events = await follow(apiserver, Resource.PODS, handlers, 3)
     assert [event.resource_version for event in events if isinstance(event, Listed)] == ["10", "20", "30"]
+
+
+# An apiserver serves 250 pods in up to 2 GB.
+async def test_a_page_that_is_too_long_is_asked_for_again_with_fewer_objects(
+    apiserver: tuple[Apiserver, KubeClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, client = apiserver
+    monkeypatch.setattr(pages, "PAGE_BYTES", 10_000)
+    monkeypatch.setattr(pages, "OBJECT_BYTES", 30_000)
+
+    async def read(lists: Pages) -> list[str]:
+        server.script["GET /list"] = [lists]
+        shown = [item async for part in pages.pages(client, "/list", 20) for item in part.items]
+        return [json.loads(item)["metadata"]["name"] for item in shown]
+
+    lists = Pages(*[3] * 22, 20_000, 20_000, 4_000, 4_000, *[3] * 20)
+    assert await read(lists) == lists.names
+    assert lists.asked == [
+        *[(20, 0), (20, 20), (5, 20), (1, 20), (2, 21), (1, 21), (2, 22), (1, 22)],
+        *[(1, 23), (1, 24), (1, 25), (1, 26), (2, 27), (4, 29), (8, 33), (16, 41)],
+    ], "a page far below the bound lets the next one have twice as many, up to what was asked for"
+    lists = Pages(3, 30_000)
+    with pytest.raises(ActuatorError, match="more than 30000 bytes"):
+        await read(lists)
+    assert lists.asked == [(20, 0), (5, 0), (1, 0), (2, 1), (1, 1)]
+
+
+async def test_a_list_is_complete_though_its_pages_are_too_long(
+    apiserver: tuple[Apiserver, KubeClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "PAGE_BYTES", 100_000)
+    listing = Pages(*[5_000] * 30)
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        return await (lines() if "watch" in request.query else listing)(request)
+
+    (listed,) = await follow(apiserver, Resource.PODS, [handler], 1)
+    assert isinstance(listed, Listed)
+    assert [pod.projection.name for pod in listed.objects if isinstance(pod, Pod)] == listing.names
+    assert listing.asked == [(250, 0), (62, 0), (15, 0), (15, 15)]
+
+
+# A page is in memory once, and one object of it besides.
+@pytest.mark.parametrize(
+    ("text", "odd"),
+    [(b"\\u003c" * 200_000, b"1"), (b"x" * 1_200_000, b"[" * 3000 + b"]" * 3000)],
+    ids=["usual", "deep"],
+)
+def test_a_page_is_not_copied(text: bytes, odd: bytes) -> None:
+    data = b'"annotations":{"a":"' + text + b'"},"managedFields":' + odd + b',"uid"'
+    wide = compact(pod_at("5", "p")).replace(b'"uid"', data)
+    body = b'{"metadata":{"resourceVersion":"10"},"items":[' + b",".join([wide] * 20) + b"]}"
+    tracemalloc.start()
+    try:
+        assert [Pod.read(item).projection.name for item in pages._read(body).items] == ["p"] * 20
+        assert tracemalloc.get_traced_memory()[1] < 10 * len(wide), "the page has 20 of it"
+    finally:
+        tracemalloc.stop()
+
+
+# What somebody wrote comes back in what an apiserver says.
+async def test_what_an_apiserver_says_is_told_on_one_line_and_cut(
+    apiserver: tuple[Apiserver, KubeClient], caplog: pytest.LogCaptureFixture, quick: None
+) -> None:
+    server, client = apiserver
+    for handler in (refuse(422, "Invalid", "a\n" + "x" * 5_000), raw(502, b"a\n" + b"x" * 5_000)):
+        server.script["GET /x"] = [handler]
+        with pytest.raises(ActuatorError) as error:
+            await client.call("GET", "/x")
+        assert str(error.value) == error.value.message
+        assert error.value.message.startswith("a\\nxxx")
+        assert len(error.value.message.encode()) <= 1_003
+    broken = {"type": "ERROR", "object": {"kind": "Status", "code": 500, "message": "b\n" + "x" * 5_000}}
+    odd = {"metadata": {"name": "odd\n" + "x" * 5_000, "labels": 1}}
+    await follow(apiserver, Resource.REVISIONS, [page([odd]), lines(broken), lines()], 1, requests=3)
+    told = [record.getMessage() for record in caplog.records if "xxx" in record.getMessage()]
+    assert len(told) == 2
+    assert all(len(line) < 1_200 and "\n" not in line for line in told)
+
+
+# Which revisions are kept whole depends on the DaemonSets.
+async def test_revisions_are_listed_after_daemon_sets(apiserver: tuple[Apiserver, KubeClient]) -> None:
+    server, client = apiserver
+    may_answer = asyncio.Event()
+
+    async def late(request: web.Request) -> web.StreamResponse:
+        await may_answer.wait()
+        return await page(None)(request)
+
+    for path in PATHS.values():
+        server.script[f"GET {path}"] = [page(None), lines()]
+    server.script[f"GET {PATHS[Resource.DAEMON_SETS]}"] = [late, lines()]
+    shown = Shown()
+    async with Watches(client, shown.append):
+        await eventually(lambda: bool(shown.of(Resource.PODS)) and bool(shown.of(Resource.NODES)), "the other lists")
+        asked = server.asked(PATHS[Resource.REVISIONS])
+        may_answer.set()
+        assert asked == []
+        await eventually(lambda: bool(shown.of(Resource.REVISIONS)), "a list of revisions")
+    assert [query["limit"] for query in server.asked(PATHS[Resource.REVISIONS]) if "limit" in query] == ["50"]
+
+
+async def test_revisions_of_a_namespace_are_read_page_by_page(apiserver: tuple[Apiserver, KubeClient]) -> None:
+    server, client = apiserver
+    path = "/apis/apps/v1/namespaces/ns/controllerrevisions"
+    listing = b'{"metadata":{},"items":[{"metadata":{"name":"b"},"data":"\xff"}]}'
+    server.script[f"GET {path}"] = [page([{"metadata": {"name": "a"}}], proceed="more"), answer(listing), answer(b"{")]
+    actuator = KubeActuator(client, EventRecorder(client))
+    read = [served async for served in actuator.read_all(Resource.REVISIONS, "ns")]
+    assert [json.loads(served)["metadata"]["name"] for served in read] == ["a", "b"]
+    assert server.asked(path) == [{"limit": "50"}, {"limit": "50", "continue": "more"}]
+    with pytest.raises(ActuatorError, match="reading the list"):
+        _ = [served async for served in actuator.read_all(Resource.REVISIONS, "ns")]
 
 
 # D-112: an apiserver that has begun anew at a lower version shows nothing to a watch that is ahead of it.
@@ -300,7 +442,7 @@ async def test_an_apiserver_at_a_lower_version_is_listed_again(
         "500",
     ]
     queries = apiserver[0].asked("/api/v1/pods")
-    assert queries[3] == {"limit": "1000"}
+    assert queries[3] == {"limit": "250"}
     assert queries[4]["resourceVersion"] == "500"
 
 
@@ -377,11 +519,13 @@ async def test_odd_revisions_are_followed(apiserver: tuple[Apiserver, KubeClient
     odd = b'{"metadata":{"namespace":"ns","name":"odd","resourceVersion":"11"},"data":' + data + b"}"
     listing = b'{"metadata":{"resourceVersion":"10"},"items":[{"metadata":{"name":"a"}},' + odd + b"]}"
     handlers = [answer(listing), lines(b'{"type":"MODIFIED","object":' + odd + b"}")]
-    listed, applied = await follow(apiserver, Resource.REVISIONS, handlers, 2)
-    assert isinstance(listed, Listed)
+    part, listed, applied = await follow(apiserver, Resource.REVISIONS, handlers, 2)
+    assert isinstance(part, RevisionPage)
+    assert listed == Listed(Resource.REVISIONS, [], "10"), "what the pages had is in the store already"
     assert isinstance(applied, Applied)
     assert isinstance(applied.object, Revision)
-    assert listed.objects[1] == applied.object
+    assert part.revisions[1] == applied.object
+    assert applied.object.object is not None
     assert applied.object.object.endswith(b'"data":' + data.replace(b"\xff", "\ufffd".encode()) + b"}")
 
 
@@ -417,16 +561,17 @@ async def test_a_revision_that_cannot_be_read_is_passed_over(apiserver: tuple[Ap
             {"type": "ADDED", "object": {"metadata": {"name": "b", "resourceVersion": "12"}}},
         ),
     ]
-    listed, applied = await follow(apiserver, Resource.REVISIONS, handlers, 2)
-    assert isinstance(listed, Listed)
+    part, _, applied = await follow(apiserver, Resource.REVISIONS, handlers, 2)
+    assert isinstance(part, RevisionPage)
     assert isinstance(applied, Applied)
-    assert [len(listed.objects), applied.object.resource_version] == [1, "12"]
+    assert [len(part.revisions), applied.object.resource_version] == [1, "12"]
 
 
 async def test_a_namespace_is_followed_alone(apiserver: tuple[Apiserver, KubeClient]) -> None:
     server, client = apiserver
+    server.script["GET /apis/apps/v1/namespaces/ns/daemonsets"] = [page(None), lines()]
     async with Watches(client, lambda _: None, namespace="ns"):
-        await eventually(lambda: len(server.requests) >= 4, "all lists")
+        await eventually(lambda: len({path for _, path, _, _ in server.requests}) >= 4, "all lists")
     assert {path for _, path, _, _ in server.requests} == {
         "/apis/apps/v1/namespaces/ns/daemonsets",
         "/api/v1/namespaces/ns/pods",

@@ -20,7 +20,8 @@ FIRST = json.loads((ROOT / "proto/testdata/plan_checks.json").read_text())[0]
 
 def refused(case: dict[str, Any]) -> plan_check.ViolationError | None:
     """Why the plan of a vector is refused."""
-    store = Store(4)
+    store, workload = Store(4), DaemonSet.read(json.dumps(case.get("workload", FIRST["workload"])).encode())
+    store.apply(Applied(workload), lambda _: None)
     for name in case.get("nodes", FIRST["nodes"]):
         store.apply(Applied(node(name)), lambda _: None)
     for pod in case.get("pods", []):
@@ -28,7 +29,7 @@ def refused(case: dict[str, Any]) -> plan_check.ViolationError | None:
     for revision in case.get("revisions", []):
         store.apply(Applied(Revision.read(json.dumps(revision).encode())), lambda _: None)
     asked = plan_check.Asked(
-        DaemonSet.read(json.dumps(case.get("workload", FIRST["workload"])).encode()),
+        workload,
         v1.Scope.Value(case["scope"]) if "scope" in case else v1.SCOPE_UNSPECIFIED,
         [Revision.read(json.dumps(revision).encode()) for revision in case.get("read_live", [])],
         case.get("delete_with_uid", True),
@@ -68,6 +69,7 @@ def test_plans_of_the_service(name: str) -> None:
     plan = json_format.ParseDict(case["response"], v1.PlanResponse()).plan
     workload = DaemonSet.read(snapshot.workload.daemon_set.object)
     store = Store(4)
+    store.apply(Applied(workload), lambda _: None)
     for bucket in snapshot.node_buckets:
         for projection in v1.NodeBucket.FromString(bucket.data).nodes:
             store.apply(Applied(Node("1", projection)), lambda _: None)

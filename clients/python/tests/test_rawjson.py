@@ -59,9 +59,9 @@ class Counting:
         self._pattern = pattern
         self.count = 0
 
-    def match(self, text: bytes, at: int) -> re.Match[bytes] | None:
+    def match(self, text: bytes, at: int, end: int) -> re.Match[bytes] | None:
         self.count += 1
-        return self._pattern.match(text, at)
+        return self._pattern.match(text, at, end)
 
 
 # The event loop stands still meanwhile: a revision of 1 MB may come every few milliseconds.

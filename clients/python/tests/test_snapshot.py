@@ -1,21 +1,17 @@
 """Which revisions go out with a snapshot, of which there may be more than a request can carry."""
 
 import json
-import logging
 from typing import Any
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from nodewise import snapshot, v1
-from nodewise.client import UnreachableError
-from nodewise.execute import Executor, Settled, Unreachable
 from nodewise.objects import Revision
 from nodewise.state import State
 from nodewise.store import Applied
 
-from .fakes import FakeActuator, FakeService, plan
-from .objects import KEY, daemon_set, filled, revision
+from .objects import daemon_set, filled, revision
 
 MEBIBYTE = 1 << 20
 
@@ -92,29 +88,11 @@ def test_what_is_too_large_together_is_left_out(
     cached: list[Revision], live: list[Revision], expected: list[tuple[str, bool]], left_out: int
 ) -> None:
     state = filled(State(1, v1.PlanOptions()), *map(Applied, cached))
+    for one in cached:
+        state.store.keep_whole(one)
     taken = snapshot.take(state.store, daemon_set(), v1.ReconcileState(), live, now=Timestamp(), known=lambda _: False)
     sent = [
         (json.loads(sent.object)["metadata"]["name"], sent.read_after_name_collision)
         for sent in taken.snapshot.revisions
     ]
     assert (sent, taken.left_out) == (expected, left_out)
-
-
-async def test_what_is_left_out_is_told_once_for_every_plan(caplog: pytest.LogCaptureFixture) -> None:
-    large = [revision(name, size=9 * MEBIBYTE) for name in ("a", "b", "c")]
-    state, service = filled(State(1, v1.PlanOptions()), *map(Applied, large)), FakeService([])
-    executor = Executor(state, FakeActuator(), service, v1.PlanOptions())
-    real = service.plan
-
-    async def asks_twice(uid: str, build: Any) -> v1.Plan:
-        build(lambda _: False)
-        return await real(uid, build)
-
-    service.plan = asks_twice  # type: ignore[method-assign]
-    for answer, ending in ((plan(verdict=v1.VERDICT_NOOP), Settled), (UnreachableError("away"), Unreachable)):
-        service.plans = [answer]
-        with caplog.at_level(logging.WARNING):
-            assert isinstance(await executor.reconcile(KEY), ending)
-        said = [record.getMessage() for record in caplog.records if "revisions take more" in record.getMessage()]
-        assert said == ["ns/foo: the revisions take more than 16777216 bytes together; 2 that rank last are not sent"]
-        caplog.clear()

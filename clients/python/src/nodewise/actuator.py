@@ -6,7 +6,7 @@ refused write means for a plan is decided in `apply`.
 
 import enum
 import json
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -125,6 +125,9 @@ class Actuator(Protocol):
     async def read(self, key: ObjectKey) -> bytes:
         """GET: the object as it is now, as JSON."""
 
+    def read_all(self, resource: Resource, namespace: str) -> AsyncIterator[bytes]:
+        """GET of a collection: each object of a namespace as it is now, as JSON. May end with an error halfway."""
+
     def emit(self, event: WorkloadEvent) -> None:
         """Emits a Kubernetes Event: never blocks, never fails, may be dropped."""
 
@@ -166,6 +169,10 @@ class ObserveActuator:
     async def read(self, key: ObjectKey) -> bytes:
         """Reads."""
         return await self._reader.read(key)
+
+    def read_all(self, resource: Resource, namespace: str) -> AsyncIterator[bytes]:
+        """Lists."""
+        return self._reader.read_all(resource, namespace)
 
     def emit(self, event: WorkloadEvent) -> None:
         """Would emit."""

@@ -26,6 +26,8 @@ from .kinds import OWNER_KIND, Key, ObjectKey, Resource
 from .objects import DaemonSet, Revision
 from .options import burst, is_enabled
 from .plan_check import Asked
+from .quiet import Quiet
+from .revisions import MAX_BYTES
 from .selection import EVERYTHING, Selection
 from .state import State
 from .told import in_short
@@ -41,6 +43,9 @@ gone.
 
 MAX_AGE_OF_NEXT = 1.0
 """How old a plan may be, in seconds, that was asked for while the one before it was applied."""
+
+MAX_READS = 16
+"""Most revisions that are read one by one before a plan is asked for. More are read by a list of their namespace."""
 
 REPORT_GRACE = 2.0
 """How long the answer to a report is waited for once the executor stops, in seconds."""
@@ -141,6 +146,7 @@ class Executor:
         """Calls of the service that are under way, and how long each may go on after the stop."""
         self._next: dict[Key, tuple[_Planned, float]] = {}
         """Plans that are there before their turn, and when they were asked for."""
+        self._too_many_revisions = Quiet()
         # Creates that expectations tell by name need not be seen before more is created: until they are, only nodes
         # that are not among theirs get pods.
         self._goes_ahead = is_enabled(options, v1.DEVIATION_SLOW_START_ACROSS_PLANS)
@@ -269,15 +275,18 @@ class Executor:
         """Asks the service for a plan. Raises `ServiceError` when there is none."""
         key, uid, state = workload.key, workload.uid, self.state
         current, sent, left_out = workload, v1.ReconcileState(), 0
+        unread: list[Revision] = []
+        await self._read_revisions(workload, live)
 
         def build(known: Callable[[Digest], bool]) -> v1.PlanRequest:
-            nonlocal current, sent, left_out
+            nonlocal current, sent, left_out, unread
             # A retry takes what is known by now, unless the workload was replaced: then it finishes with what it had.
             newer = state.store.daemon_set(key)
             if newer is not None and newer.uid == uid:
                 current = newer
             self._stay_selected(key)
             sent = state.holdings.get(key, uid)
+            unread = snapshot.unread(state.store, current, live)
             with tracing.span("snapshot"):
                 taken, left_out = snapshot.take(state.store, current, sent, live, now=self._now(), known=known)
                 return v1.PlanRequest(
@@ -290,15 +299,42 @@ class Executor:
         try:
             plan = await self._ask(self._service.plan(uid, build), grace=0)
         finally:
-            if left_out:
+            if left_out and self._too_many_revisions.is_due(key):
                 _log.warning(
                     "%s: the revisions take more than %d bytes together; %d that rank last are not sent",
                     key,
-                    snapshot.MAX_REVISION_BYTES,
+                    MAX_BYTES,
                     left_out,
                 )
+        if unread:
+            raise _EndedError(Failed(f"ControllerRevision {unread[0].name} has changed since it was read"))
         plan.error, plan.plan_id = in_short(plan.error), in_short(plan.plan_id)
         return _Planned(plan, current, sent)
+
+    async def _read_revisions(self, workload: DaemonSet, live: Sequence[Revision]) -> None:
+        """Reads those revisions of the next snapshot that the caches do not keep whole, in particular orphans that were
+        there before the workload came.
+        """
+        store, namespace = self.state.store, workload.key.namespace
+        unread = {revision.name for revision in snapshot.unread(store, workload, live)}
+        if not unread:
+            return
+        self._go_on()
+        try:
+            if len(unread) > MAX_READS:
+                async for served in self._actuator.read_all(Resource.REVISIONS, namespace):
+                    self._go_on()
+                    for revision in _readable([served]):
+                        if revision.name in unread:
+                            store.keep_whole(revision)
+                return
+            for name in sorted(unread):
+                self._go_on()
+                for revision in _readable([await self._actuator.read(ObjectKey(Resource.REVISIONS, namespace, name))]):
+                    store.keep_whole(revision)
+        except ActuatorError as error:
+            reason = f"reading revisions of {namespace}: {error.message}"
+            raise _EndedError(Failed(reason, http_status=error.http_status)) from error
 
     async def _plan_next(self, planned: _Planned) -> _Planned | None:
         """The plan that follows one that is being applied, if that can be told by now, comes soon, and creates and does

@@ -5,7 +5,7 @@ are kept as the JSON that was served, besides the fields that the executor reads
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,6 +17,13 @@ from .reads import NOTHING, Reads
 from .selector import Selector
 
 _log = tracing.logger(__name__)
+
+MAX_LABELS_KEPT = 64
+"""Labels of a revision that are kept whatever they are. A template has fewer; whoever may create revisions may give
+them a megabyte.
+"""
+_MAX_NAME = 253
+"""Longest name of an object."""
 
 
 class Owner(NamedTuple):
@@ -92,9 +99,14 @@ class Revision:
     labels: Mapping[str, str]
     controller: Owner | None
     deleting: bool
-    object: bytes = field(repr=False)
+    object: bytes | None = field(repr=False)
+    """As it was served; None where that is not kept, so that it has to be read live."""
+    size: int
+    """Bytes of the object, also where it is not kept."""
     number: int = 0
     """The higher the newer it is; 0 where it has none that can be read."""
+    known_labels: frozenset[str] | None = None
+    """The keys of which the labels are kept where it has very many; None where all of them are."""
 
     @classmethod
     def read(cls, served: convert.KubernetesObject) -> "Revision":
@@ -113,8 +125,32 @@ class Revision:
             controller=None if controller is None else owner_of(controller),
             deleting=full.time("deletionTimestamp") is not None,
             object=text,
+            size=len(text),
             number=_number(members.get("revision", b"0")),
         )
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of the object, if that is kept."""
+        return len(self.object or b"")
+
+    def with_labels_of(self, keys: frozenset[str]) -> "Revision":
+        """With all labels, or of very many those with these keys."""
+        if len(self.labels) <= MAX_LABELS_KEPT:
+            return self
+        labels = {key: self.labels[key] for key in keys if key in self.labels}
+        return replace(self, labels=labels, known_labels=keys)
+
+    def without_object(self) -> "Revision":
+        """What is said besides the object. Names in an owner reference may have any length; one that is cut here is
+        longer than those of objects.
+        """
+        owner = None if self.controller is None else Owner(*(text[: _MAX_NAME + 1] for text in self.controller))
+        return replace(self, object=None, controller=owner)
+
+    def is_known_to(self, selector: Selector) -> bool:
+        """Whether the labels are kept that a selector looks at."""
+        return self.known_labels is None or self.known_labels.issuperset(selector.keys())
 
 
 def _number(text: bytes) -> int:

@@ -37,6 +37,7 @@ _OUTSIDE = _up_to(rb"[\[{]+|[\]}]+|,", rb'[^"\[\]{},]*')
 """Up to what begins, ends or separates parts."""
 _WITHIN = _up_to(rb"[\[{]+|[\]}]+", _FLAT)
 """Up to what begins or ends within a part."""
+_BLANKS = b" \t\n\r"
 _KEY = re.compile(rb"\s*(" + _STRING + rb")\s*:\s*", re.DOTALL)
 
 
@@ -46,13 +47,18 @@ def members(text: bytes) -> dict[str, bytes]:
         return {key: bytes(value) for key, value in _MEMBERS.decode(text).items()}
     except (msgspec.MsgspecError, RecursionError):
         # Perhaps only what is within a member cannot be read.
-        found = {}
-        for part in _parts(text, b"{}"):
-            key = _KEY.match(part)
-            if key is None:
-                raise ValueError("a member has no name") from None
-            found[str(json.loads(key[1]))] = part[key.end() :].rstrip()
-        return found
+        return {key: text[span] for key, span in places(text).items()}
+
+
+def places(text: bytes) -> dict[str, slice]:
+    """Where the members of an object are, whatever is within them. Raises ValueError for what is no object."""
+    found = {}
+    for part in _parts(text, slice(0, len(text)), b"{}"):
+        key = _KEY.match(text, part.start, part.stop)
+        if key is None:
+            raise ValueError("a member has no name") from None
+        found[str(json.loads(key[1]))] = _trimmed(text, slice(key.end(), part.stop))
+    return found
 
 
 def elements(text: bytes) -> list[bytes]:
@@ -60,7 +66,15 @@ def elements(text: bytes) -> list[bytes]:
     try:
         return [bytes(element) for element in _ELEMENTS.decode(text) or ()]
     except (msgspec.MsgspecError, RecursionError):
-        return [part.strip() for part in _parts(text, b"[]")]
+        return list(elements_at(text, slice(0, len(text))))
+
+
+def elements_at(text: bytes, place: slice) -> Iterator[bytes]:
+    """The elements of a list that is part of a text, one after the other, whatever is within them. Raises ValueError
+    for what is no list, perhaps only after some elements.
+    """
+    for part in _parts(text, place, b"[]"):
+        yield text[_trimmed(text, part)]
 
 
 def write(of: dict[str, bytes]) -> bytes:
@@ -98,26 +112,41 @@ class Served:
         return write(self.members) if self.has_managed_fields else self.text
 
 
-def _parts(text: bytes, ends: bytes) -> Iterator[bytes]:
-    """What is between the commas of an object or a list, without recursion and whatever is in there."""
-    text = text.strip()
-    if len(text) < 2 or text[:1] != ends[:1] or text[-1:] != ends[1:]:
+def _trimmed(text: bytes, place: slice) -> slice:
+    """Without the blanks around it. It is not copied for that."""
+    begin, end = place.start, place.stop
+    while begin < end and text[begin] in _BLANKS:
+        begin += 1
+    while begin < end and text[end - 1] in _BLANKS:
+        end -= 1
+    return slice(begin, end)
+
+
+def _parts(text: bytes, place: slice, ends: bytes) -> Iterator[slice]:
+    """What is between the commas of an object or a list that is part of a text, without recursion and whatever is in
+    there.
+    """
+    place = _trimmed(text, place)
+    end = place.stop
+    if end - place.start < 2 or text[place.start] != ends[0] or text[end - 1] != ends[1]:
         raise ValueError(f"is not within {ends.decode()}")
-    depth, began, at = 1, 1, 1
+    depth, began = 1, place.start + 1
+    at = began
+    is_one_of_many = False
     while depth > 0:
-        found = (_OUTSIDE if depth == 1 else _WITHIN).match(text, at)
+        found = (_OUTSIDE if depth == 1 else _WITHIN).match(text, at, end)
         if found is None or found.end() == at:
             raise ValueError("it has no end")
         at, token = found.end(), found[1] or b""
         if token == b",":
-            yield text[began : at - 1]
-            began = at
+            yield slice(began, at - 1)
+            began, is_one_of_many = at, True
         elif token[:1] in (b"[", b"{"):
             depth += len(token)
         else:
             depth -= len(token)
-    if depth < 0 or at != len(text):
+    if depth < 0 or at != end:
         raise ValueError("it ends before its end")
-    last = text[began:-1]
-    if last.strip() or began > 1:
+    last = _trimmed(text, slice(began, end - 1))
+    if is_one_of_many or last.start < last.stop:
         yield last

@@ -45,6 +45,11 @@ class SentKeys:
         named = self._pods.get(namespace)
         return named[0].keys() if named else self._unnamed
 
+    def daemon_sets_in(self, namespace: str) -> int:
+        """How many DaemonSets are in a namespace."""
+        named = self._pods.get(namespace)
+        return named[1] if named else 0
+
     def nodes_have_grown(self) -> bool:
         """There are keys by now that were not sent."""
         return self._nodes.has_grown

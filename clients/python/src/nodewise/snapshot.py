@@ -10,11 +10,8 @@ from .buckets import Digest, node_buckets, pod_buckets
 from .convert import KubernetesObject
 from .objects import DaemonSet, Revision
 from .reads import KeySet, reduce_labels
-from .store import Store, concerns
-
-MAX_REVISION_BYTES = 16 << 20
-"""Bytes of the revisions of one snapshot. Anyone who may create revisions in the namespace may make orphans that the
-selector matches, and all together must leave room for the rest of the request."""
+from .revisions import MAX_BYTES, concerns
+from .store import Store
 
 
 class Taken(NamedTuple):
@@ -54,20 +51,45 @@ def take(
     return Taken(taken, left_out)
 
 
-def _revisions(store: Store, workload: DaemonSet, live: Sequence[Revision]) -> tuple[list[v1.ControllerRevision], int]:
-    """The cached revisions, and in the place of or besides them those that were read live; and how many of the cached
-    ones are left out.
+def unread(store: Store, workload: DaemonSet, live: Sequence[Revision]) -> list[Revision]:
+    """Those revisions that the snapshot would have now and that the caches do not keep whole: they have to be read
+    live, and kept with `Store.keep_whole`. A snapshot without them must not be planned from. Others, in whose place
+    they come, are kept whole no more.
+    """
+    store.know(workload)
+    cached, fits = _cached(store, workload, live)
+    found = [revision for revision in fits if revision.object is None]
+    if found:
+        sent = {revision.name for revision in fits}
+        for revision in cached:
+            if revision.name not in sent:
+                store.drop_object(revision)
+    return found
+
+
+def _cached(store: Store, workload: DaemonSet, live: Sequence[Revision]) -> tuple[list[Revision], list[Revision]]:
+    """The cached revisions in whose place none was read live; and those of them that fit into a snapshot besides what
+    was.
     """
     read = {revision.name for revision in live}
     cached = [revision for revision in store.revisions(workload) if revision.name not in read]
-    kept = fitting(cached, MAX_REVISION_BYTES - sum(len(revision.object) for revision in live))
+    return cached, fitting(cached, MAX_BYTES - sum(revision.size for revision in live))
+
+
+def _revisions(store: Store, workload: DaemonSet, live: Sequence[Revision]) -> tuple[list[v1.ControllerRevision], int]:
+    """The cached revisions, and in the place of or besides them those that were read live; and how many of the cached
+    ones are left out since all are too many.
+    """
+    cached, fits = _cached(store, workload, live)
+    # What cannot be changed is used as it is or not at all, as what was read after a collision.
+    marked = [(revision.object, store.is_sealed(revision)) for revision in fits]
+    marked += [(revision.object, True) for revision in live]
     sent = [
-        # What cannot be changed is used as it is or not at all, as what was read after a collision.
-        v1.ControllerRevision(object=revision.object, read_after_name_collision=store.is_sealed(revision))
-        for revision in kept
+        v1.ControllerRevision(object=served, read_after_name_collision=mark)
+        for served, mark in marked
+        if served is not None
     ]
-    sent += [v1.ControllerRevision(object=revision.object, read_after_name_collision=True) for revision in live]
-    return sent, len(cached) - len(kept)
+    return sent, len(cached) - len(fits)
 
 
 def fitting(revisions: Sequence[Revision], room: int) -> list[Revision]:
@@ -80,7 +102,7 @@ def fitting(revisions: Sequence[Revision], room: int) -> list[Revision]:
     ranked = sorted(revisions, key=lambda revision: (revision.controller is None, -revision.number))
     fits: set[str] = set()
     for revision in ranked:
-        room -= len(revision.object)
+        room -= revision.size
         if room < 0 and fits:
             break
         fits.add(revision.name)
@@ -110,11 +132,11 @@ def snapshot_of(
         reduce_labels(node, of_nodes)
     for pod in sent_pods:
         reduce_labels(pod, of_pods)
-    known = (revision for revision in map(Revision.read, revisions) if concerns(workload, revision))
+    known = (revision.object for revision in map(Revision.read, revisions) if concerns(workload, revision))
     return v1.Snapshot(
         now=now or times.now(),
         workload=v1.Workload(daemon_set=v1.DaemonSet(object=workload.object)),
-        revisions=[v1.ControllerRevision(object=revision.object) for revision in known],
+        revisions=[v1.ControllerRevision(object=served) for served in known if served is not None],
         caches_synced=True,
         bucket_count=1,
         node_buckets=node_buckets(sent_nodes),

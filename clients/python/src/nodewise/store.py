@@ -16,6 +16,7 @@ from .kinds import OWNER_KIND, Key, Resource
 from .objects import DaemonSet, Node, Owner, Pod, Revision, owner_of
 from .overlaps import Overlaps
 from .reads import MAX_LABELS, KeySet
+from .revisions import Revisions, concerns
 from .selector import Selector
 from .sent_keys import SentKeys
 
@@ -55,7 +56,16 @@ class Bookmark:
     resource_version: str
 
 
-Event: TypeAlias = Applied | Deleted | Listed | Bookmark
+@dataclass(frozen=True, slots=True)
+class RevisionPage:
+    """A part of a list of revisions that is not complete yet. `Listed` follows the last one, without them."""
+
+    revisions: list[Revision]
+    is_first: bool
+    """What was shown before of a list that came to no end is void."""
+
+
+Event: TypeAlias = Applied | Deleted | Listed | Bookmark | RevisionPage
 """A change that a watch showed. Those of one resource come in the order of the watch; across resources nothing is
 promised.
 """
@@ -128,7 +138,7 @@ class _Namespace:
     orphans: Buckets | None = None
     selected: dict[str, _Selected] = field(default_factory=dict)
     """By the name of a DaemonSet that was asked about while there were orphans: those that it selects."""
-    revisions: dict[str, Revision] = field(default_factory=dict)
+    revisions: Revisions = field(default_factory=Revisions)
     sealed: dict[str, str] = field(default_factory=dict)
     """Revisions that cannot be changed, by name, each with the resourceVersion at which that was seen."""
     left_out: set[str] = field(default_factory=set)
@@ -235,6 +245,8 @@ class Store:
         self._labels = Labels()
         self._keys = SentKeys()
         self._reached: dict[Resource, str] = {}
+        self._pages: dict[str, Revisions] = {}
+        """Of a list of revisions that is not complete yet, by namespace."""
         self.overlaps = Overlaps()
         self.is_relisting = False
         """Versions have begun anew, and not every resource was listed since then: the caches are of two histories."""
@@ -248,8 +260,12 @@ class Store:
             case Deleted(obj):
                 self._advance(RESOURCE_OF[type(obj)], obj.resource_version)
                 self._remove(obj, visit)
+            case RevisionPage(revisions, is_first):
+                self._put_page(revisions, is_first)
             case Listed(resource, objects, version):
                 self._reached[resource] = version
+                if resource is Resource.REVISIONS:
+                    objects = [*self._take_pages(), *objects]
                 self._forget_missing(resource, objects, visit)
                 for obj in objects:
                     self._put(obj, visit)
@@ -298,19 +314,18 @@ class Store:
 
     def matching(self, namespace: str, labels: Mapping[str, str]) -> list[DaemonSet]:
         """Every DaemonSet of a namespace whose selector matches an orphan's labels, ordered by name (D-104)."""
-        found = (
-            daemon_set
-            for daemon_set in self._daemon_sets.values()
-            if daemon_set.key.namespace == namespace and daemon_set.selector.matches(labels)
-        )
+        found = (workload for workload in self._daemon_sets_in(namespace) if workload.selector.matches(labels))
         return sorted(found, key=lambda daemon_set: daemon_set.key)
+
+    def _daemon_sets_in(self, namespace: str) -> Iterator[DaemonSet]:
+        return (workload for workload in self._daemon_sets.values() if workload.key.namespace == namespace)
 
     def revisions(self, workload: DaemonSet) -> list[Revision]:
         """Revisions that a workload controls, and those without a controller that its selector matches (D-4), ordered
         by name.
         """
         kept = self._namespaces.get(workload.key.namespace)
-        revisions = kept.revisions if kept else {}
+        revisions = kept.revisions.by_name if kept else {}
         concern = (revision for revision in revisions.values() if concerns(workload, revision))
         return sorted(concern, key=lambda revision: revision.name)
 
@@ -345,22 +360,22 @@ class Store:
     def revision(self, namespace: str, name: str) -> Revision | None:
         """The revision of this name, if a DaemonSet controls it or it is an orphan."""
         kept = self._namespaces.get(namespace)
-        return kept.revisions.get(name) if kept else None
+        return kept.revisions.by_name.get(name) if kept else None
 
     def node_buckets(self, workload: DaemonSet, known: Callable[[Digest], bool]) -> list[v1.Bucket]:
         """The nodes as they are sent about a workload."""
-        self._know(workload)
+        self.know(workload)
         return render(self.nodes, None, self._keys.of_nodes(), self.bucket_count, known)
 
     def pod_buckets(self, workload: DaemonSet, known: Callable[[Digest], bool]) -> list[v1.Bucket]:
         """The pods of a workload, and the orphans of its namespace that it selects, as they are sent (D-3)."""
-        self._know(workload)
+        self.know(workload)
         namespace = workload.key.namespace
         kept = self._namespaces.get(namespace)
         owned, orphans = kept.sets(workload, self.bucket_count) if kept else (None, None)
         return render(owned, orphans, self._keys.of_pods(namespace), self.bucket_count, known)
 
-    def _know(self, workload: DaemonSet) -> None:
+    def know(self, workload: DaemonSet) -> None:
         """A workload is asked about. Nothing that is sent about it may lack a label that it names, even when the caches
         do not show it as it is.
         """
@@ -410,7 +425,7 @@ class Store:
             if pod is not None and pod.owner is None:
                 self._remove_pod(namespace, name)
         elif resource is Resource.REVISIONS:
-            revision = kept.revisions.get(name)
+            revision = kept.revisions.by_name.get(name)
             if revision is not None and revision.controller is None:
                 self._remove_revision(namespace, name)
 
@@ -421,7 +436,7 @@ class Store:
         kept = self._namespaces.get(namespace)
         if kept is None:
             return
-        revision = kept.revisions.get(name)
+        revision = kept.revisions.by_name.get(name)
         if resource is Resource.PODS:
             kept.leave_out(name)
         elif resource is Resource.REVISIONS and revision is not None:
@@ -442,7 +457,7 @@ class Store:
             case Resource.PODS:
                 return sum(len(kept.pods) for kept in self._namespaces.values())
             case Resource.REVISIONS:
-                return sum(len(kept.revisions) for kept in self._namespaces.values())
+                return sum(len(kept.revisions.by_name) for kept in self._namespaces.values())
 
     def _put(self, obj: Watched, visit: Visit) -> None:
         match obj:
@@ -487,7 +502,7 @@ class Store:
 
     def _put_pod(self, pod: Pod, visit: Visit) -> None:
         projection, namespace = pod.projection, pod.namespace
-        if not is_kept(projection):
+        if not is_kept(pod):
             old = self._remove_pod(namespace, projection.name)
             if old is not None:
                 visit(PodChange(namespace, old, projection))
@@ -517,18 +532,49 @@ class Store:
 
     def _put_revision(self, revision: Revision, visit: Visit) -> None:
         revisions = self._namespaces.setdefault(revision.namespace, _Namespace()).revisions
-        foreign = revision.controller is not None and revision.controller.kind != OWNER_KIND
-        old = revisions.get(revision.name)
+        foreign = not is_kept(revision)
+        old = revisions.by_name.get(revision.name)
         if foreign:
-            revisions.pop(revision.name, None)
+            revisions.remove(revision.name)
         else:
-            revisions[revision.name] = revision
+            revision = self._reduced(revision, revisions)
+            revisions.put(revision)
         self._drop_if_empty(revision.namespace)
         same = old is not None and old.resource_version == revision.resource_version
         if not same and not (foreign and old is None):
             # An orphan that could not be changed is tried again. It is as if it came just now.
             is_back = old is not None and revision.controller is None and self.is_sealed(old)
             visit(RevisionChange(None if is_back else old, revision))
+
+    def _put_page(self, revisions: Iterable[Revision], is_first: bool) -> None:
+        """Half a list must not be planned from, so nobody is shown it. No more of it is kept than of a whole one."""
+        if is_first:
+            self._pages.clear()
+        for revision in revisions:
+            page = self._pages.setdefault(revision.namespace, Revisions())
+            page.put(self._reduced(revision, page))
+
+    def _take_pages(self) -> list[Revision]:
+        pages, self._pages = self._pages, {}
+        return [revision for page in pages.values() for revision in page.by_name.values()]
+
+    def _reduced(self, revision: Revision, beside: Revisions | None = None) -> Revision:
+        """What is kept of a revision, where it has to fit in beside these."""
+        namespace, keys = revision.namespace, self._keys.of_pods(revision.namespace).labels
+        has_room = beside is None or beside.has_room_for(revision, self._keys.daemon_sets_in(namespace))
+        is_whole = has_room and any(concerns(workload, revision) for workload in self._daemon_sets_in(namespace))
+        revision = revision.with_labels_of(keys)
+        return revision if is_whole else revision.without_object()
+
+    def keep_whole(self, read: Revision) -> None:
+        """Keeps a revision whole that was read live, if a DaemonSet needs it and it is as its watch has shown it."""
+        kept = self.revision(read.namespace, read.name)
+        if kept is not None and (kept.uid, kept.resource_version) == (read.uid, read.resource_version):
+            self._namespaces[read.namespace].revisions.put(self._reduced(read))
+
+    def drop_object(self, revision: Revision) -> None:
+        """Keeps of a revision, which is kept, what is said besides its object."""
+        self._namespaces[revision.namespace].revisions.put(revision.without_object())
 
     def _remove(self, obj: Watched, visit: Visit) -> None:
         match obj:
@@ -562,7 +608,7 @@ class Store:
                 if Key(namespace, name) not in there:
                     visit(PodChange(namespace, self._remove_pod(namespace, name), None))
         else:
-            kept = [(namespace, name) for namespace, of in self._namespaces.items() for name in of.revisions]
+            kept = [(namespace, name) for namespace, of in self._namespaces.items() for name in of.revisions.by_name]
             for namespace, name in kept:
                 if Key(namespace, name) not in there:
                     visit(RevisionChange(self._remove_revision(namespace, name), None))
@@ -580,27 +626,26 @@ class Store:
         kept = self._namespaces.get(namespace)
         if kept is None:
             return None
-        revision = kept.revisions.pop(name, None)
+        revision = kept.revisions.remove(name)
         kept.sealed.pop(name, None)
         self._drop_if_empty(namespace)
         return revision
 
     def _drop_if_empty(self, namespace: str) -> None:
         kept = self._namespaces[namespace]
-        if not kept.pods and not kept.revisions:
+        if not kept.pods and not kept.revisions.by_name:
             del self._namespaces[namespace]
 
 
-def concerns(workload: DaemonSet, revision: Revision) -> bool:
-    """Whether a workload controls a revision, or selects one without a controller."""
-    if revision.controller is not None:
-        return revision.controller.uid == workload.uid
-    return workload.selector.selects(revision.labels)
-
-
-def is_kept(pod: v1.Pod) -> bool:
-    """Whether a DaemonSet controls the pod, or nobody does."""
-    return not pod.HasField("controller") or pod.controller.kind == OWNER_KIND
+def is_kept(obj: Watched) -> bool:
+    """Whether an object is kept: of pods and revisions those that a DaemonSet controls, or nobody does."""
+    match obj:
+        case Pod(projection=pod):
+            return not pod.HasField("controller") or pod.controller.kind == OWNER_KIND
+        case Revision(controller=controller):
+            return controller is None or controller.kind == OWNER_KIND
+        case _:
+            return True
 
 
 def _is_own(workload: DaemonSet, shared: v1.SharedMetadata) -> bool:

@@ -1,6 +1,7 @@
 """Calls to an apiserver over HTTP. Bodies go out as they are given, and answers come back as they are."""
 
 import asyncio
+import io
 import os
 import pathlib
 import ssl
@@ -30,6 +31,10 @@ class Answer(NamedTuple):
 
     status: int
     body: bytes
+
+
+class TooLongError(ActuatorError):
+    """An answer is longer than the caller takes."""
 
 
 class KubeClient:
@@ -91,14 +96,17 @@ class KubeClient:
         content_type: str = "application/json",
         accept: str = "application/json",
         timeout: float = 30.0,
+        max_bytes: int | None = None,
     ) -> Answer:
-        """One call. Raises `ActuatorError`, with the apiserver's own words if there are any."""
+        """One call. Raises `ActuatorError`, with the apiserver's own words if there are any, and `TooLongError` for an
+        answer of more than `max_bytes`, which is read no further.
+        """
         headers = {"Accept": accept}
         if body is not None:
             headers["Content-Type"] = content_type
         try:
             async with waiting.timeout(timeout), self._open(method, path, params, headers, body) as answer:
-                return Answer(answer.status, await answer.read())
+                return Answer(answer.status, await _body(answer, max_bytes))
         except asyncio.TimeoutError as error:
             raise ActuatorError(f"no answer within {timeout} s") from error
         except (aiohttp.ClientError, OSError) as error:
@@ -159,6 +167,18 @@ class KubeClient:
         return self._credentials
 
 
+async def _body(answer: aiohttp.ClientResponse, max_bytes: int | None) -> bytes:
+    if max_bytes is None:
+        return await answer.read()
+    # What was written to it is taken out without another copy.
+    body = io.BytesIO()
+    async for piece in answer.content.iter_any():
+        if body.tell() + len(piece) > max_bytes:
+            raise TooLongError(f"the answer has more than {max_bytes} bytes")
+        body.write(piece)
+    return body.getvalue()
+
+
 def _tls(configuration: Configuration) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or None)
     if configuration.cert_file:
@@ -189,6 +209,6 @@ def _refusal(code: int, body: bytes) -> ActuatorError:
     try:
         status = msgspec.json.decode(body, type=_Status)
     except msgspec.MsgspecError:
-        status = _Status(message=body[:500].decode(errors="replace"))
+        status = _Status(message=body[:4_000].decode(errors="replace"))
     causes = [cause.reason for cause in (status.details.causes if status.details else None) or ()]
     return ActuatorError(status.message or f"HTTP {code}", Refusal.of(code, status.reason, causes), code)

@@ -16,7 +16,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable
 from types import TracebackType
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -27,21 +27,19 @@ from ..gate import is_behind
 from ..kinds import Resource
 from ..objects import DaemonSet, Node, Pod, Revision
 from ..rawjson import UNREADABLE, Served
-from ..store import Applied, Bookmark, Deleted, Event, Listed, Watched, is_kept
+from ..store import Applied, Bookmark, Deleted, Event, Listed, RevisionPage, Watched, is_kept
+from ..told import in_short
 from .client import KubeClient
+from .pages import UnreadableError, lossy, page_size, pages, read_page
 
 _log = tracing.logger(__name__)
 
-PAGE_SIZE = 1_000
-"""Objects per page of a list."""
 WATCH_SECONDS = 290
 """After this the apiserver ends a watch."""
 IDLE_LIMIT = 90.0
 """Silence, in seconds, after which a watch is taken for dead, as the other end of a broken connection is: the apiserver
 sends a bookmark every minute.
 """
-PAGE_TIMEOUT = 65.0
-"""Time for one page of a list; the apiserver itself gives up after a minute."""
 OPEN_TIMEOUT = 30.0
 """Time until a watch begins, and for a list of one object."""
 SHORT_WATCH = 5.0
@@ -66,11 +64,17 @@ class Watches:
     """Follows everything that changes, in one namespace or in all, as an async context manager."""
 
     def __init__(self, client: KubeClient, sink: Sink, *, namespace: str | None = None) -> None:
-        self._followers = [_Follower(client, resource, namespace, sink, self._restored) for resource in Resource]
+        self._followers = {
+            resource: _Follower(client, resource, namespace, sink, self._restored) for resource in Resource
+        }
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> "Watches":
-        self._tasks = [asyncio.create_task(follower.run()) for follower in self._followers]
+        # Which revisions are kept whole depends on the DaemonSets.
+        first = {Resource.REVISIONS: self._followers[Resource.DAEMON_SETS]}
+        self._tasks = [
+            asyncio.create_task(follower.run(first.get(resource))) for resource, follower in self._followers.items()
+        ]
         return self
 
     async def __aexit__(
@@ -82,8 +86,8 @@ class Watches:
         """The list of one resource has shown that etcd was restored from a backup. The apiserver may have passed the
         versions of the others by now, or just not show what is gone: they are listed again.
         """
-        for follower in self._followers:
-            if follower.resource is not shown:
+        for resource, follower in self._followers.items():
+            if resource is not shown:
                 follower.list_again()
 
     @property
@@ -93,7 +97,7 @@ class Watches:
 
     def health(self) -> dict[Resource, str]:
         """Which watches do not work, and why."""
-        return {follower.resource: follower.failure for follower in self._followers if follower.failure}
+        return {follower.resource: follower.failure for follower in self._followers.values() if follower.failure}
 
 
 class _GoneError(Exception):
@@ -104,7 +108,7 @@ class _BrokenError(Exception):
     """The watch or the list does not work."""
 
     def __init__(self, reason: str, *, list_again: bool = False) -> None:
-        super().__init__(reason)
+        super().__init__(in_short(reason))
         self.list_again = list_again
 
 
@@ -117,22 +121,6 @@ class _Identity(msgspec.Struct, rename="camel"):
 class _Status(msgspec.Struct):
     code: int = 0
     message: str = ""
-
-
-class _Page(NamedTuple):
-    """A page of a list, of which each object stays the text that it is."""
-
-    items: list[bytes]
-    resource_version: str
-    proceed: str
-    """The token of the next page; empty for none."""
-
-    @classmethod
-    def read(cls, text: bytes) -> "_Page":
-        page = rawjson.members(text)
-        meta = json.loads(page["metadata"])
-        items = rawjson.elements(page.get("items", b"null"))
-        return cls(items, meta.get("resourceVersion", ""), meta.get("continue", ""))
 
 
 _EVENT = re.compile(rb'\{"type":"([A-Z]+)","object":(\{.*\})\}\s*', re.DOTALL)
@@ -181,14 +169,18 @@ class _Follower:
         """Another follower found that etcd was restored, and no list was begun since."""
         self._is_confirmed = False
         """The apiserver is known to have reached that version."""
+        self._has_listed = asyncio.Event()
+        """A list was shown."""
         self._failures = 0
 
     def list_again(self) -> None:
         """Lets everything be listed again, though a watch is under way."""
         self._outdated.set()
 
-    async def run(self) -> None:
-        """Never ends."""
+    async def run(self, first: "_Follower | None" = None) -> None:
+        """Begins when `first` has shown a list. Never ends."""
+        if first is not None:
+            await first._has_listed.wait()
         while True:
             try:
                 await self._step()
@@ -204,12 +196,19 @@ class _Follower:
                 await self._rest()
 
     async def _step(self) -> None:
-        if self._must_list or self._outdated.is_set():
-            await self._list()
-        elif self._is_confirmed:
-            await self._watch()
-        else:
-            await self._confirm()
+        try:
+            if self._must_list or self._outdated.is_set():
+                await self._list()
+            elif self._is_confirmed:
+                await self._watch()
+            else:
+                await self._confirm()
+        except ActuatorError as error:
+            if error.http_status == 410:
+                raise _GoneError from error
+            raise
+        except UnreadableError as error:
+            raise _BrokenError(str(error)) from error
 
     async def _rest(self) -> None:
         """0.5 s doubling to 30 s, with jitter. They go on to grow until the watch has shown something: what can be
@@ -227,26 +226,27 @@ class _Follower:
         self._must_list = True
         self._outdated.clear()
         objects: list[Watched] = []
-        params = {"limit": str(PAGE_SIZE)}
-        while True:
-            page = await self._page(params)
+        version = ""
+        async for page in pages(self._client, self._path, page_size(self.resource)):
             for served in page.items:
-                found = self._read(Served(served))
-                if found is not None and not (isinstance(found, Pod) and not is_kept(found.projection)):
+                found = self._read(Served(lossy(served)))
+                if found is not None and is_kept(found):
                     objects.append(found)
+            if self.resource is Resource.REVISIONS:
+                # They may be long, and the store keeps but few of them whole.
+                self._sink(RevisionPage([found for found in objects if isinstance(found, Revision)], not version))
+                objects = []
+            version = page.resource_version
             # A list of a large cluster must not hold up everything else.
             await asyncio.sleep(0)
-            if not page.proceed:
-                break
-            params["continue"] = page.proceed
-        version = page.resource_version
         if not version:
             raise _BrokenError("the list has no resourceVersion")
-        _log.debug("listed %d %s at %s", len(objects), self.resource.value, version)
+        _log.debug("listed %s at %s", self.resource.value, version)
         begins_anew = is_behind(self._version, version)
         self._version, self._is_confirmed, self._must_list = version, True, False
         self.failure = ""
         self._sink(Listed(self.resource, objects, version))
+        self._has_listed.set()
         if begins_anew and self._outdated.is_set():
             # Another one was quicker, and this list is of after the restore already.
             self._outdated.clear()
@@ -257,7 +257,7 @@ class _Follower:
         """Asks the apiserver at which version it is. One that is behind ours has begun anew, and everything is listed
         again.
         """
-        now = (await self._page({"limit": "1"}, OPEN_TIMEOUT)).resource_version
+        now = (await read_page(self._client, self._path, 1, timeout=OPEN_TIMEOUT)).resource_version
         if is_behind(self._version, now):
             _log.warning(
                 "the apiserver has %s at %s, and the watch had reached %s; listing again",
@@ -267,17 +267,6 @@ class _Follower:
             )
             self._must_list = True
         self._is_confirmed = True
-
-    async def _page(self, params: dict[str, str], timeout: float = PAGE_TIMEOUT) -> _Page:
-        try:
-            answer = await self._client.call("GET", self._path, params=params, timeout=timeout)
-            return _Page.read(lossy(answer.body))
-        except ActuatorError as error:
-            if error.http_status == 410:
-                raise _GoneError from error
-            raise
-        except (ValueError, KeyError) as error:
-            raise _BrokenError(f"reading the list: {error}") from error
 
     async def _watch(self) -> None:
         """Watches until the apiserver ends it, as it does every few minutes, or a list is needed."""
@@ -289,13 +278,8 @@ class _Follower:
             "timeoutSeconds": str(WATCH_SECONDS),
         }
         stream = self._client.stream(self._path, params)
-        try:
-            async with waiting.timeout(OPEN_TIMEOUT):
-                pieces = await stream.__aenter__()
-        except ActuatorError as error:
-            if error.http_status == 410:
-                raise _GoneError from error
-            raise
+        async with waiting.timeout(OPEN_TIMEOUT):
+            pieces = await stream.__aenter__()
         try:
             self.failure = ""
             following, outdated = (
@@ -362,18 +346,7 @@ class _Follower:
             name = f"{of.namespace}/{of.name}"
             if self.resource not in _MAY_BE_MISSING:
                 raise _BrokenError(f"reading {name}: {error}", list_again=True) from error
-            _log.warning("%s %s is passed over, since it cannot be read: %s", self.resource.value, name, error)
+            _log.warning(
+                "%s %s is passed over, since it cannot be read: %s", self.resource.value, in_short(name), error
+            )
             return None
-
-
-def lossy(served: bytes) -> bytes:
-    """The data of a ControllerRevision is what some client wrote, byte for byte, and an apiserver keeps bytes that are
-    no UTF-8. They are replaced, wherever an object is read: it is the same one in a list, in a watch and by itself.
-    """
-    if served.isascii():
-        return served
-    try:
-        served.decode()
-    except UnicodeDecodeError:
-        return served.decode(errors="replace").encode()
-    return served

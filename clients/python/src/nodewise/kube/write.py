@@ -1,6 +1,7 @@
 """Writes to a real apiserver."""
 
 import json
+from collections.abc import AsyncIterator
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -12,6 +13,7 @@ from ..kinds import ObjectKey, Resource
 from ..rawjson import UNREADABLE, Served
 from .client import KubeClient
 from .events import EventRecorder
+from .pages import UnreadableError, lossy, page_size, pages
 
 _IDENTITY_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 """Of what was written only the metadata is of interest."""
@@ -85,7 +87,16 @@ class KubeActuator:
 
     async def read(self, key: ObjectKey) -> bytes:
         """GET."""
-        return await self._call("GET", _Target(*key))
+        return lossy(await self._call("GET", _Target(*key)))
+
+    async def read_all(self, resource: Resource, namespace: str) -> AsyncIterator[bytes]:
+        """GET, page by page."""
+        try:
+            async for page in pages(self._client, resource.collection(namespace), page_size(resource)):
+                for served in page.items:
+                    yield lossy(served)
+        except UnreadableError as error:
+            raise ActuatorError(str(error)) from error
 
     def emit(self, event: WorkloadEvent) -> None:
         """Leaves it to the recorder."""

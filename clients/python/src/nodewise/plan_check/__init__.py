@@ -181,8 +181,10 @@ def check(plan: v1.Plan, asked: Asked, caches: Caches) -> list[Named]:
     for action in actions:
         with _violation(action):
             nodes.check(action)
-    own = [found.object for found in caches.revisions(asked.workload) if found.controller]
-    own += [found.object for found in asked.live if found.controller and found.controller.uid == asked.workload.uid]
+    revisions = [found for found in caches.revisions(asked.workload) if found.controller]
+    revisions += [found for found in asked.live if found.controller and found.controller.uid == asked.workload.uid]
+    # What is not kept whole was not sent either.
+    own = [found.object for found in revisions if found.object is not None]
     creates = manifests.Creates(plan, asked.workload, own)
     for action in actions:
         with _violation(action):
@@ -192,7 +194,7 @@ def check(plan: v1.Plan, asked: Asked, caches: Caches) -> list[Named]:
     _check_nodes(actions, nodes.names, asked.workload, caches)
     unseen = []
     for named in every_named:
-        known = _known(caches, asked.workload.key.namespace, named)
+        known = _known(caches, asked.workload, named)
         if known is None or known.uid != named.reference.uid:
             unseen.append(named)
         else:
@@ -251,13 +253,16 @@ async def check_with_reads(plan: v1.Plan, asked: Asked, caches: Caches, actuator
         named.check_live(asked, served)
 
 
-def _known(caches: Caches, namespace: str, named: Named) -> Known | None:
-    """What the caches show by the name of an object."""
+def _known(caches: Caches, workload: DaemonSet, named: Named) -> Known | None:
+    """What the caches show by the name of an object; None where that does not tell whether the workload selects it."""
+    namespace = workload.key.namespace
     if named.resource is Resource.PODS:
         pod = caches.pod(namespace, named.reference.name)
         return None if pod is None else Known.of_pod(pod)
     revision = caches.revision(namespace, named.reference.name)
-    return None if revision is None else Known.of_revision(revision)
+    if revision is None or not revision.is_known_to(workload.selector):
+        return None
+    return Known.of_revision(revision)
 
 
 def _check_workload(plan: v1.Plan, workload: DaemonSet) -> None:
