@@ -20,7 +20,7 @@ use crate::metrics::Metrics;
 use crate::obstacles::Obstacles;
 use crate::other_owner::OtherOwners;
 use crate::queue::{RateLimits, Serves, Taken, Urgency, WorkQueue};
-use crate::reconcile::{Clock, Ending, NextPlans, Reconciler};
+use crate::reconcile::{Clock, Ending, NextPlans, Pace, Reconciler};
 use crate::selection::Selection;
 use crate::state::{Shared, State};
 use crate::trace::{self, Origins, Trigger};
@@ -137,6 +137,7 @@ where
         clock: Arc::clone(&config.clock),
         metrics: metrics.clone(),
         next: NextPlans::default(),
+        pace: Pace::default(),
         origins: Arc::default(),
         stop: stop.clone(),
     });

@@ -11,6 +11,7 @@ use nodewise_proto::{Timestamp, v1};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
+use crate::actuator::HASH_LABEL;
 use crate::project::{self, Meta, NodeObject, PodObject, ProjectError, Reads, StatusWriter, Template};
 use crate::selector::Selector;
 use crate::store::KIND;
@@ -358,6 +359,13 @@ impl Revision {
             size: object.len(),
             object: Some(object),
         })
+    }
+
+    /// Its hash label; empty where it has none.
+    #[must_use]
+    pub fn hash(&self) -> &str {
+        let label = self.labels.iter().find(|label| label.key == HASH_LABEL);
+        label.map_or("", |label| &label.value)
     }
 }
 

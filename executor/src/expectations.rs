@@ -10,7 +10,7 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use nodewise_proto::{
     Timestamp,
-    v1::{self, action::Kind},
+    v1::{self, action::Kind, outcome::Subject},
 };
 
 use crate::event::Key;
@@ -42,13 +42,16 @@ pub fn expired(sent: &v1::ReconcileState, now: jiff::Timestamp) -> usize {
     let Some(expectations) = &sent.expectations else {
         return 0;
     };
-    let set_at = expectations
-        .set_at
-        .and_then(|at| jiff::Timestamp::new(at.seconds, at.nanos).ok());
-    match set_at {
-        Some(set_at) if now.duration_since(set_at) <= LIFETIME => 0,
-        _ => expectations.creates.len() + expectations.delete_uids.len(),
+    if is_expired(expectations.set_at, now) {
+        expectations.creates.len() + expectations.delete_uids.len()
+    } else {
+        0
     }
+}
+
+fn is_expired(set_at: Option<Timestamp>, now: jiff::Timestamp) -> bool {
+    let set_at = set_at.and_then(|at| jiff::Timestamp::new(at.seconds, at.nanos).ok());
+    set_at.is_none_or(|set_at| now.duration_since(set_at) > LIFETIME)
 }
 
 /// Creates and deletes of one plan that have not been observed.
@@ -163,6 +166,15 @@ fn lower(counts: &mut BTreeMap<String, usize>, key: &str, by: usize) {
         if *count == 0 {
             counts.remove(key);
         }
+    }
+}
+
+/// Whether an action was left out, not tried, or refused by the apiserver.
+fn is_undone(outcome: &v1::Outcome) -> bool {
+    match outcome.result() {
+        v1::Result::Skipped | v1::Result::NameTaken => true,
+        v1::Result::Failed => (400..500).contains(&outcome.http_status),
+        _ => false,
     }
 }
 
@@ -313,6 +325,24 @@ impl Holdings {
         }
     }
 
+    /// Takes out what is expected of actions that were certainly not done. What the apiserver did not answer may be done all the same.
+    pub fn lower(&mut self, key: &Key, uid: &Arc<str>, outcomes: &[v1::Outcome]) {
+        let Some(held) = self.held.get_mut(key).filter(|held| held.uid == *uid) else {
+            return;
+        };
+        let expected = &mut held.expectations;
+        for outcome in outcomes.iter().filter(|outcome| is_undone(outcome)) {
+            match &outcome.subject {
+                Some(Subject::CreatedPod(create)) if create.pod_name.is_empty() => {
+                    lower(&mut expected.unnamed, &create.node_name, 1);
+                }
+                Some(Subject::CreatedPod(create)) => _ = expected.named.remove(&create.pod_name),
+                Some(Subject::DeletedPodUid(uid)) => _ = expected.deletes.remove(uid),
+                None => {}
+            }
+        }
+    }
+
     /// Takes over the answer to a report: expectations that are missing there are settled, none is added.
     pub fn settle(&mut self, key: &Key, uid: &Arc<str>, settled: v1::ReconcileState) {
         let Some(held) = self.held.get_mut(key).filter(|held| held.uid == *uid) else {
@@ -369,12 +399,17 @@ impl Holdings {
         if is_odd {
             *set_at = Some(timestamp(now));
         }
+        // A plan does not wait for these any more.
+        let is_over = is_expired(*set_at, now) && held.expectations != Expectations::default();
+        if is_over {
+            held.expectations = Expectations::default();
+        }
         let before = (
             std::mem::take(&mut held.failed_pod_backoffs),
             std::mem::take(&mut held.pod_name_collisions),
             held.slow_start.take(),
         );
-        is_odd || before != Default::default()
+        is_odd || is_over || before != Default::default()
     }
 
     /// Drops what is held for a workload.
@@ -516,6 +551,19 @@ mod tests {
             }
         }
         assert!(!Holdings::default().drop_planned(&key, now));
+    }
+
+    // A plan would not wait for it any more, and a wrong service may have made much of it.
+    #[test]
+    fn what_is_expected_for_too_long_goes_with_a_refused_request() {
+        for (now, is_over) in [(400, false), (401, true)] {
+            let (mut holdings, key, uid) =
+                holding(DeletionRule::ByUid, state(&[("a", "n1"), ("", "n2")], &["u1"]));
+            let now = jiff::Timestamp::new(now, 0).expect("a moment");
+            assert_eq!(holdings.drop_planned(&key, now), is_over);
+            let left = holdings.get(&key, &uid).expectations;
+            assert_eq!(left.is_none(), is_over);
+        }
     }
 
     // D-72: what a plan says is held whole and goes out again unchanged, its time included.

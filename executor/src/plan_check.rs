@@ -3,8 +3,8 @@
 //!
 //! The check is pure: it looks at the plan, at what was asked and at the caches. An object that the caches do not show, or do not show
 //! with this uid, is handed back: it may be gone since the snapshot, or it may be another workload's. One live read tells which
-//! ([`check_live`]). A violation names the action; nothing of such a plan is written. An object that is not the workload's may have been so
-//! when the snapshot was taken, and a node may have been without pods, so a violation for its sake names it: see [`Contradicted`].
+//! ([`Checked::read`]). A violation names the action; nothing of such a plan is written. Where an action is wrong about an object or a node
+//! that has changed since the snapshot, this action alone is left out.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -12,26 +12,27 @@ use std::fmt;
 use bytes::Bytes;
 use nodewise_proto::v1::{self, action::Kind};
 
-use crate::apply::{self, kind_name};
+use crate::apply::{self, LeftOut, kind_name};
 use crate::event::{DaemonSet, Pod, Resource, Revision};
-use crate::store::KIND;
+use crate::store::{KIND, LivePods};
 use nodewise_telemetry::in_short;
 
 mod bounds;
-mod contradicted;
 mod events;
+mod hashes;
 mod json;
 mod manifests;
 mod names;
 mod patches;
 mod reconciler;
+mod remembered;
 mod templates;
 #[cfg(test)]
 pub(crate) mod vectors;
 
-pub(crate) use contradicted::Contradicted;
 #[cfg(test)]
 pub(crate) use manifests::NODE_NAME_POINTER;
+pub(crate) use remembered::retain as retain_rememberable;
 
 /// Most objects of one plan that are read live. When more of them are gone, the snapshot is too old to act on.
 pub(crate) const MAX_UNSEEN: usize = 100;
@@ -45,6 +46,10 @@ pub(crate) struct Asked<'a> {
     pub(crate) scope: v1::Scope,
     /// Revisions of the snapshot that were read live.
     pub(crate) live: &'a [Revision],
+    /// The number of the last change that the snapshot shows.
+    pub(crate) as_of: u64,
+    /// The state that the snapshot had.
+    pub(crate) sent: &'a v1::ReconcileState,
     /// Deletes of pods carry the uid as a precondition (the deviation `DELETE_WITH_UID`).
     pub(crate) delete_with_uid: bool,
     /// Most creates of pods, and most deletes.
@@ -57,11 +62,20 @@ pub(crate) struct Asked<'a> {
 pub(crate) trait Caches {
     /// The pod or revision of this name.
     fn object(&self, resource: Resource, name: &str) -> Option<Known>;
+    /// Whether there is a node of this name.
+    fn has_node(&self, name: &str) -> bool;
+    /// The number of the last change of an object. Of one that the caches do not show, that of the last change that took any object of the
+    /// resource out.
+    fn changed(&self, resource: Resource, name: &str) -> u64;
     /// The JSON of the revisions that the workload controls.
     fn own_revisions(&self) -> Vec<Bytes>;
-    /// Of these nodes those that there are, and how many pods of the workload live on each or are meant for it: neither finished nor being
+    /// The hash labels of the revisions that a snapshot would show, empty where there is none.
+    fn hashes(&self) -> HashSet<String>;
+    /// The number of the last change of any revision of the namespace, or that took any revision out.
+    fn revisions_changed(&self) -> u64;
+    /// Of these nodes those that there are, and the pods of the workload that live on each or are meant for it: neither finished nor being
     /// deleted.
-    fn live_pods<'n>(&self, nodes: &HashSet<&'n str>) -> HashMap<&'n str, usize>;
+    fn live_pods<'n>(&self, nodes: &HashSet<&'n str>) -> HashMap<&'n str, LivePods>;
 }
 
 /// What is known of an object.
@@ -112,8 +126,6 @@ pub(crate) struct Violation {
     pub(crate) action: Option<(u32, &'static str)>,
     /// What is wrong.
     pub(crate) what: String,
-    /// What is not as the plan takes it to be, if that is what is wrong: the uid of an object, or `node/` and the name of a node.
-    pub(crate) contradicts: Option<String>,
 }
 
 impl Violation {
@@ -121,7 +133,6 @@ impl Violation {
         Self {
             action: None,
             what: in_short(&what.into()),
-            contradicts: None,
         }
     }
 
@@ -129,15 +140,6 @@ impl Violation {
         Self {
             action: Some((action.id, kind_name(action))),
             what: in_short(&what.into()),
-            contradicts: None,
-        }
-    }
-
-    /// The object may have been as the plan takes it to be when the snapshot was taken.
-    fn of_object(named: &Named<'_>, what: impl Into<String>) -> Self {
-        Self {
-            contradicts: Some(named.reference.uid.clone()),
-            ..Self::of(named.action, what)
         }
     }
 }
@@ -175,15 +177,24 @@ enum Orphan {
     Accepted,
 }
 
-/// Checks a plan; answers with the objects that have to be read live before it may be applied.
+/// What is left to do about a plan that breaks no rule by what the caches show.
+#[derive(Debug, Default)]
+pub(crate) struct Checked<'a> {
+    /// Objects that have to be read live before the plan may be applied.
+    pub(crate) unseen: Vec<Named<'a>>,
+    left_out: LeftOut,
+}
+
+/// Checks a plan.
 pub(crate) fn check<'a>(
     plan: &'a v1::Plan,
     asked: &Asked<'_>,
     caches: &impl Caches,
-) -> Result<Vec<Named<'a>>, Violation> {
+) -> Result<Checked<'a>, Violation> {
     check_workload(plan, asked.workload)?;
     check_scope(plan, asked.scope)?;
     bounds::check(plan, asked)?;
+    remembered::check(plan, asked, caches)?;
     manifests::check(plan, asked, caches)?;
     let adopted: HashSet<&str> = plan.actions().filter_map(adopts).collect();
     let mut all_named = Vec::new();
@@ -200,46 +211,114 @@ pub(crate) fn check<'a>(
         all_named.push(named);
     }
     // What may have changed since the snapshot comes last: it must not hide what is wrong in any case.
-    bounds::check_nodes(plan, caches)?;
-    let mut unseen = Vec::new();
+    let mut checked = Checked::default();
     for named in all_named {
         match caches.object(named.resource, &named.reference.name) {
-            Some(known) if known.uid == named.reference.uid => check_controller(&named, asked, &known)?,
-            _ => unseen.push(named),
+            Some(known) if known.uid == named.reference.uid => {
+                checked.check_controller(&named, asked, caches, &known)?;
+            }
+            _ => checked.unseen.push(named),
         }
     }
-    Ok(unseen)
+    bounds::check_nodes(plan, asked, caches, &mut checked)?;
+    hashes::check(plan, asked, caches, &mut checked)?;
+    Ok(checked)
 }
 
-/// Checks an object that the caches do not show, as it was read live. One that is gone, or has been replaced, is no violation: the write
-/// finds that out by the uid.
-pub(crate) fn check_live(named: &Named<'_>, asked: &Asked<'_>, object: &[u8]) -> Result<(), Violation> {
-    let known = Known::read(named.resource, object).map_err(|error| {
-        Violation::of(
-            named.action,
-            format!("{} cannot be read: {error}", describe(named)),
-        )
-    })?;
-    if known.uid == named.reference.uid {
-        check_controller(named, asked, &known)
-    } else {
-        let with_uid = match &named.action.kind {
-            Some(Kind::DeletePod(delete)) => delete.uid_precondition,
-            _ => true,
-        };
-        // Without a precondition the delete would take the other object.
-        let what = || {
-            format!(
-                "{} has the uid {} by now, and the delete carries none",
-                describe(named),
-                known.uid
+impl Checked<'_> {
+    /// Checks an object that the caches do not show, as it was read live. One that is gone, or has been replaced, is no violation: the
+    /// write finds that out by the uid.
+    pub(crate) fn read(
+        &mut self,
+        named: &Named<'_>,
+        asked: &Asked<'_>,
+        caches: &impl Caches,
+        object: &[u8],
+    ) -> Result<(), Violation> {
+        let known = Known::read(named.resource, object).map_err(|error| {
+            Violation::of(
+                named.action,
+                format!("{} cannot be read: {error}", describe(named)),
             )
-        };
-        if with_uid {
-            Ok(())
+        })?;
+        if known.uid == named.reference.uid {
+            self.check_controller(named, asked, caches, &known)
         } else {
-            Err(Violation::of_object(named, what()))
+            let with_uid = match &named.action.kind {
+                Some(Kind::DeletePod(delete)) => delete.uid_precondition,
+                _ => true,
+            };
+            // Without a precondition the delete would take the other object.
+            let what = || {
+                format!(
+                    "{} has the uid {} by now, and the delete carries none",
+                    describe(named),
+                    known.uid
+                )
+            };
+            if with_uid {
+                Ok(())
+            } else {
+                let changed = caches.changed(named.resource, &named.reference.name);
+                self.leave_out(named.action, asked, changed, what())
+            }
         }
+    }
+
+    /// The object is the workload's, or it is an orphan and may be.
+    fn check_controller(
+        &mut self,
+        named: &Named<'_>,
+        asked: &Asked<'_>,
+        caches: &impl Caches,
+        known: &Known,
+    ) -> Result<(), Violation> {
+        match wrong_controller(named, asked, known) {
+            Some(what) => {
+                let changed = caches.changed(named.resource, &named.reference.name);
+                self.leave_out(named.action, asked, changed, what)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Leaves an action out if what it is wrong about has changed since the snapshot. If it has not, the plan was not made from the
+    /// snapshot.
+    fn leave_out(
+        &mut self,
+        action: &v1::Action,
+        asked: &Asked<'_>,
+        changed: u64,
+        what: impl Into<String>,
+    ) -> Result<(), Violation> {
+        let what = what.into();
+        if changed <= asked.as_of {
+            return Err(Violation::of(action, what));
+        }
+        let message = in_short(&format!("{what}; that has changed since the snapshot"));
+        self.left_out.insert(action.id, message);
+        Ok(())
+    }
+
+    /// What is not to be carried out of the plan. What an adoption makes superfluous stays while it is left out: no pod and no revision is
+    /// deleted in favour of what is not adopted, and no pod gets its hash.
+    pub(crate) fn left_out(mut self, plan: &v1::Plan) -> LeftOut {
+        let is_left_out = |action: &v1::Action| self.left_out.contains_key(&action.id);
+        if plan
+            .actions()
+            .any(|action| apply::is_adoption(action) && is_left_out(action))
+        {
+            for action in plan.actions() {
+                if matches!(
+                    action.kind,
+                    Some(Kind::DeletePod(_) | Kind::DeleteRevision(_) | Kind::RelabelPod(_))
+                ) {
+                    let message = || "an adoption that it may rest on is left out".to_owned();
+                    self.left_out.entry(action.id).or_insert_with(message);
+                }
+            }
+        }
+        self.left_out
     }
 }
 
@@ -331,13 +410,13 @@ fn check_precondition(named: &Named<'_>, asked: &Asked<'_>) -> Result<(), Violat
     }
 }
 
-/// The object is the workload's, or it is an orphan and may be.
-fn check_controller(named: &Named<'_>, asked: &Asked<'_>, known: &Known) -> Result<(), Violation> {
+/// Why an action may not be about this object: it is neither the workload's nor an orphan that may be.
+fn wrong_controller(named: &Named<'_>, asked: &Asked<'_>, known: &Known) -> Option<String> {
     let selects = || asked.workload.selector.selects(&known.labels);
     let what = match (&known.controller, named.orphan) {
         (Some(controller), _) if *controller.uid == *asked.workload.uid => {
             if !is_release(named.action) || !selects() {
-                return Ok(());
+                return None;
             }
             format!(
                 "{} is selected by the workload, and the plan releases it",
@@ -351,8 +430,8 @@ fn check_controller(named: &Named<'_>, asked: &Asked<'_>, known: &Known) -> Resu
             controller.name,
             controller.uid
         ),
-        (None, Orphan::Accepted) => return Ok(()),
-        (None, Orphan::IfSelected) if selects() => return Ok(()),
+        (None, Orphan::Accepted) => return None,
+        (None, Orphan::IfSelected) if selects() => return None,
         (None, Orphan::IfSelected) => format!("{} is not selected by the workload", describe(named)),
         (None, Orphan::Refused) => {
             format!(
@@ -361,7 +440,7 @@ fn check_controller(named: &Named<'_>, asked: &Asked<'_>, known: &Known) -> Resu
             )
         }
     };
-    Err(Violation::of_object(named, what))
+    Some(what)
 }
 
 /// An object, for people.

@@ -16,11 +16,12 @@ use tracing::Instrument as _;
 
 use crate::actuator::{Actuator, ObjectKey};
 use crate::answer::Identity;
-use crate::apply::{self, Applied};
+use crate::apply::{self, Applied, LeftOut};
 use crate::event::{DaemonSet, Key, Resource, Revision};
 use crate::expectations;
 use crate::gate::Behind;
 use crate::metrics::Metrics;
+use crate::plan_check::retain_rememberable;
 use crate::project;
 use crate::snapshot;
 use crate::state::{Shared, is_enabled};
@@ -29,7 +30,8 @@ use nodewise_telemetry::in_short;
 
 mod pace;
 
-use pace::{AT_ONCE, later};
+pub use pace::Pace;
+use pace::{AT_ONCE, unless_at_once};
 
 /// Plans that one reconcile may ask for in a row because what one rested on was not so: a name was taken, an orphan was gone.
 /// With pods' names the fourth plan leaves the name to the apiserver.
@@ -115,6 +117,8 @@ pub struct Reconciler<A, P> {
     pub metrics: Metrics,
     /// Plans that are there before their turn.
     pub next: NextPlans,
+    /// How often workloads come back at once.
+    pub pace: Pace,
     /// How traces lead to one another.
     pub origins: Arc<Origins>,
     /// Cancelled when nothing new is begun, and the service is waited for no more.
@@ -158,10 +162,12 @@ impl<A, P> std::fmt::Debug for Reconciler<A, P> {
 
 /// A plan, and what it was made from.
 #[derive(Debug)]
-struct Planned {
-    plan: v1::Plan,
-    workload: Arc<DaemonSet>,
-    sent: v1::ReconcileState,
+pub(crate) struct Planned {
+    pub(crate) plan: v1::Plan,
+    pub(crate) workload: Arc<DaemonSet>,
+    pub(crate) sent: v1::ReconcileState,
+    /// The number of the last change that the snapshot shows.
+    pub(crate) as_of: u64,
 }
 
 impl<A: Actuator, P: PlanService> Reconciler<A, P> {
@@ -185,6 +191,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         for _ in 0..MAX_PLANS {
             let Some(workload) = self.admit(key, &mut live)? else {
                 self.next.forget(key);
+                self.pace.forget(key);
                 self.origins.forget(key);
                 return Ok(Ending::Settled { after: None });
             };
@@ -194,7 +201,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 Some(next) => next,
                 None => self.plan(&workload, &live).await?,
             };
-            self.check_plan(&planned.plan, &planned.workload, &live).await?;
+            let left_out = self.check_plan(&planned, &live).await?;
             if self.state.lock().is_left_alone(key) {
                 // The event that showed that has woken it, and the next reconcile forgets it.
                 return Ok(Ending::Settled { after: None });
@@ -207,9 +214,9 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             }
             let asked = Instant::now();
             let (mut applied, next) = if goes_on_by_itself(&planned.plan) && self.actuator.writes() {
-                tokio::join!(self.apply(&planned), self.plan_next(&workload))
+                tokio::join!(self.apply(&planned, &left_out), self.plan_next(&workload))
             } else {
-                (self.apply(&planned).await, None)
+                (self.apply(&planned, &left_out).await, None)
             };
             let colliding = self.readable(&std::mem::take(&mut applied.colliding_revisions));
             let (failed, name_taken) = (applied.failed, applied.name_taken);
@@ -224,7 +231,9 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                     "the name of a new revision is taken; planning again with the object of that name"
                 );
             }
-            let ending = self.report(&planned, applied).await?;
+            let ending = self.report(&planned, applied, &left_out).await;
+            let slow = |ending| self.pace.slow(key, ending);
+            let ending = ending.map(slow).map_err(slow)?;
             let again = !colliding.is_empty() || outdated || (name_taken && ending == AT_ONCE);
             if !again {
                 if let Some(next) = next.filter(|_| !failed && ending == AT_ONCE) {
@@ -347,7 +356,12 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             }
             let sent = state.holdings.get(key, uid);
             let unread = snapshot::unread(&mut state.store, &current, colliding);
-            origins.push((Arc::clone(&current), sent.clone(), unread));
+            origins.push((
+                Arc::clone(&current),
+                sent.clone(),
+                unread,
+                state.store.last_change(),
+            ));
             let now = project::timestamp((self.clock)());
             v1::PlanRequest {
                 snapshot: Some(snapshot::take(
@@ -371,14 +385,19 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             }),
             ServiceError::Refused(_) => Unplanned::Refused(error),
         })?;
-        let (workload, sent, unread) = origins.swap_remove(request);
+        let (workload, sent, unread, as_of) = origins.swap_remove(request);
         if let Some(revision) = unread.first() {
             let reason = format!("{revision} has changed since it was read");
             return Err(Ending::failed(reason).into());
         }
         plan.error = in_short(&plan.error);
         plan.plan_id = in_short(&plan.plan_id);
-        Ok(Planned { plan, workload, sent })
+        Ok(Planned {
+            plan,
+            workload,
+            sent,
+            as_of,
+        })
     }
 
     /// Drops what a request may have been refused for: old reports, and what earlier plans left to remember, unless it is another part of
@@ -459,6 +478,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             return;
         };
         expectations::leave_out_foreign(&mut held, &planned.plan, &planned.sent);
+        retain_rememberable(&mut held, &planned.sent, |node| state.store.has_node(node));
         if !self.actuator.writes() {
             // What is not done is never observed.
             held.expectations = None;
@@ -473,8 +493,10 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         is_enabled(&self.options, v1::Deviation::SlowStartAcrossPlans)
     }
 
-    async fn apply(&self, planned: &Planned) -> Applied {
-        let Planned { plan, workload, sent } = planned;
+    async fn apply(&self, planned: &Planned, left_out: &LeftOut) -> Applied {
+        let Planned {
+            plan, workload, sent, ..
+        } = planned;
         let (key, uid) = (&workload.key, &workload.uid);
         if plan.phases.is_empty() {
             return Applied::default();
@@ -484,7 +506,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             status_with_uid: is_enabled(&self.options, v1::Deviation::StatusWithUid),
             ..self.apply.clone()
         };
-        let applied = apply::apply(&*self.actuator, plan, &workload.object, &settings)
+        let applied = apply::apply(&*self.actuator, plan, &workload.object, left_out, &settings)
             .instrument(span.clone())
             .await;
         if let Some(deletes) = &mut self.state.lock().foreign_deletes {
@@ -509,6 +531,8 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 .gate
                 .record(key, uid, write.resource, &write.resource_version);
         }
+        state.holdings.lower(key, uid, &applied.outcomes);
+        state.tell(key, &self.metrics);
         if applied.aborted {
             state.holdings.restore_backoffs(key, uid, sent);
         }
@@ -518,25 +542,32 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
     /// Tells the service what became of the plan, and learns when to come back. Without actions there is nothing to tell.
     ///
     /// A report that is refused ends the reconcile: what it would settle stays as it is until it expires.
-    async fn report(&self, planned: &Planned, applied: Applied) -> Result<Ending, Ending> {
+    async fn report(
+        &self,
+        planned: &Planned,
+        applied: Applied,
+        left_out: &LeftOut,
+    ) -> Result<Ending, Ending> {
         let Planned { plan, workload, .. } = planned;
         let (key, uid) = (&workload.key, &workload.uid);
         let reason = failure(plan, &applied);
-        let has_changed = pace::has_changed(plan, &applied);
         let after = plan.requeue_after.and_then(|after| after.try_into().ok());
         if !self.actuator.writes() {
             let again = self.metrics.observed(key, plan);
-            let after = later(after).into_iter().chain(again).min();
+            let after = unless_at_once(after).into_iter().chain(again).min();
             return Ok(ending(after, reason));
         }
         if applied.outcomes.is_empty() {
-            return Ok(ending(later(after), reason));
+            return Ok(ending(unless_at_once(after), reason));
         }
+        // For the service these are as if it had not planned them: they are no reason to come back later.
+        let is_tried = |outcome: &v1::Outcome| !left_out.contains_key(&outcome.action_id);
+        let tried = applied.outcomes.into_iter().filter(is_tried);
         let report = v1::ReportRequest {
             workload: plan.workload.clone(),
             plan_id: plan.plan_id.clone(),
             state: Some(self.state.lock().holdings.get(key, uid)),
-            outcomes: applied.outcomes.into_iter().filter(is_telling).collect(),
+            outcomes: tried.filter(is_telling).collect(),
             options: Some(self.options.clone()),
             requeue_after: plan.requeue_after,
             plan_error: plan.error.clone(),
@@ -546,9 +577,10 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             Ok(response) => {
                 let after = response.requeue_after.and_then(|after| after.try_into().ok());
                 let requeue = response.requeue();
-                let after = pace::answered(after, requeue, has_changed);
                 let mut state = self.state.lock();
-                if let Some(settled) = response.state {
+                if let Some(mut settled) = response.state {
+                    let sent = report.state.as_ref().unwrap_or(&planned.sent);
+                    retain_rememberable(&mut settled, sent, |node| state.store.has_node(node));
                     state.holdings.settle(key, uid, settled);
                     state.tell(key, &self.metrics);
                 }
@@ -557,18 +589,23 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                         after,
                         reason: reason.unwrap_or_else(|| in_short(&response.message)),
                     },
+                    // What was left out may still be due, in another plan.
+                    _ if !left_out.is_empty() => AT_ONCE,
                     _ => Ending::Settled { after },
                 })
             }
             Err(error @ ServiceError::Refused(_)) => {
                 // It would be refused again with the next plan, and the plan with it.
-                Err(ending(later(after), Some(reason.unwrap_or(error.to_string()))))
+                Err(ending(
+                    unless_at_once(after),
+                    Some(reason.unwrap_or(error.to_string())),
+                ))
             }
             Err(error) => {
                 // Ask again soon: what the report would settle must not be waited for.
                 self.state.lock().keep_report(key, report);
                 let undelivered = format!("the report rides on the next plan: {error}");
-                Ok(ending(later(after), Some(reason.unwrap_or(undelivered))))
+                Ok(ending(unless_at_once(after), Some(reason.unwrap_or(undelivered))))
             }
         }
     }

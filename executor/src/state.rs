@@ -12,7 +12,6 @@ use crate::foreign_deletes::ForeignDeletes;
 use crate::gate::{self, Gate};
 use crate::handlers::{self, Author, Overlaps, Reaction, Rules};
 use crate::metrics::Metrics;
-use crate::plan_check::Contradicted;
 use crate::queue::Urgency;
 use crate::selection::Selection;
 use crate::store::{Change, Store, Transition};
@@ -32,8 +31,6 @@ pub struct State {
     undelivered: HashMap<Key, Vec<v1::ReportRequest>>,
     /// Revisions that interrupted reconciles read live, with the uid of the workload.
     read_live: HashMap<Key, (Arc<str>, Vec<Revision>)>,
-    /// Plans that contradicted the caches.
-    pub(crate) contradicted: Contradicted,
     /// Where nobody else should work on the same DaemonSets.
     pub(crate) foreign_deletes: Option<ForeignDeletes>,
     /// Overlaps of selectors that were told of.
@@ -58,7 +55,6 @@ impl State {
             gate: Gate::default(),
             undelivered: HashMap::new(),
             read_live: HashMap::new(),
-            contradicted: Contradicted::default(),
             foreign_deletes: None,
             overlaps: Overlaps::default(),
             rules: Rules {
@@ -235,7 +231,6 @@ impl State {
     /// The workload is gone, or not owned any more: nothing about it is kept.
     pub fn forget(&mut self, key: &Key, metrics: &Metrics) {
         self.gate.clear(key, None);
-        self.contradicted.forget(key);
         let mut memory = Memory {
             holdings: &mut self.holdings,
             gate: &mut self.gate,

@@ -15,6 +15,7 @@ use crate::event::{ClusterEvent, DaemonSet, Delta, Key, Pod, Resource, Revision}
 use crate::expectations::Sighted;
 
 mod cached;
+mod changes;
 mod cuts;
 mod keys;
 mod labels;
@@ -26,6 +27,7 @@ mod staged;
 mod standstill;
 
 use cached::Cached;
+use changes::Changes;
 use cuts::Cuts;
 use keys::Keys;
 use labels::Labels;
@@ -80,6 +82,7 @@ pub struct Store {
     pages: Pages,
     /// By namespace, those of the pages of a list that is not complete yet.
     revision_pages: HashMap<String, Revisions>,
+    changes: Changes,
     /// By resource: the version that its watch has reached; absent until its first list is complete.
     reached: HashMap<Resource, String>,
     /// Versions have begun anew, and not every resource was listed since then.
@@ -92,6 +95,8 @@ struct Namespace {
     revisions: Revisions,
     /// Revisions that cannot be changed, by name, each with the resourceVersion at which that was seen.
     sealed: HashMap<String, String>,
+    /// By name: the number of the last change of each revision.
+    revision_changes: HashMap<String, u64>,
 }
 
 impl Store {
@@ -110,6 +115,7 @@ impl Store {
             cuts: Cuts::default(),
             pages: Pages::default(),
             revision_pages: HashMap::new(),
+            changes: Changes::default(),
             reached: HashMap::new(),
             is_relisting: false,
         }
@@ -125,6 +131,7 @@ impl Store {
     /// The same, with a visitor to each change as it is made: together those of a long list would take several times as much
     /// memory as what is kept of it.
     pub fn apply_each(&mut self, event: ClusterEvent, visit: Visit<'_>) {
+        self.changes.begin();
         match event {
             ClusterEvent::DaemonSets(delta) => self.apply_delta(Resource::DaemonSets, delta, visit),
             ClusterEvent::Pods(delta) => self.apply_delta(Resource::Pods, delta, visit),
@@ -280,33 +287,38 @@ impl Store {
         Some(pod.pod())
     }
 
-    /// Of these nodes those that there are, and how many pods of a workload live on each or are meant for it: those that it controls and
+    /// Of these nodes those that there are, and the pods of a workload that live on each or are meant for it: those that it controls and
     /// selects, but for those that have finished or are being deleted.
     #[must_use]
-    pub fn live_pods<'n>(&self, workload: &DaemonSet, nodes: &HashSet<&'n str>) -> HashMap<&'n str, usize> {
+    pub(crate) fn live_pods<'n>(
+        &self,
+        workload: &DaemonSet,
+        nodes: &HashSet<&'n str>,
+    ) -> HashMap<&'n str, LivePods> {
         let there = nodes.iter().copied().filter(|node| self.has_node(node));
-        let mut counts: HashMap<&str, usize> = there.map(|node| (node, 0)).collect();
+        let mut live: HashMap<&str, LivePods> = there.map(|node| (node, LivePods::default())).collect();
         let namespace = self.namespaces.get(&workload.key.namespace);
         let Some(owned) = namespace.and_then(|namespace| namespace.pods.owned(&workload.uid)) else {
-            return counts;
+            return live;
         };
-        let buckets: BTreeSet<_> = (counts.keys())
+        let buckets: BTreeSet<_> = (live.keys())
             .map(|node| bucket::of(node, self.bucket_count))
             .collect();
-        for pod in buckets.iter().flat_map(|bucket| owned.members(*bucket)) {
-            let Some(count) = counts.get_mut(&*pod.target_node()) else {
+        for stored in buckets.iter().flat_map(|bucket| owned.members(*bucket)) {
+            let Some(on_node) = live.get_mut(&*stored.target_node()) else {
                 continue;
             };
-            let pod = pod.pod();
+            let pod = stored.pod();
             let is_own = |controller: &v1::ControllerReference| {
                 controller.kind == KIND && *controller.name == *workload.key.name
             };
             let is_own = pod.controller.as_ref().is_some_and(is_own);
             if is_own && workload.selector.selects(&pod.labels) && is_live(&pod) {
-                *count += 1;
+                on_node.count += 1;
+                on_node.changed = on_node.changed.max(stored.changed());
             }
         }
-        counts
+        live
     }
 
     /// The revision of this name, if a DaemonSet controls it or it is an orphan.
@@ -329,6 +341,7 @@ impl Store {
                 .is_some_and(|revision| revision.controller.is_none()),
             Resource::DaemonSets | Resource::Nodes => false,
         };
+        self.changes.begin();
         if is_orphan && resource == Resource::Pods {
             Pod::forget(self, &(namespace.into(), name.into()));
         } else if is_orphan {
@@ -419,12 +432,14 @@ impl Store {
         let pod = self.namespaces.get_mut(namespace)?.pods.remove(name)?;
         self.drop_if_empty(namespace);
         self.parts.release(&pod);
+        self.changes.remove(Resource::Pods);
         Some(pod.pod())
     }
 
     fn remove_node(&mut self, name: &str) -> Option<v1::Node> {
         let node = self.nodes.remove(bucket::of(name, self.bucket_count), name)?;
         self.labels.release(&node);
+        self.changes.remove(Resource::Nodes);
         Some(node.node())
     }
 
@@ -456,6 +471,14 @@ pub(crate) use nodewise_proto::pods::target_node;
 pub(crate) fn is_live(pod: &v1::Pod) -> bool {
     let is_finished = matches!(pod.phase(), v1::PodPhase::Succeeded | v1::PodPhase::Failed);
     pod.deletion_time.is_none() && !is_finished
+}
+
+/// The live pods of a workload on one node.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LivePods {
+    pub(crate) count: usize,
+    /// The number of the last change of any of them.
+    pub(crate) changed: u64,
 }
 
 /// See [`Store::sighted`].

@@ -10,7 +10,9 @@ use nodewise_client::{Answer, BuildRequest, Method, PlanService, ServiceError};
 use nodewise_proto::{Timestamp, v1};
 use serde_json::{Value, json};
 
-use crate::actuator::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written};
+use crate::actuator::{
+    Actuator, ActuatorError, HASH_LABEL, ObjectKey, Patch, Refusal, WorkloadEvent, Written,
+};
 use crate::event::{ClusterEvent, DaemonSet, Delta, Key, Node, Pod, Resource, Revision};
 use crate::plan_check::NODE_NAME_POINTER;
 use crate::project::{KeySet, Reads};
@@ -276,13 +278,28 @@ pub(crate) fn listed<T>(objects: Vec<T>) -> Delta<T> {
     }
 }
 
-/// The first lists of a cluster with the workload and three nodes, all at version 10.
+/// The hash of the pods that scripted plans create.
+const HASH: &str = "h1";
+
+/// The revision of the workload that has it.
+pub(crate) fn current_revision() -> Revision {
+    let object = json!({
+        "metadata": {
+            "namespace": "ns", "name": "foo-current", "uid": "current", "resourceVersion": "10",
+            "labels": {"app": "foo", HASH_LABEL: HASH}, "ownerReferences": [owner()],
+        },
+        "revision": 1,
+    });
+    Revision::from_json(&object).expect("a revision")
+}
+
+/// The first lists of a cluster with the workload, its revision and three nodes, all at version 10.
 pub(crate) fn first_lists() -> Vec<ClusterEvent> {
     vec![
         ClusterEvent::Nodes(listed(["n1", "n2", "n3"].map(node).into())),
         ClusterEvent::Pods(listed::<Pod>(Vec::new())),
-        ClusterEvent::Revisions(listed::<Revision>(Vec::new())),
         ClusterEvent::DaemonSets(listed(vec![daemon_set("u1", "10")])),
+        ClusterEvent::Revisions(listed(vec![current_revision()])),
     ]
 }
 
@@ -316,7 +333,7 @@ pub(crate) fn noop() -> v1::Plan {
 
 /// A plan that creates pods on nodes and expects them.
 pub(crate) fn creating(pods: &[(&str, &str)]) -> v1::Plan {
-    let metadata = json!({"ownerReferences": [owner()]});
+    let metadata = json!({"labels": {HASH_LABEL: HASH}, "ownerReferences": [owner()]});
     let term = json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [""]}]});
     let required = json!({"nodeSelectorTerms": [term]});
     let spec =

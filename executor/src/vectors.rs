@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use nodewise_proto::v1;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -228,6 +229,10 @@ fn expectations() {
                 "gone" => {
                     holdings.retire_name(&key, &uid, texts(step, "node_name"), texts(step, "pod_name"));
                 }
+                "applied" => {
+                    let outcomes: Vec<v1::Outcome> = read(step);
+                    holdings.lower(&key, &uid, &outcomes);
+                }
                 "settle" => holdings.settle(&key, &uid, read(step)),
                 other => panic!("no step is called {other}"),
             }
@@ -244,15 +249,13 @@ fn plan_checks() {
         if first.is_null() {
             first = vector.clone();
         }
-        let of = |field| vector.get(field).unwrap_or(&first[field]);
-        let answer = crate::plan_check::vectors::answer(vector, of("workload"), of("nodes"));
+        let answer = crate::plan_check::vectors::answer(vector, &first);
         let vector = vector.as_object_mut().expect("a vector");
-        vector.retain(|field, _| !matches!(field.as_str(), "refused" | "may_have_changed"));
-        if let Err(violation) = answer {
-            vector.insert("refused".into(), violation.to_string().into());
-            if violation.contradicts.is_some() {
-                vector.insert("may_have_changed".into(), true.into());
-            }
+        vector.retain(|field, _| !matches!(field.as_str(), "refused" | "left_out"));
+        match answer {
+            Err(violation) => _ = vector.insert("refused".into(), violation.to_string().into()),
+            Ok(left_out) if !left_out.is_empty() => _ = vector.insert("left_out".into(), left_out.into()),
+            Ok(_) => {}
         }
     });
 }

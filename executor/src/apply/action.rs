@@ -79,6 +79,13 @@ impl Done {
         Self::new(action, v1::Result::Skipped)
     }
 
+    /// An action that is not tried, for this reason.
+    pub(super) fn left_out(action: &v1::Action, why: &str) -> Self {
+        let mut done = Self::skipped(action);
+        why.clone_into(&mut done.outcome.message);
+        done
+    }
+
     pub(super) fn failed(action: &v1::Action, error: &ActuatorError) -> Self {
         Self::refused(action, v1::Result::Failed, error)
     }

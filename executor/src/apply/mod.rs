@@ -3,6 +3,7 @@
 //! Nothing is decided here but what the contract leaves to the executor: run conditions, stopping after a failed batch, and
 //! what a refusal means for the kind of write that was refused.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use bytes::Bytes;
@@ -65,6 +66,9 @@ pub struct OwnWrite {
     pub is_expected_by_name: bool,
 }
 
+/// Why actions are not carried out, by their ids: what they are about has changed since the snapshot.
+pub type LeftOut = BTreeMap<u32, String>;
+
 /// What became of a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Applied {
@@ -117,10 +121,16 @@ impl Applied {
     }
 }
 
-/// Applies `plan` for the workload whose cached JSON is `object`.
+/// Applies `plan`, without what is `left_out`, for the workload whose cached JSON is `object`.
 ///
 /// Returns when every call has been answered or has timed out. Plans with nothing to apply give an empty answer.
-pub async fn apply<A: Actuator>(actuator: &A, plan: &v1::Plan, object: &Bytes, options: &Options) -> Applied {
+pub async fn apply<A: Actuator>(
+    actuator: &A,
+    plan: &v1::Plan,
+    object: &Bytes,
+    left_out: &LeftOut,
+    options: &Options,
+) -> Applied {
     let context = Context::new(actuator, plan, object, options);
     let mut applied = Applied::default();
     let mut any_failure = false;
@@ -138,9 +148,12 @@ pub async fn apply<A: Actuator>(actuator: &A, plan: &v1::Plan, object: &Bytes, o
             applied.batches += 1;
             let span = trace::batch(phase.kind(), batch);
             let are_traced = batch.actions.len() <= options.traced_calls;
-            let dones = trace::with_calls(are_traced, run_batch(&context, batch, options.concurrency))
-                .instrument(span.clone())
-                .await;
+            let dones = trace::with_calls(
+                are_traced,
+                run_batch(&context, batch, left_out, options.concurrency),
+            )
+            .instrument(span.clone())
+            .await;
             let failed = dones.iter().filter(|done| done.has_failed()).count();
             trace::count(&span, "nodewise.batch.failed", failed);
             trace::count(&span, "nodewise.batch.succeeded", dones.len() - failed);
@@ -163,6 +176,7 @@ pub async fn apply<A: Actuator>(actuator: &A, plan: &v1::Plan, object: &Bytes, o
 async fn run_batch<A: Actuator>(
     context: &Context<'_, A>,
     batch: &v1::Batch,
+    left_out: &LeftOut,
     concurrency: usize,
 ) -> Vec<Done> {
     let unconfirmed = if batch.confirm_workload {
@@ -176,9 +190,10 @@ async fn run_batch<A: Actuator>(
         .iter()
         .enumerate()
         .map(|(position, action)| async move {
-            let done = match unconfirmed {
-                Some(error) if action::is_adoption(action) => Done::failed(action, error),
-                _ => context.run(action).await,
+            let done = match (left_out.get(&action.id), unconfirmed) {
+                (Some(why), _) => Done::left_out(action, why),
+                (None, Some(error)) if action::is_adoption(action) => Done::failed(action, error),
+                (None, _) => context.run(action).await,
             };
             (position, done)
         })

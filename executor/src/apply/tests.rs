@@ -246,7 +246,7 @@ fn with_deep_fields(mut object: Value) -> Value {
 }
 
 async fn run(script: &Script, plan: &v1::Plan) -> Applied {
-    apply(script, plan, &cached(), &Options::default()).await
+    apply(script, plan, &cached(), &LeftOut::new(), &Options::default()).await
 }
 
 fn results(applied: &Applied) -> Vec<v1::Result> {
@@ -333,7 +333,7 @@ async fn concurrency_is_bounded() {
         concurrency: 3,
         ..Options::default()
     };
-    apply(&script, &plan, &cached(), &options).await;
+    apply(&script, &plan, &cached(), &LeftOut::new(), &options).await;
     assert_eq!(script.most_under_way.load(Ordering::SeqCst), 3);
     assert_eq!(script.calls().len(), 20);
 }
@@ -1020,7 +1020,7 @@ async fn status_of_a_replaced_workload() {
         P::Status,
         vec![vec![Kind::UpdateStatus(new_status())]],
     )]);
-    let applied = apply(&script, &plan, &cached(), &options).await;
+    let applied = apply(&script, &plan, &cached(), &LeftOut::new(), &options).await;
     assert_eq!(results(&applied), [R::Succeeded]);
     assert_eq!(script.calls(), ["status agent", "read agent", "status agent"]);
 }

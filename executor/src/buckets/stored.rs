@@ -112,6 +112,8 @@ pub(crate) struct Stored {
     labels: Option<Box<NodeLabels>>,
     version_at: u32,
     bucket: u32,
+    /// The number of the last change of a pod in the caches.
+    changed: u64,
 }
 
 impl Stored {
@@ -127,6 +129,7 @@ impl Stored {
             labels: None,
             version_at: size.try_into().expect("an object is smaller than 4 GiB"),
             bucket,
+            changed: 0,
         }
     }
 
@@ -170,6 +173,16 @@ impl Stored {
 
     pub(crate) fn version(&self) -> &str {
         text(&self.own[self.version_at as usize..])
+    }
+
+    /// The number of the last change of the pod in the caches.
+    pub(crate) fn changed(&self) -> u64 {
+        self.changed
+    }
+
+    /// The pod is changed, by the change of this number.
+    pub(crate) fn change(&mut self, number: u64) {
+        self.changed = number;
     }
 
     /// The uid of its controller.

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use nodewise_proto::v1::{self, action::Kind};
 
-use super::{Asked, Caches, Violation};
+use super::{Asked, Caches, Checked, Violation};
 use crate::apply;
-use nodewise_telemetry::in_short;
+use crate::event::Resource;
 
 /// Most pods of the workload that live on a node where the plan creates another one. A surge has an old pod beside the new one.
 const MAX_LIVE_PODS: usize = 1;
@@ -88,30 +88,36 @@ pub(super) fn check(plan: &v1::Plan, asked: &Asked<'_>) -> Result<(), Violation>
 }
 
 /// Checks the nodes that the plan creates pods for. Nodes and pods may have changed since the snapshot.
-pub(super) fn check_nodes(plan: &v1::Plan, caches: &impl Caches) -> Result<(), Violation> {
+pub(super) fn check_nodes(
+    plan: &v1::Plan,
+    asked: &Asked<'_>,
+    caches: &impl Caches,
+    checked: &mut Checked<'_>,
+) -> Result<(), Violation> {
     let nodes: HashSet<&str> = created(plan).map(|(_, node)| node).collect();
     if nodes.is_empty() {
         return Ok(());
     }
     let live = caches.live_pods(&nodes);
     for (action, node) in created(plan) {
-        let what = match live.get(node) {
-            None => format!("node {node:?} does not exist"),
-            Some(count) if *count > MAX_LIVE_PODS => {
-                format!("node {node:?} has {count} pods of the workload already")
+        let (changed, what) = match live.get(node) {
+            None => {
+                let gone = caches.changed(Resource::Nodes, node);
+                (gone, format!("node {node:?} does not exist"))
+            }
+            Some(pods) if pods.count > MAX_LIVE_PODS => {
+                let what = format!("node {node:?} has {} pods of the workload already", pods.count);
+                (pods.changed, what)
             }
             Some(_) => continue,
         };
-        return Err(Violation {
-            contradicts: Some(in_short(&format!("node/{node}"))),
-            ..Violation::of(action, what)
-        });
+        checked.leave_out(action, asked, changed, what)?;
     }
     Ok(())
 }
 
 /// The actions that create pods, and their nodes.
-fn created(plan: &v1::Plan) -> impl Iterator<Item = (&v1::Action, &str)> {
+pub(super) fn created(plan: &v1::Plan) -> impl Iterator<Item = (&v1::Action, &str)> {
     plan.actions().filter_map(|action| match &action.kind {
         Some(Kind::CreatePod(create)) => Some((action, &*create.node_name)),
         _ => None,

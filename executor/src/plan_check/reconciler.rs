@@ -5,11 +5,13 @@ use std::collections::{HashMap, HashSet};
 use bytes::Bytes;
 use nodewise_proto::v1;
 
-use super::{Asked, Caches, Known, MAX_UNSEEN, Violation, check, check_live};
+use super::{Asked, Caches, Known, MAX_UNSEEN, Violation, check};
 use crate::actuator::{Actuator, ObjectKey, Refusal, WorkloadEvent};
+use crate::apply::LeftOut;
 use crate::event::{DaemonSet, Resource, Revision};
-use crate::reconcile::{DEFAULT_BURST, Ending, Reconciler};
+use crate::reconcile::{DEFAULT_BURST, Ending, Planned, Reconciler};
 use crate::state::{Shared, is_enabled};
+use crate::store::LivePods;
 
 /// The caches of nodes, and of the namespace of one workload. Each look takes the lock anew, so that no watch waits while a manifest is read.
 pub(super) struct Shown<'a> {
@@ -39,21 +41,44 @@ impl Caches for Shown<'_> {
         own.filter_map(|revision| revision.object.clone()).collect()
     }
 
-    fn live_pods<'n>(&self, nodes: &HashSet<&'n str>) -> HashMap<&'n str, usize> {
+    fn changed(&self, resource: Resource, name: &str) -> u64 {
+        let state = self.state.lock();
+        state.store.changed(resource, &self.workload.key.namespace, name)
+    }
+
+    fn has_node(&self, name: &str) -> bool {
+        self.state.lock().store.has_node(name)
+    }
+
+    fn hashes(&self) -> HashSet<String> {
+        let state = self.state.lock();
+        let revisions = state.store.revisions(self.workload);
+        revisions.map(|revision| revision.hash().to_owned()).collect()
+    }
+
+    fn revisions_changed(&self) -> u64 {
+        let state = self.state.lock();
+        state.store.revisions_changed(&self.workload.key.namespace)
+    }
+
+    fn live_pods<'n>(&self, nodes: &HashSet<&'n str>) -> HashMap<&'n str, LivePods> {
         self.state.lock().store.live_pods(self.workload, nodes)
     }
 }
 
 impl<A: Actuator, P> Reconciler<A, P> {
-    /// Checks a plan for this workload before anything of it is held or written. `live` are the revisions of the snapshot that were read
-    /// live.
-    pub(crate) async fn check_plan(
-        &self,
-        plan: &v1::Plan,
-        workload: &DaemonSet,
-        live: &[Revision],
-    ) -> Result<(), Ending> {
+    /// Checks a plan before anything of it is held or written; answers with what is not to be carried out of it. `live` are the revisions of
+    /// the snapshot that were read live.
+    pub(crate) async fn check_plan(&self, planned: &Planned, live: &[Revision]) -> Result<LeftOut, Ending> {
+        let Planned {
+            plan,
+            workload,
+            sent,
+            as_of,
+        } = planned;
         let asked = Asked {
+            as_of: *as_of,
+            sent,
             workload,
             scope: self.options.scope(),
             live,
@@ -65,14 +90,9 @@ impl<A: Actuator, P> Reconciler<A, P> {
             state: &self.state,
             workload,
         };
-        let refused = |violation: Violation| {
-            let is_first = self.state.lock().contradicted.is_first(&workload.key, &violation);
-            if is_first {
-                return failed(format!("{violation}; that may have changed since the snapshot"));
-            }
-            self.refuse(workload, &violation)
-        };
-        let unseen = check(plan, &asked, &shown).map_err(refused)?;
+        let refused = |violation: Violation| self.refuse(workload, &violation);
+        let mut checked = check(plan, &asked, &shown).map_err(refused)?;
+        let unseen = std::mem::take(&mut checked.unseen);
         if unseen.len() > MAX_UNSEEN {
             return Err(failed(format!(
                 "the plan names {} objects that the caches do not show; the snapshot it was made from is too old",
@@ -82,13 +102,16 @@ impl<A: Actuator, P> Reconciler<A, P> {
         for named in &unseen {
             let key = ObjectKey::new(named.resource, &*workload.key.namespace, &named.reference.name);
             match self.actuator.read(&key).await {
-                Ok(object) => check_live(named, &asked, &object).map_err(refused)?,
+                Ok(object) => checked.read(named, &asked, &shown, &object).map_err(refused)?,
                 Err(error) if error.refusal == Refusal::NotFound => {}
                 Err(error) => return Err(failed(format!("reading {key}, which the plan names: {error}"))),
             }
         }
-        self.state.lock().contradicted.forget(&workload.key);
-        Ok(())
+        let left_out = checked.left_out(plan);
+        for (id, message) in &left_out {
+            tracing::debug!("action {id} is left out: {message}");
+        }
+        Ok(left_out)
     }
 
     /// Tells of a violation, which ends the reconcile as a refused request does.

@@ -1,45 +1,39 @@
 //! A vector of `proto/testdata/plan_checks.json`.
 
 use nodewise_proto::v1;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::reconciler::Shown;
-use super::{Asked, Violation, check, check_live};
-use crate::event::{ClusterEvent, DaemonSet, Delta, Pod, Resource, Revision};
+use super::{Asked, Violation, check};
+use crate::event::{ClusterEvent, DaemonSet, Delta, Node, Pod, Resource, Revision};
 use crate::metrics::Metrics;
 use crate::reconcile::DEFAULT_BURST;
 use crate::state::{Shared, State};
 
-/// Checks the vector's plan for this workload, where the caches show nodes of these names; the error is the violation.
-pub(crate) fn answer(vector: &Value, workload: &Value, nodes: &Value) -> Result<(), Violation> {
+/// Checks the vector's plan, with what the first vector has where this one has nothing; answers with the ids of the actions that are left
+/// out. The error is the violation.
+pub(crate) fn answer(vector: &Value, first: &Value) -> Result<Vec<u32>, Violation> {
+    let of = |field| vector.get(field).unwrap_or(&first[field]);
+    let workload = of("workload");
     let workload = DaemonSet::from_json(workload).expect("a DaemonSet");
     let objects = |field: &str| vector[field].as_array().cloned().unwrap_or_default();
-    let state = Shared::new(State::new(4, &v1::PlanOptions::default()));
-    let show = |event| _ = state.lock().take_in(event, &Metrics::new());
-    show(ClusterEvent::DaemonSets(Delta::Applied(workload.clone())));
-    for name in nodes.as_array().expect("nodes") {
-        let node = crate::testing::node(name.as_str().expect("a name"));
-        show(ClusterEvent::Nodes(Delta::Applied(node)));
-    }
-    for pod in objects("pods") {
-        show(ClusterEvent::Pods(Delta::Applied(
-            Pod::from_json(&pod).expect("a pod"),
-        )));
-    }
-    for revision in objects("revisions") {
-        let revision = Revision::from_json(&revision).expect("a revision");
-        show(ClusterEvent::Revisions(Delta::Applied(revision)));
-    }
+    let (state, as_of) = caches(vector, first, &workload);
     let live: Vec<_> = objects("read_live")
         .iter()
         .map(|revision| Revision::from_json(revision).expect("a revision"))
         .collect();
     let scope: Option<v1::Scope> = vector["scope"].as_str().and_then(v1::Scope::from_str_name);
     let burst: Option<u32> = serde_json::from_value(vector["burst"].clone()).expect("a burst");
+    let sent = vector
+        .get("sent")
+        .map(|sent| serde_json::from_value(sent.clone()).expect("a state"));
+    let sent: v1::ReconcileState = sent.unwrap_or_default();
     let asked = Asked {
         workload: &workload,
         scope: scope.unwrap_or_default(),
         live: &live,
+        as_of,
+        sent: &sent,
         delete_with_uid: vector["delete_with_uid"] != false,
         decides_after_cut: vector["decides_after_cut"] != false,
         burst: burst.unwrap_or(DEFAULT_BURST) as usize,
@@ -49,7 +43,8 @@ pub(crate) fn answer(vector: &Value, workload: &Value, nodes: &Value) -> Result<
         state: &state,
         workload: &workload,
     };
-    for named in check(&plan, &asked, &shown)? {
+    let mut checked = check(&plan, &asked, &shown)?;
+    for named in std::mem::take(&mut checked.unseen) {
         let kind = if named.resource == Resource::Pods {
             "Pod"
         } else {
@@ -59,8 +54,71 @@ pub(crate) fn answer(vector: &Value, workload: &Value, nodes: &Value) -> Result<
             .into_iter()
             .find(|object| object["kind"] == kind && object["metadata"]["name"] == *named.reference.name);
         if let Some(object) = object {
-            check_live(&named, &asked, object.to_string().as_bytes())?;
+            checked.read(&named, &asked, &shown, object.to_string().as_bytes())?;
         }
     }
-    Ok(())
+    Ok(checked.left_out(&plan).into_keys().collect())
+}
+
+/// The caches of the vector, and the number of the last change that its snapshot shows.
+fn caches(vector: &Value, first: &Value, workload: &DaemonSet) -> (Shared, u64) {
+    let of = |field| vector.get(field).unwrap_or(&first[field]);
+    let state = Shared::new(State::new(4, &v1::PlanOptions::default()));
+    let show = |event| _ = state.lock().take_in(event, &Metrics::new());
+    let show_objects = |are_changed: bool| {
+        for resource in ["pods", "revisions"] {
+            let objects = of(resource).as_array().cloned().unwrap_or_default();
+            let is_due = |object: &&Value| {
+                let changed = vector["changed"][resource].as_array();
+                let name = &object["metadata"]["name"];
+                changed.is_some_and(|names| names.contains(name)) == are_changed
+            };
+            for object in objects.iter().filter(is_due) {
+                show(applied(resource, object));
+            }
+        }
+    };
+    show(ClusterEvent::DaemonSets(Delta::Applied(workload.clone())));
+    for name in of("nodes").as_array().expect("nodes") {
+        let node = crate::testing::node(name.as_str().expect("a name"));
+        show(ClusterEvent::Nodes(Delta::Applied(node)));
+    }
+    show_objects(false);
+    // What will be gone.
+    let removed = vector["removed"].as_array().cloned().unwrap_or_default();
+    let removed: Vec<_> = removed
+        .iter()
+        .map(|one| one.as_str().expect("a resource"))
+        .collect();
+    let namespace = &*workload.key.namespace;
+    let gone =
+        json!({"metadata": {"namespace": namespace, "name": "gone", "uid": "gone", "resourceVersion": "1"}});
+    for resource in &removed {
+        show(applied(resource, &gone));
+    }
+    let as_of = state.lock().store.last_change();
+    show_objects(true);
+    for resource in &removed {
+        show(deleted(applied(resource, &gone)));
+    }
+    (state, as_of)
+}
+
+fn applied(resource: &str, object: &Value) -> ClusterEvent {
+    match resource {
+        "nodes" => ClusterEvent::Nodes(Delta::Applied(Node::from_json(object).expect("a node"))),
+        "pods" => ClusterEvent::Pods(Delta::Applied(Pod::from_json(object).expect("a pod"))),
+        _ => ClusterEvent::Revisions(Delta::Applied(Revision::from_json(object).expect("a revision"))),
+    }
+}
+
+fn deleted(applied: ClusterEvent) -> ClusterEvent {
+    match applied {
+        ClusterEvent::Nodes(Delta::Applied(node)) => ClusterEvent::Nodes(Delta::Deleted(node)),
+        ClusterEvent::Pods(Delta::Applied(pod)) => ClusterEvent::Pods(Delta::Deleted(pod)),
+        ClusterEvent::Revisions(Delta::Applied(revision)) => {
+            ClusterEvent::Revisions(Delta::Deleted(revision))
+        }
+        other => other,
+    }
 }

@@ -193,7 +193,12 @@ impl Cached for Pod {
 }
 
 /// Keeps a pod, whose projection the caller may have at hand.
-fn keep(store: &mut Store, namespace: &str, pod: Stored, projection: Option<v1::Pod>) -> Option<Transition> {
+fn keep(
+    store: &mut Store,
+    namespace: &str,
+    mut pod: Stored,
+    projection: Option<v1::Pod>,
+) -> Option<Transition> {
     let kept = store.namespaces.get(namespace);
     let kept = kept.and_then(|namespace| namespace.pods.get(pod.name()));
     // Where versions have begun anew, one stands for two states (D-112).
@@ -211,6 +216,7 @@ fn keep(store: &mut Store, namespace: &str, pod: Stored, projection: Option<v1::
         store.cuts.look(Resource::Pods, namespace, &pod, &keys);
     }
     let projection = projection.unwrap_or_else(|| pod.pod());
+    pod.change(store.changes.last);
     let bucket_count = store.bucket_count;
     let (name, namespace) = store.namespace(namespace);
     let old = namespace.pods.put(pod, bucket_count);
@@ -258,6 +264,7 @@ impl Cached for Revision {
         if !store.keeps_whole(&self, kept.map(|namespace| &namespace.revisions)) {
             self.object = None;
         }
+        let (change, is_relisting) = (store.changes.last, store.is_relisting);
         let (name, namespace) = store.namespace(&self.namespace);
         let version = self.resource_version.clone();
         let foreign = self
@@ -266,12 +273,20 @@ impl Cached for Revision {
             .is_some_and(|controller| controller.kind != KIND);
         let new = Arc::new(self);
         let mut old = if foreign {
+            namespace.revision_changes.remove(&new.name);
             namespace.revisions.remove(&new.name)
         } else {
             namespace.revisions.put(Arc::clone(&new))
         };
+        let is_same = old.as_ref().is_some_and(|old| old.resource_version == version);
+        if !foreign && (!is_same || is_relisting) {
+            namespace.revision_changes.insert(new.name.clone(), change);
+        }
         store.drop_if_empty(&name);
-        if old.as_ref().is_some_and(|old| old.resource_version == version) || (foreign && old.is_none()) {
+        if foreign && old.is_some() {
+            store.changes.remove(Resource::Revisions);
+        }
+        if is_same || (foreign && old.is_none()) {
             return None;
         }
         // An orphan that could not be changed is tried again. It is as if it came just now.
@@ -293,8 +308,9 @@ impl Cached for Revision {
     fn remove(self, store: &mut Store) -> Option<Transition> {
         let (name, namespace) = store.namespace(&self.namespace);
         namespace.revisions.remove(&self.name);
-        namespace.sealed.remove(&self.name);
+        namespace.forget_revision(&self.name);
         store.drop_if_empty(&name);
+        store.changes.remove(Resource::Revisions);
         Some(Transition::Revision(Change {
             old: Some(Arc::new(self)),
             new: None,
@@ -304,8 +320,9 @@ impl Cached for Revision {
     fn forget(store: &mut Store, (namespace, name): &Self::Id) -> Option<Transition> {
         let kept = store.namespaces.get_mut(namespace.as_str())?;
         let old = kept.revisions.remove(name);
-        kept.sealed.remove(name);
+        kept.forget_revision(name);
         store.drop_if_empty(namespace);
+        store.changes.remove(Resource::Revisions);
         old.is_some()
             .then_some(Transition::Revision(Change { old, new: None }))
     }

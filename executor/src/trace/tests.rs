@@ -162,7 +162,7 @@ async fn a_large_batch_is_one_span() {
             traced_calls: limit,
             ..apply::Options::default()
         };
-        let applied = apply::apply(&actuator, &plan, &"{}".into(), &options).await;
+        let applied = apply::apply(&actuator, &plan, &"{}".into(), &apply::LeftOut::new(), &options).await;
         assert!(!applied.failed, "{applied:?}");
         let spans = recording.spans();
         assert_eq!(spans.len(), calls + 1, "{:?}", names(&spans));
@@ -201,7 +201,7 @@ async fn pods_name_the_batch_that_created_them_if_they_shall() {
             ..apply::Options::default()
         };
         let plan = testing::creating(&[("a", "n1")]);
-        apply::apply(&actuator, &plan, &"{}".into(), &options).await;
+        apply::apply(&actuator, &plan, &"{}".into(), &apply::LeftOut::new(), &options).await;
         let body = requests.lock().expect("lock")[0].json();
         let expected = trace_annotations.then(|| context(&recording.span("batch"), "01"));
         let annotation = body["metadata"]["annotations"][ANNOTATION].as_str();

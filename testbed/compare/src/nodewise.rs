@@ -13,7 +13,7 @@ use nodewise_executor::expectations::Sighted;
 use nodewise_executor::gate::Behind;
 use nodewise_executor::metrics::Metrics;
 use nodewise_executor::project;
-use nodewise_executor::reconcile::{Ending, NextPlans, Reconciler};
+use nodewise_executor::reconcile::{Ending, NextPlans, Pace, Reconciler};
 use nodewise_executor::state::{Shared, State};
 use nodewise_proto::{Duration, v1};
 use nodewise_server::{ByteSize, Engine, Limits, never};
@@ -157,6 +157,7 @@ impl Nodewise {
             clock: Arc::new(move || now),
             metrics: Metrics::new(),
             next: NextPlans::default(),
+            pace: Pace::default(),
             stop: CancellationToken::new(),
         };
         let mut ending = self.runtime.block_on(reconciler.reconcile(&key));

@@ -1,0 +1,51 @@
+//! The hash of created pods says which revision they are of. A plan must not pass them off as pods of one that the workload does not have.
+
+use nodewise_proto::v1::{self, action::Kind};
+use serde_json::Value;
+
+use super::{Asked, Caches, Checked, Violation, bounds};
+use crate::actuator::HASH_LABEL;
+
+/// Checks the hash of the pods that the plan creates: that of a revision which the snapshot shows, or which the plan creates or labels.
+pub(super) fn check(
+    plan: &v1::Plan,
+    asked: &Asked<'_>,
+    caches: &impl Caches,
+    checked: &mut Checked<'_>,
+) -> Result<(), Violation> {
+    let mut created = bounds::created(plan).map(|(action, _)| action).peekable();
+    if created.peek().is_none() {
+        return Ok(());
+    }
+    let hash = hash_of(&plan.pod_manifest);
+    let is_in_plan = plan
+        .actions()
+        .filter(|action| !checked.left_out.contains_key(&action.id))
+        .filter_map(|action| match &action.kind {
+            Some(Kind::CreateRevision(create)) => Some(hash_of(&create.manifest)),
+            Some(Kind::UpdateRevision(update)) => Some(hash_of(&update.patch)),
+            _ => None,
+        })
+        .any(|other| !other.is_empty() && other == hash);
+    let is_read = || {
+        let mut live = asked.live.iter();
+        live.any(|revision| revision.hash() == hash)
+    };
+    if is_in_plan || is_read() || caches.hashes().contains(&hash) {
+        return Ok(());
+    }
+    // The revision may have lost its label or its owner, or may be gone.
+    let changed = caches.revisions_changed();
+    for action in created {
+        let what = format!("it creates pods with the hash {hash:?}, which no revision of the workload has");
+        checked.leave_out(action, asked, changed, what)?;
+    }
+    Ok(())
+}
+
+/// The hash label in the JSON of an object or a patch; empty where there is none.
+fn hash_of(object: &[u8]) -> String {
+    let object: Value = serde_json::from_slice(object).unwrap_or_default();
+    let hash = object["metadata"]["labels"][HASH_LABEL].as_str();
+    hash.unwrap_or_default().to_owned()
+}

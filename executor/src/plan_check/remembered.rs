@@ -1,0 +1,103 @@
+//! What a plan leaves to remember. It goes out with every later request, so it is bounded by the nodes that there are.
+
+use std::collections::{HashMap, HashSet};
+
+use nodewise_proto::v1;
+
+use super::{Asked, Caches, Violation, names};
+use crate::event::Resource;
+
+/// Checks the state of a plan. A node that has gone since the snapshot is no violation; its entries are not held.
+pub(super) fn check(plan: &v1::Plan, asked: &Asked<'_>, caches: &impl Caches) -> Result<(), Violation> {
+    let Some(state) = &plan.state else { return Ok(()) };
+    let sent: HashSet<&str> = nodes(asked.sent).collect();
+    for node in nodes(state) {
+        let what = if !names::is_of_object(node) {
+            "no object can be called so"
+        } else if sent.contains(node)
+            || caches.has_node(node)
+            || caches.changed(Resource::Nodes, node) > asked.as_of
+        {
+            continue;
+        } else {
+            "that does not exist"
+        };
+        return Err(Violation::of_plan(format!(
+            "its state names node {node:?}, and {what}"
+        )));
+    }
+    let hash = state.slow_start.as_ref().map_or("", |known| &known.revision_hash);
+    if names::is_label_value(hash) {
+        return Ok(());
+    }
+    Err(Violation::of_plan(format!(
+        "its state names the hash {hash:?}, and no label has such a value"
+    )))
+}
+
+/// The nodes that a state names in what only the service reads.
+fn nodes(state: &v1::ReconcileState) -> impl Iterator<Item = &str> {
+    let backoffs = state.failed_pod_backoffs.iter().map(|entry| &*entry.node_name);
+    let collisions = state.pod_name_collisions.iter().map(|entry| &*entry.node_name);
+    backoffs.chain(collisions)
+}
+
+/// Takes out what cannot be remembered: of nodes that neither are there nor were in the state that was sent, of older specs where there is
+/// an entry for a newer one, and what is there twice.
+pub(crate) fn retain(
+    state: &mut v1::ReconcileState,
+    sent: &v1::ReconcileState,
+    has_node: impl Fn(&str) -> bool,
+) {
+    let sent: HashSet<&str> = nodes(sent).collect();
+    let is_known = |node: &str| names::is_of_object(node) && (sent.contains(node) || has_node(node));
+    let mut newest: HashMap<String, i64> = HashMap::new();
+    for entry in &state.failed_pod_backoffs {
+        let newest = newest.entry(entry.node_name.clone()).or_insert(i64::MIN);
+        *newest = entry.observed_generation.max(*newest);
+    }
+    state.failed_pod_backoffs.retain(|entry| {
+        let is_newest = newest.get(&entry.node_name) == Some(&entry.observed_generation);
+        is_newest && newest.remove(&entry.node_name).is_some() && is_known(&entry.node_name)
+    });
+    let mut seen = HashSet::new();
+    let collisions = &mut state.pod_name_collisions;
+    collisions.retain(|entry| is_known(&entry.node_name) && seen.insert(entry.node_name.clone()));
+    state
+        .slow_start
+        .take_if(|known| !names::is_label_value(&known.revision_hash));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // A wrong service could make an entry for each of many specs.
+    #[test]
+    fn of_each_node_the_newest_entry_is_kept() {
+        let of = |entries: &[(&str, i64)]| v1::ReconcileState {
+            failed_pod_backoffs: entries
+                .iter()
+                .map(|(node, generation)| v1::FailedPodBackoff {
+                    node_name: (*node).to_owned(),
+                    observed_generation: *generation,
+                    ..Default::default()
+                })
+                .collect(),
+            ..Default::default()
+        };
+        let entries = [
+            ("n1", 2),
+            ("n1", 3),
+            ("n2", 1),
+            ("n1", 3),
+            ("gone", 1),
+            ("sent", 1),
+        ];
+        let mut state = of(&entries);
+        retain(&mut state, &of(&[("sent", 1)]), |node| {
+            ["n1", "n2"].contains(&node)
+        });
+        assert_eq!(state, of(&[("n1", 3), ("n2", 1), ("sent", 1)]));
+    }
+}
