@@ -173,7 +173,8 @@ impl<'a> Resolution<'a> {
                 },
             }
         });
-        self.push(actions.collect());
+        // All together, so that one plan finds all that cannot be changed.
+        self.batches.extend(batches::at_once(actions.collect()));
     }
 
     /// One revision of the present template is enough (D-56). A duplicate that is being deleted is not deleted again: that would
