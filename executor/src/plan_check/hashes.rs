@@ -18,7 +18,10 @@ pub(super) fn check(
         return Ok(());
     }
     let hash = hash_of(&plan.pod_manifest);
-    let is_in_plan = plan
+    // Pods of a revision without the label have the template's own, if it has one.
+    let may_be_empty = hash.is_empty() || hash == own_hash(&asked.workload.object);
+    let is_right = |other: &str| other == hash || other.is_empty() && may_be_empty;
+    let mut in_plan = plan
         .actions()
         .filter(|action| !checked.left_out.contains_key(&action.id))
         .filter_map(|action| match &action.kind {
@@ -26,12 +29,12 @@ pub(super) fn check(
             Some(Kind::UpdateRevision(update)) => Some(hash_of(&update.patch)),
             _ => None,
         })
-        .any(|other| !other.is_empty() && other == hash);
-    let is_read = || {
-        let mut live = asked.live.iter();
-        live.any(|revision| revision.hash() == hash)
-    };
-    if is_in_plan || is_read() || caches.hashes().contains(&hash) {
+        // A patch may leave the label as it is.
+        .filter(|other| !other.is_empty());
+    if in_plan.any(|other| is_right(&other))
+        || asked.live.iter().any(|revision| is_right(revision.hash()))
+        || caches.hashes().iter().any(|other| is_right(other))
+    {
         return Ok(());
     }
     // The revision may have lost its label or its owner, or may be gone.
@@ -47,5 +50,12 @@ pub(super) fn check(
 fn hash_of(object: &[u8]) -> String {
     let object: Value = serde_json::from_slice(object).unwrap_or_default();
     let hash = object["metadata"]["labels"][HASH_LABEL].as_str();
+    hash.unwrap_or_default().to_owned()
+}
+
+/// The same label in the template of a workload.
+fn own_hash(workload: &[u8]) -> String {
+    let object: Value = serde_json::from_slice(workload).unwrap_or_default();
+    let hash = object["spec"]["template"]["metadata"]["labels"][HASH_LABEL].as_str();
     hash.unwrap_or_default().to_owned()
 }

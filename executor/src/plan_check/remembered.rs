@@ -1,11 +1,14 @@
 //! What a plan leaves to remember. It goes out with every later request, so it is bounded by the nodes that there are.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use nodewise_proto::v1;
 
 use super::{Asked, Caches, Violation, names};
 use crate::event::Resource;
+
+/// Most entries of back-off of one node: each is of another generation of the workload's spec, and only the present one counts.
+const MAX_BACKOFFS: usize = 4;
 
 /// Checks the state of a plan. A node that has gone since the snapshot is no violation; its entries are not held.
 pub(super) fn check(plan: &v1::Plan, asked: &Asked<'_>, caches: &impl Caches) -> Result<(), Violation> {
@@ -42,8 +45,8 @@ fn nodes(state: &v1::ReconcileState) -> impl Iterator<Item = &str> {
     backoffs.chain(collisions)
 }
 
-/// Takes out what cannot be remembered: of nodes that neither are there nor were in the state that was sent, of older specs where there is
-/// an entry for a newer one, and what is there twice.
+/// Takes out what cannot be remembered: of nodes that neither are there nor were in the state that was sent, of older specs where there are
+/// many, and what is there twice.
 pub(crate) fn retain(
     state: &mut v1::ReconcileState,
     sent: &v1::ReconcileState,
@@ -51,14 +54,18 @@ pub(crate) fn retain(
 ) {
     let sent: HashSet<&str> = nodes(sent).collect();
     let is_known = |node: &str| names::is_of_object(node) && (sent.contains(node) || has_node(node));
-    let mut newest: HashMap<String, i64> = HashMap::new();
+    let mut newest: HashMap<String, BTreeSet<i64>> = HashMap::new();
     for entry in &state.failed_pod_backoffs {
-        let newest = newest.entry(entry.node_name.clone()).or_insert(i64::MIN);
-        *newest = entry.observed_generation.max(*newest);
+        let newest = newest.entry(entry.node_name.clone()).or_default();
+        newest.insert(entry.observed_generation);
+        if newest.len() > MAX_BACKOFFS {
+            newest.pop_first();
+        }
     }
     state.failed_pod_backoffs.retain(|entry| {
-        let is_newest = newest.get(&entry.node_name) == Some(&entry.observed_generation);
-        is_newest && newest.remove(&entry.node_name).is_some() && is_known(&entry.node_name)
+        let newest = newest.get_mut(&entry.node_name);
+        // Each is taken once.
+        newest.is_some_and(|newest| newest.remove(&entry.observed_generation)) && is_known(&entry.node_name)
     });
     let mut seen = HashSet::new();
     let collisions = &mut state.pod_name_collisions;
@@ -74,7 +81,7 @@ mod tests {
 
     // A wrong service could make an entry for each of many specs.
     #[test]
-    fn of_each_node_the_newest_entry_is_kept() {
+    fn of_each_node_the_newest_entries_are_kept() {
         let of = |entries: &[(&str, i64)]| v1::ReconcileState {
             failed_pod_backoffs: entries
                 .iter()
@@ -87,8 +94,11 @@ mod tests {
             ..Default::default()
         };
         let entries = [
+            ("n1", 1),
             ("n1", 2),
             ("n1", 3),
+            ("n1", 4),
+            ("n1", 5),
             ("n2", 1),
             ("n1", 3),
             ("gone", 1),
@@ -98,6 +108,7 @@ mod tests {
         retain(&mut state, &of(&[("sent", 1)]), |node| {
             ["n1", "n2"].contains(&node)
         });
-        assert_eq!(state, of(&[("n1", 3), ("n2", 1), ("sent", 1)]));
+        let kept = [("n1", 2), ("n1", 3), ("n1", 4), ("n1", 5), ("n2", 1), ("sent", 1)];
+        assert_eq!(state, of(&kept));
     }
 }

@@ -52,7 +52,7 @@ pub(super) const CASES: &[Case] = &[
     ),
     solo!(
         "wrong-plan-delete",
-        "The same with a plan that deletes a pod of another workload.",
+        "The same with a plan that deletes a pod of another workload; the first such plan is told with an Event.",
         delete
     ),
     solo!(
@@ -373,7 +373,33 @@ async fn state(solo: &mut Solo) -> Result<()> {
 async fn delete(solo: &mut Solo) -> Result<()> {
     let two = Two::start(solo).await?;
     let foreign = two.deleting(two.foreign_pod.clone());
-    refuses(solo, &two, vec![foreign]).await
+    refuses(solo, &two, vec![foreign.clone()]).await?;
+    let (told, uid, is_first) = (
+        refusals(solo).await?,
+        two.agent.uid.clone(),
+        AtomicBool::new(true),
+    );
+    solo.proxy().rewrite(move |plan| {
+        let is_agents = plan.workload.as_ref().is_some_and(|workload| workload.uid == uid);
+        if is_agents && is_first.swap(false, Ordering::Relaxed) {
+            *plan = foreign.clone();
+        }
+    });
+    solo.patch("agent", image_patch(3)).await?;
+    solo.eventually("an event PlanRefused after a single wrong plan", async || {
+        let now = refusals(solo).await?;
+        ensure!(now > told, "{now} times told, as before");
+        Ok(())
+    })
+    .await?;
+    solo.settled("agent").await?;
+    Ok(())
+}
+
+/// How often the events say that a plan was refused.
+async fn refusals(solo: &Solo) -> Result<i32> {
+    let events = solo.events("PlanRefused").await?;
+    Ok(events.iter().map(|event| event.count.unwrap_or(1)).sum())
 }
 
 async fn uid(solo: &mut Solo) -> Result<()> {
