@@ -74,14 +74,16 @@ func onlyCreates(plan *nodewisev1.Plan) bool {
 }
 
 // applyAndLookAhead applies a plan and, where that can be, asks for the one that follows meanwhile.
-func (r *Reconciler) applyAndLookAhead(ctx, asking context.Context, now *planned) (*apply.Applied, *nextPlan) {
+func (r *Reconciler) applyAndLookAhead(
+	ctx, asking context.Context, now *planned, leftOut map[uint32]string,
+) (*apply.Applied, *nextPlan) {
 	if !goesOnByItself(now.plan) || !r.writer.Writes() {
-		return r.apply(ctx, now), nil
+		return r.apply(ctx, now, leftOut), nil
 	}
 	asked := time.Now()
 	answers := make(chan *planned, 1)
 	go func() { answers <- r.planAhead(asking, now.workload) }()
-	applied := r.apply(ctx, now)
+	applied := r.apply(ctx, now, leftOut)
 	next := <-answers
 	if next == nil || applied.Failed {
 		return applied, nil

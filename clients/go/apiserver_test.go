@@ -13,7 +13,7 @@ import (
 	"nodewise.dev/clients/go/internal/testkit"
 )
 
-// apiserver is one with one DaemonSet and some nodes, and whose watches show nothing. Pods are created as it is told.
+// apiserver is one with one DaemonSet, its revision and some nodes, and whose watches show nothing. Pods are created as it is told.
 type apiserver struct {
 	// creates answers each request to create a pod.
 	creates http.HandlerFunc
@@ -60,6 +60,9 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				nodes[i] = fmt.Sprintf(`{"metadata":{"name":%q,"uid":%q,"resourceVersion":"1"}}`, name, name)
 			}
 			items = strings.Join(nodes, ",")
+		case "controllerrevisions":
+			items = `{"metadata":{"namespace":"ns","name":"agent-h1","uid":"r1","resourceVersion":"5","labels":{"controller-revision-hash":"h1"},
+				"ownerReferences":[{"apiVersion":"apps/v1","kind":"DaemonSet","name":"agent","uid":"d1","controller":true}]},"revision":1}`
 		case "daemonsets":
 			items = `{"metadata":{"namespace":"ns","name":"agent","uid":"d1","resourceVersion":"5"},"spec":{"template":
 				{"metadata":{"labels":{"app":"agent"}},"spec":{"containers":[{"name":"a","image":"agent:1"}]}}}}`

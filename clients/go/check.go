@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/klog/v2"
 
@@ -40,59 +41,81 @@ func (c shown) OwnRevisions() [][]byte {
 	return revisions
 }
 
-func (c shown) LivePods(nodes []string) map[string]int {
+func (c shown) HasHash(hash string) bool {
+	c.state.mu.Lock()
+	defer c.state.mu.Unlock()
+	revisions := c.state.store.Revisions(c.workload)
+	return slices.ContainsFunc(revisions, func(revision *cluster.Revision) bool { return revision.Hash() == hash })
+}
+
+func (c shown) RevisionsChanged() uint64 {
+	c.state.mu.Lock()
+	defer c.state.mu.Unlock()
+	return c.state.store.RevisionsChanged(c.workload.Key.Namespace)
+}
+
+func (c shown) HasNode(name string) bool {
+	c.state.mu.Lock()
+	defer c.state.mu.Unlock()
+	return c.state.store.HasNode(name)
+}
+
+func (c shown) Changed(resource cluster.Resource, name string) uint64 {
+	c.state.mu.Lock()
+	defer c.state.mu.Unlock()
+	return c.state.store.Changed(resource, c.workload.Key.Namespace, name)
+}
+
+func (c shown) LivePods(nodes []string) map[string]cluster.LivePods {
 	c.state.mu.Lock()
 	defer c.state.mu.Unlock()
 	return c.state.store.LivePods(c.workload, nodes)
 }
 
-// check checks a plan before anything of it is held or written (rule W15). Live are the revisions of the snapshot that were read live.
-func (r *Reconciler) check(ctx context.Context, planned *planned, live []*cluster.Revision) error {
+// check checks a plan before anything of it is held or written (rule W15). It answers with why actions are not to be carried out, by their
+// ids. Live are the revisions of the snapshot that were read live.
+func (r *Reconciler) check(ctx context.Context, planned *planned, live []*cluster.Revision) (leftOut map[uint32]string, err error) {
 	options := r.config.options
 	burst := plancheck.DefaultBurst
 	if options.GetBurst() > 0 {
 		burst = int(options.GetBurst())
 	}
 	asked := &plancheck.Asked{
-		Workload: planned.workload, Scope: options.GetScope(), Live: live,
+		Workload: planned.workload, Scope: options.GetScope(), Live: live, AsOf: planned.asOf, Sent: planned.sent,
 		DeletesWithUID:  isEnabled(options, nodewisev1.Deviation_DEVIATION_DELETE_WITH_UID),
 		Burst:           burst,
 		DecidesAfterCut: isEnabled(options, nodewisev1.Deviation_DEVIATION_DECIDE_AFTER_CUT),
 	}
-	unseen, err := plancheck.Check(planned.plan, asked, shown{r.state, planned.workload, planned.own})
+	checked, err := plancheck.Check(planned.plan, asked, shown{r.state, planned.workload, planned.own})
 	if err != nil {
-		return r.refuse(ctx, planned.workload, err)
+		return nil, r.refuse(ctx, planned.workload, err)
 	}
-	if len(unseen) > plancheck.MaxUnseen {
-		return &failure{reason: fmt.Errorf(
-			"the plan names %d objects that the caches do not show; the snapshot it was made from is too old", len(unseen))}
+	if len(checked.Unseen) > plancheck.MaxUnseen {
+		return nil, &failure{reason: fmt.Errorf(
+			"the plan names %d objects that the caches do not show; the snapshot it was made from is too old", len(checked.Unseen))}
 	}
-	for _, named := range unseen {
+	for _, named := range checked.Unseen {
 		key := write.Key{Resource: named.Resource, Namespace: planned.workload.Key.Namespace, Name: named.Reference.GetName()}
 		object, err := r.writer.Read(ctx, key)
 		if err != nil {
 			if write.AsError(err).Refusal == write.NotFound {
 				continue
 			}
-			return &failure{reason: fmt.Errorf("reading %s, which the plan names: %w", key, err)}
+			return nil, &failure{reason: fmt.Errorf("reading %s, which the plan names: %w", key, err)}
 		}
-		if err := named.CheckLive(asked, object); err != nil {
-			return r.refuse(ctx, planned.workload, err)
+		if err := checked.Read(named, object); err != nil {
+			return nil, r.refuse(ctx, planned.workload, err)
 		}
 	}
-	r.state.mu.Lock()
-	defer r.state.mu.Unlock()
-	delete(r.state.contradicted, planned.workload.Key)
-	return nil
+	leftOut = checked.LeftOut()
+	for id, why := range leftOut {
+		klog.FromContext(ctx).V(1).Info("An action is left out", "planId", planned.plan.GetPlanId(), "id", id, "why", why)
+	}
+	return leftOut, nil
 }
 
-// refuse is the error of a reconcile whose plan must not be applied, for what a [*plancheck.Violation] says. It is told in the log and with an
-// Event, unless the plan may have been right by the snapshot.
+// refuse is the error of a reconcile whose plan must not be applied. It is told in the log and with an Event.
 func (r *Reconciler) refuse(ctx context.Context, workload *cluster.DaemonSet, refused error) error {
-	var violation *plancheck.Violation
-	if errors.As(refused, &violation) && r.isFirst(workload, violation) {
-		return &failure{reason: fmt.Errorf("%w; that may have changed since the snapshot", refused)}
-	}
 	klog.FromContext(ctx).Error(refused, "The service sent a plan that must not be applied")
 	r.writer.Emit(ctx, write.Event{
 		Workload: &nodewisev1.WorkloadReference{
@@ -102,12 +125,6 @@ func (r *Reconciler) refuse(ctx context.Context, workload *cluster.DaemonSet, re
 		Type: "Warning", Reason: "PlanRefused", Message: brief.Text(refused.Error()),
 	})
 	return &failure{reason: refusedPlan{refused}}
-}
-
-func (r *Reconciler) isFirst(workload *cluster.DaemonSet, violation *plancheck.Violation) bool {
-	r.state.mu.Lock()
-	defer r.state.mu.Unlock()
-	return r.state.contradicted.IsFirst(workload.Key, violation)
 }
 
 // refusedPlan is a violation.

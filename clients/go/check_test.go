@@ -3,11 +3,18 @@ package nodewise
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"google.golang.org/protobuf/proto"
+
 	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/served"
 )
 
 // removing is a plan that deletes the pod of this name and uid.
@@ -26,79 +33,99 @@ func saying(plans ...*nodewisev1.Plan) *scripted {
 	return planner
 }
 
-// W15: what is wrong by an object as it is now may have been right when the snapshot was taken. The next plan tells.
-func TestAPlanIsWrongByAnObjectOnlyTwice(t *testing.T) {
-	nothing, err := noop(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+// W15: an action about what has changed since the snapshot is left out, and the rest of the plan is applied. Nothing is told, and another plan
+// follows at once. A plan that is wrong about anything else is refused and told the first time.
+func TestWhatHasChangedSinceTheSnapshotIsLeftOut(t *testing.T) {
 	for name, test := range map[string]struct {
-		plans   []*nodewisev1.Plan
-		refused bool
+		plan *nodewisev1.Plan
+		// was is how the caches are when the snapshot is taken, and changes what happens after it.
+		was, changes func(r *rig) error
+		// left is why the action is left out.
+		left string
 	}{
-		"twice":                     {[]*nodewisev1.Plan{removing("orphan", "1"), removing("orphan", "1")}, true},
-		"with another one between":  {[]*nodewisev1.Plan{removing("orphan", "1"), removing("other", "2"), removing("orphan", "1")}, true},
-		"with a right plan between": {[]*nodewisev1.Plan{removing("orphan", "1"), nothing, removing("orphan", "1")}, false},
-		"three others": {
-			[]*nodewisev1.Plan{removing("orphan", "1"), removing("other", "2"), removing("third", "3")}, false,
+		"a pod": {
+			removing("agent-a", "1"),
+			func(r *rig) error { return r.feed(pods).Add(podOn("agent-a", "1", "n", "1")) },
+			func(r *rig) error { return r.feed(pods).Update(podOn("agent-a", "1", "n", "2", orphaned)) },
+			"pod agent-a has no controller, and the plan does not adopt it",
 		},
-		"four others": {
-			[]*nodewisev1.Plan{removing("orphan", "1"), removing("other", "2"), removing("third", "3"), removing("fourth", "4")}, true,
+		"a node": {
+			creating(podNamed("a")),
+			func(r *rig) error {
+				showFor(r.Reconciler, creating(podNamed("a")))
+				return nil
+			},
+			func(r *rig) error {
+				return r.feed(nodes).Delete(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeOf(podNamed("a")), ResourceVersion: "9"}})
+			},
+			fmt.Sprintf("node %q does not exist", nodeOf(podNamed("a"))),
 		},
-		"four others, with a right plan between": {
-			[]*nodewisev1.Plan{removing("orphan", "1"), removing("other", "2"), nothing, removing("third", "3"), removing("fourth", "4")}, false,
+		"a revision": {
+			creating(podNamed("a")),
+			func(r *rig) error {
+				showFor(r.Reconciler, creating(podNamed("a")))
+				return nil
+			},
+			func(r *rig) error {
+				gone, err := served.Parse(currentRevision().JSON)
+				if err != nil {
+					return err
+				}
+				return r.feed(revisions).Delete(gone)
+			},
+			`it creates pods with the hash "h1", which no revision of the workload has`,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, saying(test.plans...))
-			r.apply("agent:1")
-			for _, orphan := range [][2]string{{"orphan", "1"}, {"other", "2"}, {"third", "3"}, {"fourth", "4"}} {
-				if err := r.feed(pods).Add(podOn(orphan[0], orphan[1], "n", "1", orphaned)); err != nil {
+		for when, hasChanged := range map[string]bool{"it has changed": true, "it was so": false} {
+			t.Run(name+", "+when, func(t *testing.T) {
+				planner := &scripted{}
+				r := newRig(t, planner)
+				planner.shows = nil
+				event := &nodewisev1.Action{Id: 9, Kind: &nodewisev1.Action_EmitEvent{
+					EmitEvent: &nodewisev1.EmitEvent{Type: "Normal", Reason: "Reason"},
+				}}
+				plan := proto.CloneOf(test.plan)
+				plan.Phases[0].Batches[0].Actions = append(plan.Phases[0].Batches[0].Actions, event)
+				planner.plan = func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+					if hasChanged {
+						return plan, test.changes(r)
+					}
+					return plan, nil
+				}
+				r.apply("agent:1")
+				if err := test.was(r); err != nil {
 					t.Fatal(err)
 				}
-			}
-			var last error
-			for i, plan := range test.plans {
-				last = r.Reconcile(t.Context(), key)
-				if (last == nil) != (plan == nothing) || i < len(test.plans)-1 && errors.Is(last, ErrPlanRefused) {
-					t.Errorf("plan %d: %v", i, last)
+				if !hasChanged {
+					if err := test.changes(r); err != nil {
+						t.Fatal(err)
+					}
 				}
-			}
-			told := 0
-			for _, event := range r.cluster.events {
-				if event.Reason == "PlanRefused" {
-					told++
+				ended, err := r.reconcile(t.Context(), t.Context(), key)
+				if writes := r.cluster.writes; len(writes) > 0 {
+					t.Errorf("wrote %v", writes)
 				}
-			}
-			if errors.Is(last, ErrPlanRefused) != test.refused || (told == 1) != test.refused || told > 1 {
-				t.Errorf("%d events: %v", told, last)
-			}
-			if deletes := r.cluster.count("delete pods"); deletes != 0 {
-				t.Errorf("%d deletes", deletes)
-			}
-		})
-	}
-}
-
-// W15: a pod is created only on a node that the caches show. The node may have gone since the snapshot: the next plan tells.
-func TestPodsAreCreatedOnNodesThatExist(t *testing.T) {
-	for name, exists := range map[string]bool{"the node comes": true, "the node does not come": false} {
-		t.Run(name, func(t *testing.T) {
-			planner := saying(creating(podNamed("a")), creating(podNamed("a")))
-			r := newRig(t, planner)
-			planner.shows = nil
-			r.apply("agent:1")
-			if err := r.Reconcile(t.Context(), key); err == nil || errors.Is(err, ErrPlanRefused) || len(r.cluster.events) > 0 {
-				t.Fatalf("%d events: %v", len(r.cluster.events), err)
-			}
-			if exists {
-				r.addNodes(nodeOf(podNamed("a")))
-			}
-			err := r.Reconcile(t.Context(), key)
-			if (err == nil) != exists || errors.Is(err, ErrPlanRefused) == exists || (len(r.cluster.pods()) == 1) != exists {
-				t.Errorf("%d pods: %v", len(r.cluster.pods()), err)
-			}
-		})
+				if creates, deletes := r.state.holdings.Outstanding(key); creates+deletes > 0 {
+					t.Errorf("%d creates and %d deletes are expected", creates, deletes)
+				}
+				var told []string
+				for _, event := range r.cluster.events {
+					told = append(told, event.Reason)
+				}
+				if !hasChanged {
+					if !errors.Is(err, ErrPlanRefused) || !strings.HasSuffix(err.Error(), test.left) || !slices.Equal(told, []string{"PlanRefused"}) {
+						t.Errorf("told %v: %v", told, err)
+					}
+					return
+				}
+				if err != nil || !ended.isAtOnce() || !slices.Equal(told, []string{"Reason"}) {
+					t.Errorf("told %v, comes back after %v: %v", told, ended.after, err)
+				}
+				if reported := planner.reports[0].GetOutcomes(); len(reported) > 0 {
+					t.Errorf("reported %v", reported)
+				}
+			})
+		}
 	}
 }
 

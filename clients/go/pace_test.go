@@ -6,70 +6,73 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
+	clocktesting "k8s.io/utils/clock/testing"
 
-	"nodewise.dev/clients/go/internal/apply"
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// Whatever a service says, plans that create and delete no pods come no faster than ten a second.
-func TestAPlanThatChangesNothingIsNotFollowedAtOnce(t *testing.T) {
+// Whatever a service says, a workload comes back at once as often as there are tokens, and then no sooner than ten times a second.
+func TestAWorkloadComesBackAtOnceOnlySoOften(t *testing.T) {
 	event := planOf(nodewisev1.PhaseKind_PHASE_KIND_EVENTS, &nodewisev1.Action{Kind: &nodewisev1.Action_EmitEvent{
 		EmitEvent: &nodewisev1.EmitEvent{Type: "Normal", Reason: "Reason"},
 	}})
+	nothing := planOf(nodewisev1.PhaseKind_PHASE_KIND_EVENTS)
+	nothing.RequeueAfter = durationpb.New(1)
 	const after, backOff = nodewisev1.Requeue_REQUEUE_AFTER, nodewisev1.Requeue_REQUEUE_BACKOFF
 	for name, test := range map[string]struct {
 		plan    *nodewisev1.Plan
 		requeue nodewisev1.Requeue
 		says    time.Duration
-		want    time.Duration
+		// slow is when it comes back without a token.
+		slow time.Duration
 	}{
-		"nothing to do":            {planOf(nodewisev1.PhaseKind_PHASE_KIND_DELETES), after, 0, soonest},
 		"an event":                 {event, after, 0, soonest},
 		"an event, and later":      {event, after, time.Hour, time.Hour},
-		"a create":                 {creating(podNamed("a")), after, 0, 0},
-		"a create that is retried": {creating(podNamed("a")), backOff, 0, soonest},
+		"an event, and no earlier": {event, after, soonest, soonest},
+		"nothing to do":            {nothing, after, 1, soonest},
+		"a failure":                {event, backOff, 0, soonest},
 	} {
 		t.Run(name, func(t *testing.T) {
-			planner := saying(test.plan)
-			test.plan.RequeueAfter = durationpb.New(1)
+			planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return test.plan, nil }}
 			planner.report = func(*nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
 				return &nodewisev1.ReportResponse{Requeue: test.requeue, RequeueAfter: durationpb.New(test.says), Message: "m"}, nil
 			}
 			r := newRig(t, planner)
 			r.apply("agent:1")
-			ended, err := r.reconcile(t.Context(), t.Context(), key)
-			got := ended.after
-			var failed *failure
-			if errors.As(err, &failed) {
-				got = failed.after
+			now := clocktesting.NewFakeClock(time.Now())
+			r.waker.clock = now
+			comesBack := func(want time.Duration) {
+				t.Helper()
+				ended, err := r.reconcile(t.Context(), t.Context(), key)
+				got := ended.after
+				var failed *failure
+				if errors.As(err, &failed) {
+					got = failed.after
+				}
+				if got == nil || *got != want {
+					t.Fatalf("it comes back after %v: %v", got, err)
+				}
 			}
-			if got == nil || *got != test.want {
-				t.Errorf("it comes back after %v: %v", got, err)
+			for range mostTokens {
+				comesBack(test.says)
 			}
+			comesBack(test.slow)
+			now.Step(soonest)
+			comesBack(test.says)
+			comesBack(test.slow)
+			r.pace.forget(key)
+			comesBack(test.says)
 		})
 	}
 }
 
-// What can be written again and again is no change, though it succeeds.
-func TestWhatIsAChange(t *testing.T) {
-	for action, changes := range map[*nodewisev1.Action]bool{
-		createPod(podNamed("a"), "n"):                                true,
-		removing("a", "1").GetPhases()[0].GetBatches()[0].Actions[0]: true,
-		{Kind: &nodewisev1.Action_CreateRevision{}}:                  false,
-		{Kind: &nodewisev1.Action_DeleteRevision{}}:                  false,
-		{Kind: &nodewisev1.Action_AdoptPod{}}:                        false,
-		{Kind: &nodewisev1.Action_RelabelPod{}}:                      false,
-		{Kind: &nodewisev1.Action_UpdateStatus{}}:                    false,
-		{Kind: &nodewisev1.Action_EmitEvent{}}:                       false,
-	} {
-		plan := planOf(nodewisev1.PhaseKind_PHASE_KIND_CREATES, action)
-		for result, want := range map[nodewisev1.Result]bool{
-			nodewisev1.Result_RESULT_SUCCEEDED: changes, nodewisev1.Result_RESULT_FAILED: false, nodewisev1.Result_RESULT_NAME_TAKEN: true,
-		} {
-			applied := &apply.Applied{Outcomes: []*nodewisev1.Outcome{{Result: result}}}
-			if hasChanged(plan, applied) != want {
-				t.Errorf("%v of %v", result, action)
-			}
-		}
+// After a plan that did nothing there is nothing to go on from at once.
+func TestNothingIsFollowedAtOnceByNothing(t *testing.T) {
+	plan := planOf(nodewisev1.PhaseKind_PHASE_KIND_EVENTS)
+	plan.RequeueAfter = durationpb.New(0)
+	r := newRig(t, saying(plan))
+	r.apply("agent:1")
+	if ended, err := r.reconcile(t.Context(), t.Context(), key); err != nil || ended.after != nil {
+		t.Errorf("it comes back after %v: %v", ended.after, err)
 	}
 }

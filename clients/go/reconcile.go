@@ -67,6 +67,8 @@ type planned struct {
 	sent     *nodewisev1.ReconcileState
 	// own are the cached revisions of the snapshot that the workload controls.
 	own []*cluster.Revision
+	// asOf is the number of the last change of the caches that the snapshot shows.
+	asOf uint64
 }
 
 // ErrNotYet is in the error of a reconcile that could not be made yet: a cache does not show our own last write, or the service
@@ -175,6 +177,9 @@ func (r *Reconciler) reconcile(ctx, asking context.Context, key types.Namespaced
 		workload, err := r.admit(key, &live)
 		if workload == nil || err != nil {
 			r.next.forget(key)
+			if workload == nil && err == nil {
+				r.pace.forget(key)
+			}
 			return ending{gone: workload == nil && err == nil}, err
 		}
 		planned, err := r.nextPlan(asking, workload, live)
@@ -185,7 +190,8 @@ func (r *Reconciler) reconcile(ctx, asking context.Context, key types.Namespaced
 		if err != nil {
 			return ending{}, err
 		}
-		if err := r.check(ctx, planned, live); err != nil {
+		leftOut, err := r.check(ctx, planned, live)
+		if err != nil {
 			return ending{}, err
 		}
 		if err := r.requireShown(ctx, planned); err != nil {
@@ -195,13 +201,14 @@ func (r *Reconciler) reconcile(ctx, asking context.Context, key types.Namespaced
 		if planned.plan.GetVerdict() == nodewisev1.Verdict_VERDICT_STALE {
 			return ending{}, &failure{reason: errors.New("the plan is stale: the caches are older than our own writes")}
 		}
-		applied, next := r.applyAndLookAhead(ctx, asking, planned)
+		applied, next := r.applyAndLookAhead(ctx, asking, planned, leftOut)
 		again := r.replanAfter(ctx, applied)
 		r.heed(applied)
 		if again.outdated {
 			live = append(live, r.createdRevisions(ctx, key.Namespace, applied)...)
 		}
-		ended, err := r.report(ctx, asking, planned, applied)
+		ended, err := r.report(ctx, asking, planned, applied, leftOut)
+		ended, err = r.slow(key, ended, err)
 		if !again.follows(ended, err) {
 			// One that was asked for ahead does not know of anything that was not as planned, so it is kept here alone.
 			if next != nil && err == nil && ended.isAtOnce() {
@@ -312,7 +319,7 @@ func (r *Reconciler) plan(
 			return nil, unbuilt
 		}
 		held := s.holdings.Get(workload.Key, workload.UID)
-		origins = append(origins, planned{workload: current, sent: held, own: chosen.own()})
+		origins = append(origins, planned{workload: current, sent: held, own: chosen.own(), asOf: s.store.LastChange()})
 		return &nodewisev1.PlanRequest{
 			Snapshot:           takeSnapshot(s.store, current, held, revisions, r.config.clock(), known),
 			Options:            r.config.options,
@@ -366,6 +373,7 @@ func (r *Reconciler) hold(planned *planned) {
 	}
 	next := proto.CloneOf(planned.plan.GetState())
 	expect.LeaveOutForeign(next, plancheck.ActionsOf(planned.plan), planned.sent)
+	plancheck.RetainRememberable(next, planned.sent, s.store.HasNode)
 	if !r.writer.Writes() {
 		// What is not done is never observed.
 		next.Expectations = nil
@@ -373,7 +381,7 @@ func (r *Reconciler) hold(planned *planned) {
 	s.holdings.Replace(workload.Key, workload.UID, next, planned.sent, s.sighted(workload.Key.Namespace, workload.UID))
 }
 
-func (r *Reconciler) apply(ctx context.Context, planned *planned) *apply.Applied {
+func (r *Reconciler) apply(ctx context.Context, planned *planned, leftOut map[uint32]string) *apply.Applied {
 	if len(plancheck.ActionsOf(planned.plan)) == 0 {
 		return &apply.Applied{}
 	}
@@ -383,6 +391,7 @@ func (r *Reconciler) apply(ctx context.Context, planned *planned) *apply.Applied
 		Concurrency:    r.config.concurrency,
 		MaxTracedCalls: r.config.maxTracedCalls,
 		AnnotatesPods:  r.config.annotatesPods,
+		LeftOut:        leftOut,
 	})
 	tellApplied(span, applied)
 	s, workload := r.state, planned.workload
@@ -395,6 +404,7 @@ func (r *Reconciler) apply(ctx context.Context, planned *planned) *apply.Applied
 			s.gate.Record(workload.Key, workload.UID, write.Resource, write.ResourceVersion)
 		}
 	}
+	s.holdings.Lower(workload.Key, workload.UID, applied.Outcomes)
 	if applied.Aborted {
 		s.holdings.RestoreBackoffs(workload.Key, workload.UID, planned.sent)
 	}
@@ -407,9 +417,10 @@ func (r *Reconciler) goesAhead() bool {
 }
 
 // telling are the outcomes that a report needs: nothing depends on what succeeded without a subject. A plan may adopt every pod of
-// a large cluster, and a report of as many outcomes with next to nothing in them would be refused.
-func telling(outcomes []*nodewisev1.Outcome) []*nodewisev1.Outcome {
+// a large cluster, and a report of as many outcomes with next to nothing in them would be refused. What was left out is for the service as if
+// it had not been planned: it is no reason to come back later.
+func telling(outcomes []*nodewisev1.Outcome, leftOut map[uint32]string) []*nodewisev1.Outcome {
 	return slices.DeleteFunc(slices.Clone(outcomes), func(outcome *nodewisev1.Outcome) bool {
-		return outcome.GetResult() == nodewisev1.Result_RESULT_SUCCEEDED && outcome.GetSubject() == nil
+		return leftOut[outcome.GetActionId()] != "" || outcome.GetResult() == nodewisev1.Result_RESULT_SUCCEEDED && outcome.GetSubject() == nil
 	})
 }

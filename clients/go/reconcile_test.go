@@ -55,7 +55,7 @@ func creating(pods ...string) *nodewisev1.Plan {
 		expectations.Creates = append(expectations.Creates, &nodewisev1.ExpectedCreate{PodName: pod, NodeName: node})
 	}
 	plan := planOf(nodewisev1.PhaseKind_PHASE_KIND_CREATES, actions...)
-	plan.PodManifest = []byte(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"app": "agent"}, "ownerReferences":
+	plan.PodManifest = []byte(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"app": "agent", "controller-revision-hash": "h1"}, "ownerReferences":
 		[{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "d1", "controller": true}]},
 		"spec": {"containers": [{"name": "a", "image": "agent:1"}], "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
 		{"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [""]}]}]}}}}}`)
@@ -138,6 +138,7 @@ func TestAStateThatIsRefusedIsDropped(t *testing.T) {
 				return noop(request)
 			}
 			r := newRig(t, planner)
+			r.addNodes("n1")
 			r.apply("agent:1")
 			r.cluster.unseen = true
 			r.state.holdings.RetireName(key, "d1", "n1", podNamed("old"))
@@ -186,6 +187,7 @@ func TestWhatIsRefusedForAnotherFieldLeavesTheState(t *testing.T) {
 		}
 	}
 	r := newRig(t, planner)
+	r.addNodes("n1")
 	r.apply("agent:1")
 	planned, refused, last := r.Reconcile(t.Context(), key), r.Reconcile(t.Context(), key), r.Reconcile(t.Context(), key)
 	if planned != nil || refused == nil || last != nil {
@@ -198,12 +200,13 @@ func TestWhatIsRefusedForAnotherFieldLeavesTheState(t *testing.T) {
 	}
 }
 
-// What the plan expects is held before the first write; what a watch has shown of it by then is not reported.
+// What the plan expects is held before the first write. What a watch has shown of it by then is not reported, nor what the apiserver refused:
+// only what may have been done all the same.
 func TestHoldsBeforeItWritesAndReportsWhatIsLeft(t *testing.T) {
 	planner := &scripted{}
 	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
 		if len(planner.asked) == 1 {
-			return creating(podNamed("a"), podNamed("b")), nil
+			return creating(podNamed("a"), podNamed("b"), podNamed("c")), nil
 		}
 		return noop(request)
 	}
@@ -216,16 +219,19 @@ func TestHoldsBeforeItWritesAndReportsWhatIsLeft(t *testing.T) {
 		if at.Name == podNamed("b") {
 			return &write.Error{Status: http.StatusForbidden, Message: "a quota"}
 		}
+		if at.Name == podNamed("c") {
+			return &write.Error{Status: http.StatusGatewayTimeout, Message: "too late"}
+		}
 		return nil
 	}
 	planner.report = func(report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
 		return &nodewisev1.ReportResponse{State: report.GetState(), Requeue: nodewisev1.Requeue_REQUEUE_BACKOFF}, nil
 	}
-	if err := r.Reconcile(t.Context(), key); err == nil || !strings.Contains(err.Error(), "1 of 2 actions were done, 1 failed, 0 were not tried; the first failure: a quota") {
+	if err := r.Reconcile(t.Context(), key); err == nil || !strings.Contains(err.Error(), "1 of 3 actions were done, 2 failed, 0 were not tried; the first failure: a quota") {
 		t.Errorf("got %v", err)
 	}
 	report := planner.reports[0]
-	if left := report.GetState().GetExpectations().GetCreates(); len(left) != 1 || left[0].GetPodName() != podNamed("b") {
+	if left := report.GetState().GetExpectations().GetCreates(); len(left) != 1 || left[0].GetPodName() != podNamed("c") {
 		t.Errorf("reported as held: %v", left)
 	}
 	results := map[string]nodewisev1.Result{}
@@ -355,6 +361,7 @@ func TestPlansAgainWithoutAnOrphanThatIsGone(t *testing.T) {
 		return plan, nil
 	}
 	r := newRig(t, planner, WithBuckets(1))
+	r.addNodes("n9")
 	r.apply("agent:1")
 	at := write.Key{Resource: cluster.Pods, Namespace: "ns", Name: "orphan"}
 	r.cluster.mu.Lock()

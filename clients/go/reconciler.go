@@ -65,6 +65,7 @@ type Reconciler struct {
 	// typed reads pods and nodes.
 	typed   kubernetes.Interface
 	next    nextPlans
+	pace    pace
 	started atomic.Bool
 	watches watches
 }
@@ -99,6 +100,7 @@ func New(kube *rest.Config, planner Planner, options ...Option) (*Reconciler, er
 		tracer:  traces.Tracer(config.tracers),
 		waker:   waker,
 		state:   newState(config.buckets, config.options, waker),
+		pace:    pace{tokens: map[types.NamespacedName]tokens{}},
 		next:    nextPlans{plans: map[types.NamespacedName]nextPlan{}},
 		watches: watches{
 			errors: map[cluster.Resource]error{}, outdated: map[cluster.Resource]bool{}, open: map[cluster.Resource]watch.Interface{},

@@ -8,6 +8,7 @@ import (
 
 	"nodewise.dev/clients/go/internal/apply"
 	"nodewise.dev/clients/go/internal/brief"
+	"nodewise.dev/clients/go/internal/plancheck"
 	"nodewise.dev/clients/go/nodewisev1"
 	"nodewise.dev/clients/go/planclient"
 )
@@ -20,10 +21,12 @@ var errStops = errors.New("the controller stops")
 // report tells the service what became of the plan, and learns when to come back. Without actions there is nothing to tell.
 //
 // A report that is refused ends the reconcile: what it would settle stays as it is until it expires.
-func (r *Reconciler) report(ctx, asking context.Context, planned *planned, applied *apply.Applied) (ending, error) {
+func (r *Reconciler) report(
+	ctx, asking context.Context, planned *planned, applied *apply.Applied, leftOut map[uint32]string,
+) (ending, error) {
 	plan, workload, s := planned.plan, planned.workload, r.state
 	reason := reasonToRetry(plan, applied)
-	after := later(duration(plan.GetRequeueAfter()))
+	after := unlessAtOnce(duration(plan.GetRequeueAfter()))
 	if len(applied.Outcomes) == 0 || !r.writer.Writes() {
 		return endWith(after, reason)
 	}
@@ -34,7 +37,7 @@ func (r *Reconciler) report(ctx, asking context.Context, planned *planned, appli
 		Workload:     plan.GetWorkload(),
 		PlanId:       plan.GetPlanId(),
 		State:        held,
-		Outcomes:     telling(applied.Outcomes),
+		Outcomes:     telling(applied.Outcomes, leftOut),
 		Options:      r.config.options,
 		RequeueAfter: plan.GetRequeueAfter(),
 		PlanError:    plan.GetError(),
@@ -45,15 +48,19 @@ func (r *Reconciler) report(ctx, asking context.Context, planned *planned, appli
 	}
 	if response.GetState() != nil {
 		s.mu.Lock()
+		plancheck.RetainRememberable(response.GetState(), held, s.store.HasNode)
 		s.holdings.Settle(workload.Key, workload.UID, response.GetState())
 		s.mu.Unlock()
 	}
-	after = answered(response, hasChanged(plan, applied))
+	after = duration(response.GetRequeueAfter())
 	switch {
 	case response.GetRequeue() == nodewisev1.Requeue_REQUEUE_BACKOFF && reason == nil:
 		return endWith(after, errors.New(brief.Text(response.GetMessage())))
 	case response.GetRequeue() == nodewisev1.Requeue_REQUEUE_BACKOFF:
 		return endWith(after, reason)
+	case len(leftOut) > 0:
+		// It may still be due, in another plan.
+		return ending{after: new(time.Duration)}, nil
 	default:
 		return ending{after: after}, nil
 	}

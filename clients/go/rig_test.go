@@ -16,6 +16,7 @@ import (
 	"nodewise.dev/clients/go/internal/plancheck"
 	"nodewise.dev/clients/go/internal/write"
 	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/served"
 )
 
 var key = types.NamespacedName{Namespace: "ns", Name: "agent"}
@@ -44,13 +45,13 @@ func newRig(t *testing.T, planner Planner, options ...Option) *rig {
 		}
 	}
 	if planner, isScripted := planner.(*scripted); isScripted {
-		planner.shows = func(plan *nodewisev1.Plan) { showNodes(reconciler, plan) }
+		planner.shows = func(plan *nodewisev1.Plan) { showFor(reconciler, plan) }
 	}
 	return made
 }
 
-// showNodes lets the caches show the nodes that a plan creates pods for. Nothing is woken for them.
-func showNodes(r *Reconciler, plan *nodewisev1.Plan) {
+// showFor lets the caches show what a plan that creates pods needs: the nodes, and the revision that the pods are of. Nothing is woken for it.
+func showFor(r *Reconciler, plan *nodewisev1.Plan) {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	for _, action := range plancheck.ActionsOf(plan) {
@@ -58,7 +59,21 @@ func showNodes(r *Reconciler, plan *nodewisev1.Plan) {
 		if _, isKept := r.state.store.Version(cluster.Nodes, types.NamespacedName{Name: name}); name != "" && !isKept {
 			r.state.store.PutNode(&cluster.Node{ResourceVersion: "1", Node: &nodewisev1.Node{Name: name, Uid: name}})
 		}
+		if name != "" {
+			r.state.store.PutRevision(currentRevision())
+		}
 	}
+}
+
+// currentRevision is the revision that the pods of scripted plans are of.
+func currentRevision() *cluster.Revision {
+	const object = `{"metadata":{"namespace":"ns","name":"agent-h1","uid":"r1","resourceVersion":"1","labels":{"controller-revision-hash":"h1"},
+		"ownerReferences":[{"apiVersion":"apps/v1","kind":"DaemonSet","name":"agent","uid":"d1","controller":true}]},"revision":1}`
+	parsed, err := served.Parse([]byte(object))
+	if err != nil {
+		panic(err)
+	}
+	return cluster.NewRevision(parsed)
 }
 
 func (r *rig) feed(kept kept) *feed {

@@ -82,6 +82,7 @@ func (r *Reconciler) newest(workload *cluster.DaemonSet) *cluster.DaemonSet {
 // leaveAlone forgets all that is remembered of a DaemonSet that is not selected.
 func (r *Reconciler) leaveAlone(workload *cluster.DaemonSet) {
 	r.next.forget(workload.Key)
+	r.pace.forget(workload.Key)
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	r.state.forget(workload.Key)

@@ -12,7 +12,6 @@ import (
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/internal/expect"
 	"nodewise.dev/clients/go/internal/gate"
-	"nodewise.dev/clients/go/internal/plancheck"
 	"nodewise.dev/clients/go/internal/wake"
 	"nodewise.dev/clients/go/nodewisev1"
 )
@@ -34,8 +33,6 @@ type state struct {
 	readLive map[types.NamespacedName]liveRevisions
 	// unanswered is about the last call for a plan.
 	unanswered unanswered
-	// contradicted are plans that the caches contradict.
-	contradicted plancheck.Contradicted
 	// toldLeftOut is when it was last told of a workload that its revisions are too large together.
 	toldLeftOut map[types.NamespacedName]time.Time
 	// traced are the last reconciles that were recorded.
@@ -60,14 +57,13 @@ func newState(buckets uint32, options *nodewisev1.PlanOptions, waker *waker) *st
 		rule = expect.ByUID
 	}
 	return &state{
-		store:        cluster.NewStore(buckets),
-		holdings:     expect.NewHoldings(rule),
-		gate:         gate.New(),
-		undelivered:  map[types.NamespacedName][]*nodewisev1.ReportRequest{},
-		readLive:     map[types.NamespacedName]liveRevisions{},
-		contradicted: plancheck.Contradicted{},
-		toldLeftOut:  map[types.NamespacedName]time.Time{},
-		traced:       map[types.NamespacedName]tracedReconcile{},
+		store:       cluster.NewStore(buckets),
+		holdings:    expect.NewHoldings(rule),
+		gate:        gate.New(),
+		undelivered: map[types.NamespacedName][]*nodewisev1.ReportRequest{},
+		readLive:    map[types.NamespacedName]liveRevisions{},
+		toldLeftOut: map[types.NamespacedName]time.Time{},
+		traced:      map[types.NamespacedName]tracedReconcile{},
 		rules: wake.Rules{
 			ClearReplacedOwnWrites: isEnabled(options, nodewisev1.Deviation_DEVIATION_CLEAR_REPLACED_OWN_WRITES),
 			WakeOnNodeDelete:       isEnabled(options, nodewisev1.Deviation_DEVIATION_WAKE_ON_NODE_DELETE),
@@ -197,7 +193,6 @@ func (s *state) listed(resource cluster.Resource, version string) bool {
 // forget keeps nothing about a workload that is gone.
 func (s *state) forget(key types.NamespacedName) {
 	s.gate.Clear(key)
-	delete(s.contradicted, key)
 	s.dropHeld(key)
 }
 

@@ -81,7 +81,7 @@ func creatingTwo() *nodewisev1.Plan {
 		PlanId:   "plan-7",
 		Verdict:  nodewisev1.Verdict_VERDICT_APPLY,
 		Workload: &nodewisev1.WorkloadReference{Kind: "DaemonSet", Namespace: "ns", Name: "agent", Uid: "d1"},
-		PodManifest: []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"app":"agent"},"ownerReferences":[{"apiVersion":"apps/v1",
+		PodManifest: []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"app":"agent","controller-revision-hash":"h1"},"ownerReferences":[{"apiVersion":"apps/v1",
 			"kind":"DaemonSet","name":"agent","uid":"d1","controller":true}]},"spec":{"containers":[{"name":"a","image":"agent:1"}],"affinity":{
 			"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[
 			{"matchFields":[{"key":"metadata.name","operator":"In","values":[""]}]}]}}}}}`),
@@ -128,7 +128,7 @@ func (q *queue) take(key types.NamespacedName) bool {
 	return added
 }
 
-// started is a Reconciler whose caches are filled, on a cluster with the nodes of [creatingTwo], and its queue.
+// started is a Reconciler whose caches are filled, on a cluster with the nodes and the revision of [creatingTwo], and its queue.
 func started(
 	t *testing.T, cluster *testkit.Cluster, planner nodewise.Planner, options ...nodewise.Option,
 ) (*nodewise.Reconciler, *queue) {
@@ -136,6 +136,8 @@ func started(
 	for _, node := range []string{"n1", "n2"} {
 		cluster.Put(t, "nodes", fmt.Sprintf(`{"metadata":{"name":%q,"uid":%q}}`, node, node))
 	}
+	cluster.Put(t, "controllerrevisions", `{"metadata":{"namespace":"ns","name":"agent-h1","uid":"r1","labels":{"controller-revision-hash":"h1"},
+		"ownerReferences":[{"apiVersion":"apps/v1","kind":"DaemonSet","name":"agent","uid":"d1","controller":true}]},"revision":1}`)
 	r, err := nodewise.New(cluster.Config(), planner, options...)
 	if err != nil {
 		t.Fatal(err)

@@ -92,6 +92,8 @@ type Settings struct {
 	MaxTracedCalls int
 	// AnnotatesPods lets created pods carry the trace context of their batch.
 	AnnotatesPods bool
+	// LeftOut is why actions are not carried out, by their ids: what they are about has changed since the snapshot.
+	LeftOut map[uint32]string
 }
 
 // Apply applies a plan for the workload whose cached JSON is object. It returns when every call has been answered or has timed out.
@@ -149,9 +151,14 @@ func (r *run) batch(ctx context.Context, batch *nodewisev1.Batch) []*done {
 	calls.SetLimit(max(r.settings.Concurrency, 1))
 	for i, action := range batch.GetActions() {
 		calls.Go(func() error {
-			if unconfirmed != nil && isAdoption(action) {
+			why, isLeftOut := r.settings.LeftOut[action.GetId()]
+			switch {
+			case isLeftOut:
+				dones[i] = ended(action, nodewisev1.Result_RESULT_SKIPPED)
+				dones[i].outcome.Message = why
+			case unconfirmed != nil && isAdoption(action):
 				dones[i] = failed(action, unconfirmed)
-			} else {
+			default:
 				dones[i] = r.action(ctx, action)
 			}
 			return nil

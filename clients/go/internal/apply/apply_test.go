@@ -236,6 +236,25 @@ func TestPhases(t *testing.T) {
 	}
 }
 
+// What is left out is not tried, and stops nothing; why is in its outcome.
+func TestWhatIsLeftOutIsNotTried(t *testing.T) {
+	server, kube := start(t, map[string][]answer{"DELETE " + podPath + "/ok": {ok("ok", "9")}})
+	adoptions, deletes := phase(one(adopt("orphan"))), phase(one(remove("changed"), remove("ok")))
+	adoptions.AbortsOnFailure, deletes.RequiresSuccess = true, true
+	for i, action := range slices.Concat(adoptions.GetBatches()[0].GetActions(), deletes.GetBatches()[0].GetActions()) {
+		action.Id = uint32(i + 1)
+	}
+	plan := &nodewisev1.Plan{Workload: workload, Phases: []*nodewisev1.Phase{adoptions, deletes}}
+	leftOut := map[uint32]string{1: "the one", 2: "the other"}
+	applied := apply.Apply(t.Context(), kube, plan, []byte(object), apply.Settings{Concurrency: 8, LeftOut: leftOut})
+	if got := results(applied); got != "SKIPPED SKIPPED SUCCEEDED" || applied.Failed || applied.Aborted {
+		t.Errorf("got %s, failed %t, aborted %t", got, applied.Failed, applied.Aborted)
+	}
+	if asked := server.lines(); len(asked) != 1 || applied.Outcomes[0].GetMessage() != "the one" || applied.Outcomes[1].GetMessage() != "the other" {
+		t.Errorf("asked %v: %v", asked, applied.Outcomes)
+	}
+}
+
 // A name that is taken stops no batch, no phase and no plan, and what else the batch creates counts as ever.
 func TestATakenNameStopsNothing(t *testing.T) {
 	server, kube := start(t, map[string][]answer{

@@ -229,7 +229,8 @@ func TestLivePods(t *testing.T) {
 		change(made)
 		store.PutPod(made)
 	}
-	want := map[string]int{"n1": len(own), "n11": 2, "n2": 0}
+	last := store.LastChange()
+	want := map[string]LivePods{"n1": {len(own), last}, "n11": {2, last - 8}, "n2": {}}
 	if got := store.LivePods(agent, []string{"n1", "n11", "n2", "n3", ""}); !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubelabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -110,6 +111,8 @@ type Revision struct {
 	Size int
 	// known are the keys of the labels that are kept; nil if all are.
 	known *convert.KeySet
+	// changed is the number of the last change in the caches.
+	changed uint64
 }
 
 // NewRevision reads a ControllerRevision.
@@ -136,6 +139,9 @@ func IsForeign(controller *nodewisev1.ControllerReference) bool {
 
 // maxName is the longest name or uid of an object.
 const maxName = validation.DNS1123SubdomainMaxLength
+
+// Hash is its hash label; empty where it has none.
+func (r *Revision) Hash() string { return r.Labels[appsv1.ControllerRevisionHashLabelKey] }
 
 // Identity is what tells which pod or revision one is, and whose.
 type Identity struct {

@@ -56,6 +56,7 @@ func (s *Store) RemoveNode(name string) *Transition {
 		return nil
 	}
 	s.labels.release(old)
+	s.changes.removed(Nodes)
 	return &Transition{Node: &Change[Node]{Old: old.node()}}
 }
 
@@ -86,6 +87,7 @@ func (s *Store) PutPod(pod *Pod) *Transition {
 	if isNews {
 		s.noteCut(Pods, pod.Namespace, object, keys)
 	}
+	object.changed = s.changes.next()
 	old := kept.pods.put(object, s.bucketCount)
 	s.parts.release(old)
 	if !isNews && pod.DeletionTime == nil {

@@ -169,6 +169,7 @@ func (s *Store) KeepWhole(workload *DaemonSet, read *Revision) {
 	if !kept.concerns(workload) && !s.keepsWhole(read, revisions.bytes-len(kept.JSON)) {
 		read = read.withoutData()
 	}
+	read.changed = kept.changed
 	revisions.put(read)
 }
 
@@ -193,17 +194,25 @@ func (s *Store) PutRevision(revision *Revision) *Transition {
 	kept := s.namespace(revision.Namespace)
 	old := kept.revisions.remove(revision.Name)
 	isForeign := IsForeign(revision.Controller)
+	isSame := old != nil && old.ResourceVersion == revision.ResourceVersion
 	if isForeign {
 		delete(kept.sealed, revision.Name)
 		s.dropIfEmpty(revision.Namespace)
+		if old != nil {
+			s.changes.removed(Revisions)
+		}
 	} else {
+		// Where versions have begun anew, one stands for two states (D-112).
+		if revision.changed = s.changes.next(); isSame && !s.relisting {
+			revision.changed = old.changed
+		}
 		s.cutLabels(revision)
 		if !s.keepsWhole(revision, kept.revisions.bytes) {
 			revision = revision.withoutData()
 		}
 		kept.revisions.put(revision)
 	}
-	if isForeign && old == nil || old != nil && old.ResourceVersion == revision.ResourceVersion {
+	if isForeign && old == nil || isSame {
 		return nil
 	}
 	if old != nil && revision.Controller == nil && s.IsSealed(old) {
@@ -232,6 +241,9 @@ func (s *Store) removeRevision(namespace, name string) *Revision {
 	}
 	old := kept.revisions.remove(name)
 	delete(kept.sealed, name)
+	if old != nil {
+		s.changes.removed(Revisions)
+	}
 	s.dropIfEmpty(namespace)
 	return old
 }

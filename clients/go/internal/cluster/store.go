@@ -27,6 +27,7 @@ type Store struct {
 	cuts    []CutObject
 	// reached is the version that each watch has reached; absent until its first list is complete.
 	reached map[Resource]string
+	changes changes
 	// staged are bytes of revisions of a list that is not complete, by namespace.
 	staged map[string]int
 	// relisting says that versions have begun anew, and that not every resource was listed since then.
@@ -54,6 +55,7 @@ func NewStore(bucketCount uint32) *Store {
 		podKeys:     map[string]*named{},
 		unnamed:     convert.PodKeys(),
 		reached:     map[Resource]string{},
+		changes:     changes{removals: map[Resource]uint64{}},
 		staged:      map[string]int{},
 	}
 }
@@ -210,32 +212,44 @@ func (s *Store) Identity(resource Resource, namespace, name string) *Identity {
 	return nil
 }
 
-// LivePods is how many pods of a workload are on each of these nodes or meant for it, where there is such a node: those that it controls and
+// HasNode tells whether there is a node of this name.
+func (s *Store) HasNode(name string) bool {
+	return s.nodes.get(convert.BucketOf(name, s.bucketCount), name) != nil
+}
+
+// LivePods are pods of a workload on one node.
+type LivePods struct {
+	Count int
+	// Changed is the number of the last change of any of them.
+	Changed uint64
+}
+
+// LivePods are the pods of a workload on each of these nodes or meant for it, where there is such a node: those that it controls and
 // selects, without those that have finished or are being deleted. Each bucket is passed through once, whatever the number of nodes.
-func (s *Store) LivePods(workload *DaemonSet, nodes []string) map[string]int {
-	counts, indexes := make(map[string]int, len(nodes)), sets.New[uint32]()
+func (s *Store) LivePods(workload *DaemonSet, nodes []string) map[string]LivePods {
+	live, indexes := make(map[string]LivePods, len(nodes)), sets.New[uint32]()
 	for _, node := range nodes {
-		if index := convert.BucketOf(node, s.bucketCount); s.nodes.get(index, node) != nil {
-			counts[node] = 0
-			indexes.Insert(index)
+		if s.HasNode(node) {
+			live[node] = LivePods{}
+			indexes.Insert(convert.BucketOf(node, s.bucketCount))
 		}
 	}
 	kept := s.namespaces[workload.Key.Namespace]
 	if kept == nil || kept.pods.owned[string(workload.UID)] == nil {
-		return counts
+		return live
 	}
 	owned := kept.pods.owned[string(workload.UID)]
 	for index := range indexes {
 		for _, member := range owned.list[index].members {
 			// Most pods are on other nodes of the bucket, and need not be decoded.
-			if count, isCounted := counts[string(member.targetNode())]; isCounted {
+			if before, isCounted := live[string(member.targetNode())]; isCounted {
 				if pod := member.pod(workload.Key.Namespace); workload.claims(pod) && isLive(pod) {
-					counts[convert.TargetNode(pod.Pod)] = count + 1
+					live[convert.TargetNode(pod.Pod)] = LivePods{before.Count + 1, max(before.Changed, member.changed)}
 				}
 			}
 		}
 	}
-	return counts
+	return live
 }
 
 // claims tells whether a pod is the workload's as the planner sees it: one that it controls by kind, name and uid, and that it selects. It
@@ -358,6 +372,7 @@ func (s *Store) removePod(namespace, name string) *Pod {
 		return nil
 	}
 	s.parts.release(pod)
+	s.changes.removed(Pods)
 	s.dropIfEmpty(namespace)
 	return pod.pod(namespace)
 }

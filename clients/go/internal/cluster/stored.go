@@ -32,6 +32,8 @@ type stored struct {
 	part *part
 	// labels are of a node.
 	labels *nodeLabels
+	// changed is the number of the last change of a pod in the caches.
+	changed uint64
 }
 
 // nodeLabels are all labels of a node, ordered by key.

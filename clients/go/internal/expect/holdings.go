@@ -2,6 +2,7 @@ package expect
 
 import (
 	"maps"
+	"net/http"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -11,6 +12,9 @@ import (
 
 	"nodewise.dev/clients/go/nodewisev1"
 )
+
+// lifetime is how long a plan waits for what is expected.
+const lifetime = 5 * time.Minute
 
 // Holdings are what is held for every workload.
 type Holdings struct {
@@ -126,6 +130,42 @@ func (h *Holdings) Settle(key types.NamespacedName, uid types.UID, settled *node
 	held.slowStart = settled.GetSlowStart()
 }
 
+// Lower takes out what is expected of actions that were certainly not done. What the apiserver did not answer may be done all the same.
+func (h *Holdings) Lower(key types.NamespacedName, uid types.UID, outcomes []*nodewisev1.Outcome) {
+	held := h.of(key, uid)
+	if held == nil {
+		return
+	}
+	for _, outcome := range outcomes {
+		if !isUndone(outcome) {
+			continue
+		}
+		switch subject := outcome.GetSubject().(type) {
+		case *nodewisev1.Outcome_CreatedPod:
+			if name := subject.CreatedPod.GetPodName(); name != "" {
+				delete(held.expectations.named, name)
+			} else {
+				lower(held.expectations.unnamed, subject.CreatedPod.GetNodeName(), 1)
+			}
+		case *nodewisev1.Outcome_DeletedPodUid:
+			delete(held.expectations.deletes, subject.DeletedPodUid)
+		default:
+		}
+	}
+}
+
+// isUndone tells whether an action was left out, not tried, or refused by the apiserver.
+func isUndone(outcome *nodewisev1.Outcome) bool {
+	switch outcome.GetResult() {
+	case nodewisev1.Result_RESULT_SKIPPED, nodewisev1.Result_RESULT_NAME_TAKEN:
+		return true
+	case nodewisev1.Result_RESULT_FAILED:
+		return outcome.GetHttpStatus() >= http.StatusBadRequest && outcome.GetHttpStatus() < http.StatusInternalServerError
+	default:
+		return false
+	}
+}
+
 // ObserveCreate is told that a watch showed a new pod of the workload.
 func (h *Holdings) ObserveCreate(key types.NamespacedName, podName, nodeName string) {
 	if held := h.held[key]; held != nil {
@@ -144,7 +184,8 @@ func (h *Holdings) ObserveDeletion(key types.NamespacedName, podName, podUID str
 }
 
 // DropPlanned drops what plans left to remember of a workload, and answers whether there was anything. Used names of pods stay, and what was
-// written and is not seen yet, as of now if it says no moment before: that is the executor's own knowledge.
+// written and is not seen yet, as of now if it says no moment before: that is the executor's own knowledge. What is older than any plan waits
+// for is dropped, too.
 func (h *Holdings) DropPlanned(key types.NamespacedName, uid types.UID, now time.Time) bool {
 	held := h.of(key, uid)
 	if held == nil {
@@ -154,6 +195,10 @@ func (h *Holdings) DropPlanned(key types.NamespacedName, uid types.UID, now time
 	held.backoffs, held.collisions, held.slowStart = nil, nil, nil
 	if setAt := held.expectations.setAt; setAt != nil && (!setAt.IsValid() || setAt.AsTime().After(now)) {
 		held.expectations.setAt = timestamppb.New(now)
+		dropped = true
+	}
+	if setAt := held.expectations.setAt; setAt != nil && now.Sub(setAt.AsTime()) > lifetime {
+		held.expectations = parse(nil)
 		dropped = true
 	}
 	return dropped

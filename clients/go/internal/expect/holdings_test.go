@@ -77,7 +77,11 @@ func TestWhatPlansLeftIsDropped(t *testing.T) {
 		"expectations of the future": {
 			expected(timestamppb.New(now.Add(time.Nanosecond))), true, expected(timestamppb.New(now)),
 		},
-		"expectations of no moment": {expected(&timestamppb.Timestamp{Nanos: -1}), true, expected(timestamppb.New(now))},
+		"expectations that a plan waits for": {
+			expected(timestamppb.New(now.Add(-5 * time.Minute))), false, expected(timestamppb.New(now.Add(-5 * time.Minute))),
+		},
+		"expectations that are over": {expected(timestamppb.New(now.Add(-5*time.Minute - time.Nanosecond))), true, nil},
+		"expectations of no moment":  {expected(&timestamppb.Timestamp{Nanos: -1}), true, expected(timestamppb.New(now))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			holdings := holding(expect.ByUID, test.planned)
@@ -116,6 +120,44 @@ func TestWhatThePlanDoesNotIsNotExpected(t *testing.T) {
 	expect.LeaveOutForeign(nothing, actions, nil)
 	if nothing.GetExpectations() != nil {
 		t.Error("something is expected")
+	}
+}
+
+// What is certainly not done is not expected. What was not answered, or answered with an error of the apiserver's own, may be done.
+func TestWhatIsNotDoneIsNotExpected(t *testing.T) {
+	createOf := func(name, node string) *nodewisev1.Outcome {
+		return &nodewisev1.Outcome{Subject: &nodewisev1.Outcome_CreatedPod{
+			CreatedPod: &nodewisev1.ExpectedCreate{PodName: name, NodeName: node},
+		}}
+	}
+	for _, test := range []struct {
+		result nodewisev1.Result
+		status uint32
+		isDone bool
+	}{
+		{nodewisev1.Result_RESULT_SKIPPED, 0, false},
+		{nodewisev1.Result_RESULT_NAME_TAKEN, 409, false},
+		{nodewisev1.Result_RESULT_FAILED, 403, false},
+		{nodewisev1.Result_RESULT_FAILED, 0, true},
+		{nodewisev1.Result_RESULT_FAILED, 504, true},
+		{nodewisev1.Result_RESULT_SUCCEEDED, 0, true},
+		{nodewisev1.Result_RESULT_ALREADY_EXISTS, 409, true},
+	} {
+		planned := expecting([]create{{"a", "n1"}, {"b", "n2"}, {"", "n3"}, {"", "n3"}}, "u1", "u2")
+		holdings := holding(expect.ByUID, planned)
+		outcomes := []*nodewisev1.Outcome{
+			createOf("a", "n1"), createOf("", "n3"), {Subject: &nodewisev1.Outcome_DeletedPodUid{DeletedPodUid: "u1"}}, {},
+		}
+		for _, outcome := range outcomes {
+			outcome.Result, outcome.HttpStatus = test.result, test.status
+		}
+		holdings.Lower(key, "d2", outcomes)
+		requireHeld(t, holdings, planned)
+		holdings.Lower(key, "d1", outcomes)
+		if !test.isDone {
+			planned = expecting([]create{{"b", "n2"}, {"", "n3"}}, "u2")
+		}
+		requireHeld(t, holdings, planned)
 	}
 }
 

@@ -35,8 +35,10 @@ type step struct {
 		PodName string `json:"pod_name"`
 		PodUID  string `json:"pod_uid"`
 	} `json:"deleted"`
-	Settle json.RawMessage `json:"settle"`
-	Gone   *struct {
+	// Applied are outcomes.
+	Applied []json.RawMessage `json:"applied"`
+	Settle  json.RawMessage   `json:"settle"`
+	Gone    *struct {
 		PodName  string `json:"pod_name"`
 		NodeName string `json:"node_name"`
 	} `json:"gone"`
@@ -78,6 +80,15 @@ func take(t *testing.T, holdings *expect.Holdings, step step) {
 		holdings.ObserveCreate(key, step.Created.PodName, step.Created.NodeName)
 	case step.Deleted != nil:
 		holdings.ObserveDeletion(key, step.Deleted.PodName, step.Deleted.PodUID)
+	case step.Applied != nil:
+		outcomes := make([]*nodewisev1.Outcome, len(step.Applied))
+		for i, text := range step.Applied {
+			outcomes[i] = &nodewisev1.Outcome{}
+			if err := protojson.Unmarshal(text, outcomes[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		holdings.Lower(key, "d1", outcomes)
 	case step.Settle != nil:
 		holdings.Settle(key, "d1", state(t, step.Settle))
 	case step.Gone != nil:

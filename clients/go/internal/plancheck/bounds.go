@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"nodewise.dev/clients/go/internal/brief"
+	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
@@ -96,7 +96,7 @@ func checkOnePerNode(actions []*nodewisev1.Action) error {
 }
 
 // checkNodes checks the nodes that pods are created for. Nodes and pods may have changed since the snapshot.
-func checkNodes(actions []*nodewisev1.Action, caches Caches) error {
+func (c *Checked) checkNodes(actions []*nodewisev1.Action) error {
 	var nodes []string
 	for _, node := range created(actions) {
 		nodes = append(nodes, node)
@@ -104,19 +104,19 @@ func checkNodes(actions []*nodewisev1.Action, caches Caches) error {
 	if len(nodes) == 0 {
 		return nil
 	}
-	pods := caches.LivePods(nodes)
+	live := c.caches.LivePods(nodes)
 	for action, node := range created(actions) {
-		var violation *Violation
-		switch count, exists := pods[node]; {
+		var err error
+		switch pods, exists := live[node]; {
 		case !exists:
-			violation = violationOf(action, "node %q does not exist", node)
-		case count > maxLivePods:
-			violation = violationOf(action, "node %q has %d pods of the workload already", node, count)
+			err = c.leaveOut(action, c.caches.Changed(cluster.Nodes, node), "node %q does not exist", node)
+		case pods.Count > maxLivePods:
+			err = c.leaveOut(action, pods.Changed, "node %q has %d pods of the workload already", node, pods.Count)
 		default:
-			continue
 		}
-		violation.Contradicts = brief.Text("node/" + node)
-		return violation
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

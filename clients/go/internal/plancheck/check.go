@@ -2,11 +2,13 @@
 // cluster, so it checks everything that the service says before the first write.
 //
 // The check is pure: it looks at the plan, at what was asked and at the caches. An object that the caches do not show, or do not show
-// with this uid, is handed back: it may be gone since the snapshot, or it may be another workload's. One live read tells which.
+// with this uid, is handed back: it may be gone since the snapshot, or it may be another workload's. One live read tells which. Where an
+// action is wrong about an object or a node that has changed since the snapshot, this action alone is left out.
 package plancheck
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"k8s.io/apimachinery/pkg/labels"
@@ -30,6 +32,10 @@ type Asked struct {
 	Scope nodewisev1.Scope
 	// Live are revisions of the snapshot that were read live.
 	Live []*cluster.Revision
+	// AsOf is the number of the last change that the snapshot shows.
+	AsOf uint64
+	// Sent is the state that the snapshot had.
+	Sent *nodewisev1.ReconcileState
 	// DeletesWithUID: every delete of a pod carries the pod's uid as a precondition, as the options say that were sent.
 	DeletesWithUID bool
 	// Burst is the most creates of pods, and the most deletes.
@@ -43,11 +49,20 @@ type Asked struct {
 type Caches interface {
 	// Object is the pod or revision of this name; nil if there is none.
 	Object(resource cluster.Resource, name string) *cluster.Identity
+	// HasNode tells whether there is a node of this name.
+	HasNode(name string) bool
+	// Changed is the number of the last change of a pod or revision. Of what the caches do not show, and of nodes, it is that of the last
+	// change that took any object of the resource out.
+	Changed(resource cluster.Resource, name string) uint64
 	// OwnRevisions are the revisions that the workload controls, as JSON.
 	OwnRevisions() [][]byte
-	// LivePods is how many pods of the workload are on each of these nodes or meant for it, without those that have finished or are being
-	// deleted. It has no entry where there is no such node.
-	LivePods(nodes []string) map[string]int
+	// HasHash tells whether a revision that a snapshot would show has this hash label; of none it is empty.
+	HasHash(hash string) bool
+	// RevisionsChanged is the number of the last change of any revision of the namespace, or that took any revision out.
+	RevisionsChanged() uint64
+	// LivePods are the pods of the workload on each of these nodes or meant for it, without those that have finished or are being deleted. It
+	// has no entry where there is no such node.
+	LivePods(nodes []string) map[string]cluster.LivePods
 }
 
 // Violation says why a plan must not be applied.
@@ -56,9 +71,6 @@ type Violation struct {
 	Action *nodewisev1.Action
 	// What is wrong.
 	What string
-	// Contradicts is what is not as the plan takes it to be, if that is what is wrong: the uid of an object, or "node/" and the name of a
-	// node. It may have been so when the snapshot was taken.
-	Contradicts string
 }
 
 // violationOf is the violation of an action; of nil, that of the plan as a whole. What a plan names may be of any length.
@@ -111,14 +123,19 @@ func (n *Named) String() string {
 	return kind + " " + n.Reference.GetName()
 }
 
-func (n *Named) violation(format string, arguments ...any) error {
-	violation := violationOf(n.action, "%s %s", n, fmt.Sprintf(format, arguments...))
-	violation.Contradicts = n.Reference.GetUid()
-	return violation
+// Checked is a plan that breaks no rule by what the caches show.
+type Checked struct {
+	// Unseen are objects that have to be read live before the plan may be applied.
+	Unseen []*Named
+
+	plan    *nodewisev1.Plan
+	asked   *Asked
+	caches  Caches
+	leftOut map[uint32]string
 }
 
-// Check checks a plan. It answers with the objects that have to be read live before the plan may be applied. The error is a [*Violation].
-func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) ([]*Named, error) {
+// Check checks a plan. The error is a [*Violation].
+func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) (*Checked, error) {
 	if what := checkWorkload(plan.GetWorkload(), asked.Workload); what != "" {
 		return nil, violationOf(nil, "%s", what)
 	}
@@ -130,9 +147,37 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) ([]*Named, error)
 	if violation := checkBounds(plan, actions, asked); violation != nil {
 		return nil, violation
 	}
+	if violation := checkRemembered(plan.GetState(), asked, caches); violation != nil {
+		return nil, violation
+	}
 	if violation := checkManifests(plan, actions, asked, caches); violation != nil {
 		return nil, violation
 	}
+	all, violation := namedIn(actions, asked)
+	if violation != nil {
+		return nil, violation
+	}
+	// What may have changed since the snapshot comes last: it must not hide what is wrong in any case.
+	checked := &Checked{plan: plan, asked: asked, caches: caches, leftOut: map[uint32]string{}}
+	for _, named := range all {
+		known := caches.Object(named.Resource, named.Reference.GetName())
+		if known == nil || known.UID != named.Reference.GetUid() {
+			checked.Unseen = append(checked.Unseen, named)
+		} else if err := checked.checkController(named, known); err != nil {
+			return nil, err
+		}
+	}
+	if err := checked.checkNodes(actions); err != nil {
+		return nil, err
+	}
+	if err := checked.checkHash(plan, actions); err != nil {
+		return nil, err
+	}
+	return checked, nil
+}
+
+// namedIn are the objects that actions are about, after what can be checked of an action alone.
+func namedIn(actions []*nodewisev1.Action, asked *Asked) ([]*Named, error) {
 	adopted := map[string]bool{}
 	for _, action := range actions {
 		for _, reference := range []*nodewisev1.ObjectReference{action.GetAdoptPod().GetPod(), action.GetAdoptRevision().GetRevision()} {
@@ -160,37 +205,60 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) ([]*Named, error)
 		}
 		all = append(all, named)
 	}
-	// What may have changed since the snapshot comes last: it must not hide what is wrong in any case.
-	if err := checkNodes(actions, caches); err != nil {
-		return nil, err
-	}
-	var unseen []*Named
-	for _, named := range all {
-		known := caches.Object(named.Resource, named.Reference.GetName())
-		if known == nil || known.UID != named.Reference.GetUid() {
-			unseen = append(unseen, named)
-		} else if err := named.checkController(asked, known); err != nil {
-			return nil, err
-		}
-	}
-	return unseen, nil
+	return all, nil
 }
 
-// CheckLive checks an object that the caches do not show, as it was read live. One that is gone, or has been replaced, is no violation:
+// Read checks an object that the caches do not show, as it was read live. One that is gone, or has been replaced, is no violation:
 // the write finds that out by the uid.
-func (n *Named) CheckLive(asked *Asked, object []byte) error {
-	known, err := read(n.Resource, object)
+func (c *Checked) Read(named *Named, object []byte) error {
+	known, err := read(named.Resource, object)
 	if err != nil {
-		return violationOf(n.action, "%s cannot be read: %v", n, err)
+		return violationOf(named.action, "%s cannot be read: %v", named, err)
 	}
-	if known.UID == n.Reference.GetUid() {
-		return n.checkController(asked, known)
+	if known.UID == named.Reference.GetUid() {
+		return c.checkController(named, known)
 	}
-	if remove := n.action.GetDeletePod(); remove != nil && !remove.GetUidPrecondition() {
+	if remove := named.action.GetDeletePod(); remove != nil && !remove.GetUidPrecondition() {
 		// Without a precondition the delete would take the other object.
-		return n.violation("has the uid %s by now, and the delete carries none", known.UID)
+		return c.leaveOutNamed(named, "has the uid %s by now, and the delete carries none", known.UID)
 	}
 	return nil
+}
+
+// leaveOut leaves an action out if what it is wrong about has changed since the snapshot. If it has not, the plan was not made from the
+// snapshot.
+func (c *Checked) leaveOut(action *nodewisev1.Action, changed uint64, format string, arguments ...any) error {
+	if changed <= c.asked.AsOf {
+		return violationOf(action, format, arguments...)
+	}
+	c.leftOut[action.GetId()] = brief.Text(fmt.Sprintf(format, arguments...) + "; that has changed since the snapshot")
+	return nil
+}
+
+func (c *Checked) leaveOutNamed(named *Named, format string, arguments ...any) error {
+	changed := c.caches.Changed(named.Resource, named.Reference.GetName())
+	return c.leaveOut(named.action, changed, "%s %s", named, fmt.Sprintf(format, arguments...))
+}
+
+func (c *Checked) isLeftOut(action *nodewisev1.Action) bool {
+	_, isLeftOut := c.leftOut[action.GetId()]
+	return isLeftOut
+}
+
+// LeftOut is why actions are not to be carried out, by their ids. What an adoption makes superfluous stays while it is left out: no pod and no
+// revision is deleted in favour of what is not adopted, and no pod gets its hash.
+func (c *Checked) LeftOut() map[uint32]string {
+	actions := ActionsOf(c.plan)
+	leavesAdoptionOut := slices.ContainsFunc(actions, func(action *nodewisev1.Action) bool {
+		return c.isLeftOut(action) && (action.GetAdoptPod() != nil || action.GetAdoptRevision() != nil)
+	})
+	for _, action := range actions {
+		mayRestOnIt := action.GetDeletePod() != nil || action.GetDeleteRevision() != nil || action.GetRelabelPod() != nil
+		if leavesAdoptionOut && mayRestOnIt && !c.isLeftOut(action) {
+			c.leftOut[action.GetId()] = "an adoption that it may rest on is left out"
+		}
+	}
+	return c.leftOut
 }
 
 func read(resource cluster.Resource, object []byte) (*cluster.Identity, error) {
@@ -310,23 +378,24 @@ func nameOf(action *nodewisev1.Action, adopted map[string]bool, deletesWithUID b
 }
 
 // checkController: the object is the workload's, or it is an orphan and may be. Only what the workload does not select is released.
-func (n *Named) checkController(asked *Asked, known *cluster.Identity) error {
-	controller, isSelected := known.Controller, asked.Workload.Selector.Matches(known.Labels)
+func (c *Checked) checkController(named *Named, known *cluster.Identity) error {
+	workload := c.asked.Workload
+	controller, isSelected := known.Controller, workload.Selector.Matches(known.Labels)
 	switch {
-	case controller != nil && controller.GetUid() == string(asked.Workload.UID):
-		if isRelease(n.action) && isSelected {
-			return n.violation("is selected by the workload, and the plan releases it")
+	case controller != nil && controller.GetUid() == string(workload.UID):
+		if isRelease(named.action) && isSelected {
+			return c.leaveOutNamed(named, "is selected by the workload, and the plan releases it")
 		}
 		return nil
 	case controller != nil:
-		return n.violation("is controlled by %s %s with uid %q, not by the workload",
+		return c.leaveOutNamed(named, "is controlled by %s %s with uid %q, not by the workload",
 			controller.GetKind(), controller.GetName(), controller.GetUid())
-	case n.orphan == orphanAccepted:
+	case named.orphan == orphanAccepted:
 		return nil
-	case n.orphan == orphanRefused:
-		return n.violation("has no controller, and the plan does not adopt it")
+	case named.orphan == orphanRefused:
+		return c.leaveOutNamed(named, "has no controller, and the plan does not adopt it")
 	case !isSelected:
-		return n.violation("is not selected by the workload")
+		return c.leaveOutNamed(named, "is not selected by the workload")
 	default:
 		return nil
 	}

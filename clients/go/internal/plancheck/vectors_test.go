@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
+	"maps"
 	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -30,8 +31,14 @@ type vector struct {
 	ReadLive  []json.RawMessage `json:"read_live"`
 	Live      []json.RawMessage `json:"live"`
 	Refused   string            `json:"refused"`
-	// MayHaveChanged: the plan is wrong by an object as it is now, and may have been right by the snapshot.
-	MayHaveChanged bool `json:"may_have_changed"`
+	// Changed are names of pods and revisions that have changed since the snapshot.
+	Changed struct{ Pods, Revisions []string } `json:"changed"`
+	// Removed are the resources of which an object went since the snapshot.
+	Removed []string `json:"removed"`
+	// LeftOut are the ids of actions that are not carried out.
+	LeftOut []uint32 `json:"left_out"`
+	// Sent is the state that the snapshot had.
+	Sent json.RawMessage `json:"sent"`
 	// DeleteWithUID is whether the deviation DELETE_WITH_UID is on, as it is where the vector does not say.
 	DeleteWithUID *bool `json:"delete_with_uid"`
 	// Burst is what was asked for; 0 for none.
@@ -62,7 +69,17 @@ func (s shown) OwnRevisions() [][]byte {
 	return own
 }
 
-func (s shown) LivePods(nodes []string) map[string]int {
+func (s shown) Changed(resource cluster.Resource, name string) uint64 {
+	return s.Store.Changed(resource, s.workload.Key.Namespace, name)
+}
+
+func (s shown) HasHash(hash string) bool {
+	return slices.ContainsFunc(s.Revisions(s.workload), func(revision *cluster.Revision) bool { return revision.Hash() == hash })
+}
+
+func (s shown) RevisionsChanged() uint64 { return s.Store.RevisionsChanged(s.workload.Key.Namespace) }
+
+func (s shown) LivePods(nodes []string) map[string]cluster.LivePods {
 	return s.Store.LivePods(s.workload, nodes)
 }
 
@@ -103,6 +120,9 @@ func vectors(t *testing.T) []vector {
 		if vectors[i].Nodes == nil {
 			vectors[i].Nodes = vectors[0].Nodes
 		}
+		if vectors[i].Revisions == nil {
+			vectors[i].Revisions = vectors[0].Revisions
+		}
 	}
 	return vectors
 }
@@ -110,20 +130,19 @@ func vectors(t *testing.T) []vector {
 func (v *vector) test(t *testing.T) {
 	t.Helper()
 	var refused string
-	var violation *plancheck.Violation
-	if err := v.check(t); err != nil {
+	leftOut, err := v.check(t)
+	if err != nil {
 		refused = err.Error()
-		errors.As(err, &violation)
 	}
 	if refused != v.Refused {
 		t.Errorf("got  %q\nwant %q", refused, v.Refused)
 	}
-	if mayHaveChanged := violation != nil && violation.Contradicts != ""; mayHaveChanged != v.MayHaveChanged {
-		t.Errorf("it may have changed: %t", mayHaveChanged)
+	if ids := slices.Sorted(maps.Keys(leftOut)); !slices.Equal(ids, v.LeftOut) {
+		t.Errorf("left out %v, want %v", ids, v.LeftOut)
 	}
 }
 
-func (v *vector) check(t *testing.T) error {
+func (v *vector) check(t *testing.T) (leftOut map[uint32]string, err error) {
 	workload, err := cluster.NewDaemonSet(parsed(t, v.Workload))
 	if err != nil {
 		t.Fatal(err)
@@ -133,25 +152,23 @@ func (v *vector) check(t *testing.T) error {
 	for _, name := range v.Nodes {
 		caches.PutNode(&cluster.Node{ResourceVersion: "1", Node: &nodewisev1.Node{Name: name, Uid: name}})
 	}
-	for _, object := range v.Pods {
-		var pod corev1.Pod
-		if err := json.Unmarshal(object, &pod); err != nil {
-			t.Fatal(err)
-		}
-		projection, err := convert.Pod(&pod)
-		if err != nil {
-			t.Fatal(err)
-		}
-		caches.PutPod(&cluster.Pod{Namespace: pod.Namespace, ResourceVersion: pod.ResourceVersion, Pod: projection})
-	}
-	for _, object := range v.Revisions {
-		caches.PutRevision(cluster.NewRevision(parsed(t, object)))
-	}
+	// What has changed or gone since the snapshot does so when everything else is there.
+	gone := v.showRemoved(caches)
+	v.show(t, caches, false)
+	asOf := caches.LastChange()
+	v.show(t, caches, true)
+	gone()
 	asked := &plancheck.Asked{
 		Workload: workload, Scope: nodewisev1.Scope(nodewisev1.Scope_value[v.Scope]),
 		DeletesWithUID:  v.DeleteWithUID == nil || *v.DeleteWithUID,
 		Burst:           cmp.Or(v.Burst, plancheck.DefaultBurst),
 		DecidesAfterCut: v.DecidesAfterCut == nil || *v.DecidesAfterCut,
+		AsOf:            asOf, Sent: &nodewisev1.ReconcileState{},
+	}
+	if v.Sent != nil {
+		if err := protojson.Unmarshal(v.Sent, asked.Sent); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, object := range v.ReadLive {
 		asked.Live = append(asked.Live, cluster.NewRevision(parsed(t, object)))
@@ -160,11 +177,11 @@ func (v *vector) check(t *testing.T) error {
 	if err := protojson.Unmarshal(v.Plan, plan); err != nil {
 		t.Fatal(err)
 	}
-	unseen, err := plancheck.Check(plan, asked, caches)
+	checked, err := plancheck.Check(plan, asked, caches)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, named := range unseen {
+	for _, named := range checked.Unseen {
 		isIt := func(object json.RawMessage) bool {
 			var found struct {
 				Kind     string
@@ -176,12 +193,55 @@ func (v *vector) check(t *testing.T) error {
 			return found.Metadata.Name == named.Reference.GetName() && (found.Kind == "Pod") == (named.Resource == cluster.Pods)
 		}
 		if i := slices.IndexFunc(v.Live, isIt); i >= 0 {
-			if err := named.CheckLive(asked, v.Live[i]); err != nil {
-				return err
+			if err := checked.Read(named, v.Live[i]); err != nil {
+				return nil, err
 			}
 		}
 	}
-	return nil
+	return checked.LeftOut(), nil
+}
+
+// show shows the pods and revisions that have changed since the snapshot, or the others.
+func (v *vector) show(t *testing.T, caches shown, haveChanged bool) {
+	t.Helper()
+	for _, object := range v.Pods {
+		var pod corev1.Pod
+		if err := json.Unmarshal(object, &pod); err != nil {
+			t.Fatal(err)
+		}
+		projection, err := convert.Pod(&pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(v.Changed.Pods, pod.Name) == haveChanged {
+			caches.PutPod(&cluster.Pod{Namespace: pod.Namespace, ResourceVersion: pod.ResourceVersion, Pod: projection})
+		}
+	}
+	for _, object := range v.Revisions {
+		if revision := parsed(t, object); slices.Contains(v.Changed.Revisions, revision.Name) == haveChanged {
+			caches.PutRevision(cluster.NewRevision(revision))
+		}
+	}
+}
+
+// showRemoved shows the objects that go after the snapshot. It answers with what takes them out.
+func (v *vector) showRemoved(caches shown) (remove func()) {
+	const name = "gone"
+	key := types.NamespacedName{Namespace: caches.workload.Key.Namespace, Name: name}
+	resources := map[string]cluster.Resource{"nodes": cluster.Nodes, "pods": cluster.Pods, "revisions": cluster.Revisions}
+	caches.PutNode(&cluster.Node{ResourceVersion: "1", Node: &nodewisev1.Node{Name: name, Uid: name}})
+	caches.PutPod(&cluster.Pod{Namespace: key.Namespace, ResourceVersion: "1", Pod: &nodewisev1.Pod{Name: name, Uid: name}})
+	caches.PutRevision(&cluster.Revision{Namespace: key.Namespace, Name: name, UID: name, ResourceVersion: "1"})
+	for resource, of := range resources {
+		if !slices.Contains(v.Removed, resource) {
+			caches.Remove(of, key)
+		}
+	}
+	return func() {
+		for _, resource := range v.Removed {
+			caches.Remove(resources[resource], key)
+		}
+	}
 }
 
 func parsed(t *testing.T, object []byte) *served.Object {

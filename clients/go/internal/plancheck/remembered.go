@@ -1,0 +1,85 @@
+package plancheck
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// maxBackoffs is the most entries of back-off of one node: each is of another generation of the workload's spec, and only the present one counts.
+const maxBackoffs = 4
+
+// checkRemembered checks what a plan leaves to remember. It goes out with every later request, so it is bounded by the nodes that there are. A
+// node that has gone since the snapshot is no violation; its entries are not held.
+func checkRemembered(state *nodewisev1.ReconcileState, asked *Asked, caches Caches) error {
+	sent := sets.New(nodesOf(asked.Sent)...)
+	for _, node := range nodesOf(state) {
+		var what string
+		switch {
+		case len(validation.IsDNS1123Subdomain(node)) > 0:
+			what = "no object can be called so"
+		case sent.Has(node) || caches.HasNode(node) || caches.Changed(cluster.Nodes, node) > asked.AsOf:
+			continue
+		default:
+			what = "that does not exist"
+		}
+		return violationOf(nil, "its state names node %q, and %s", node, what)
+	}
+	if hash := state.GetSlowStart().GetRevisionHash(); len(validation.IsValidLabelValue(hash)) > 0 {
+		return violationOf(nil, "its state names the hash %q, and no label has such a value", hash)
+	}
+	return nil
+}
+
+// nodesOf are the nodes that a state names in what only the service reads.
+func nodesOf(state *nodewisev1.ReconcileState) []string {
+	var nodes []string
+	for _, entry := range state.GetFailedPodBackoffs() {
+		nodes = append(nodes, entry.GetNodeName())
+	}
+	for _, entry := range state.GetPodNameCollisions() {
+		nodes = append(nodes, entry.GetNodeName())
+	}
+	return nodes
+}
+
+// RetainRememberable takes out of a state what cannot be remembered: of nodes that neither are there nor were in the state that was sent, of
+// older specs where there are many, and what is there twice.
+func RetainRememberable(state, sent *nodewisev1.ReconcileState, hasNode func(string) bool) {
+	known := sets.New(nodesOf(sent)...)
+	isKnown := func(node string) bool {
+		return len(validation.IsDNS1123Subdomain(node)) == 0 && (known.Has(node) || hasNode(node))
+	}
+	newest := map[string]sets.Set[int64]{}
+	for _, entry := range state.GetFailedPodBackoffs() {
+		generations := newest[entry.GetNodeName()]
+		if generations == nil {
+			generations = sets.New[int64]()
+			newest[entry.GetNodeName()] = generations
+		}
+		generations.Insert(entry.GetObservedGeneration())
+		if len(generations) > maxBackoffs {
+			generations.Delete(slices.Min(generations.UnsortedList()))
+		}
+	}
+	state.FailedPodBackoffs = slices.DeleteFunc(state.FailedPodBackoffs, func(entry *nodewisev1.FailedPodBackoff) bool {
+		generations := newest[entry.GetNodeName()]
+		isKept := generations.Has(entry.GetObservedGeneration())
+		// Each is taken once.
+		generations.Delete(entry.GetObservedGeneration())
+		return !isKept || !isKnown(entry.GetNodeName())
+	})
+	seen := sets.New[string]()
+	state.PodNameCollisions = slices.DeleteFunc(state.PodNameCollisions, func(entry *nodewisev1.PodNameCollision) bool {
+		isAgain := seen.Has(entry.GetNodeName())
+		seen.Insert(entry.GetNodeName())
+		return isAgain || !isKnown(entry.GetNodeName())
+	})
+	if len(validation.IsValidLabelValue(state.GetSlowStart().GetRevisionHash())) > 0 {
+		state.SlowStart = nil
+	}
+}
