@@ -42,7 +42,7 @@ from nodewise.store import Applied
 
 from .conftest import ROOT, vector
 from .fakes import FakeActuator
-from .objects import KEY, daemon_set, filled
+from .objects import KEY, daemon_set, filled, node
 from .programs import CLIENT, built, running
 from .test_vectors import PLANS, REPORTS
 
@@ -301,7 +301,7 @@ class WrongOnce:
 async def test_a_state_that_the_service_refuses_does_not_hold_up_the_workload(service: str) -> None:
     options = v1.PlanOptions()
     template = {"metadata": {"labels": {"app": "foo"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-    state = filled(State(1, options), Applied(daemon_set(version="2", template=template)))
+    state = filled(State(1, options), Applied(node("n")), Applied(daemon_set(version="2", template=template)))
     async with PlanClient(service) as right:
         executor = Executor(state, FakeActuator(writes=False), WrongOnce(right), options)
         assert isinstance(await executor.reconcile(KEY), Settled)

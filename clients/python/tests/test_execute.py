@@ -16,7 +16,7 @@ from nodewise.execute import MAX_PLANS, Executor, Failed, Settled, StoppedError,
 from nodewise.gate import Behind
 from nodewise.kinds import Resource
 from nodewise.objects import Revision
-from nodewise.pace import SOONEST
+from nodewise.pace import MAX_TOKENS, SOONEST
 from nodewise.selection import EVERYTHING, Selection
 from nodewise.state import State
 from nodewise.store import Applied, Bookmark, Deleted
@@ -65,7 +65,9 @@ class Rig:
         selection: Selection = EVERYTHING,
     ) -> None:
         options = options or v1.PlanOptions()
-        self.state = filled(State(1, options), *(Applied(node(f"n{number}")) for number in (1, 2, 3)))
+        self.clock = 0.0
+        own = revision("foo-h1", labels={"app": "foo", "controller-revision-hash": "h1"})
+        self.state = filled(State(1, options), *(Applied(node(f"n{number}")) for number in (1, 2, 3)), Applied(own))
         self.actuator = FakeActuator(writes=writes)
         self.service = FakeService(list(plans))
         self.executor = Executor(
@@ -75,6 +77,7 @@ class Rig:
             options,
             selection=selection,
             now=lambda: Timestamp(seconds=NOW),
+            clock=lambda: self.clock,
         )
 
     async def reconcile(self) -> Any:
@@ -218,7 +221,7 @@ async def test_outcomes_are_reported_and_settle_what_is_held() -> None:
     )
     (report,) = rig.service.reported
     assert report.plan_id == "plan"
-    assert report.state == expecting("foo-bbbbbbbbbb", "foo-cccccccccc", "foo-dddddddddd")
+    assert report.state == expecting("foo-bbbbbbbbbb", "foo-dddddddddd", nodes=("n1", "n3")), "one was refused"
     assert [outcome.result for outcome in report.outcomes] == [
         v1.RESULT_SUCCEEDED,
         v1.RESULT_FAILED,
@@ -612,41 +615,80 @@ async def test_a_pod_that_is_selected_is_not_released(labels: Any, owner: str | 
     for _ in range(2):
         ending = await rig.reconcile()
         assert isinstance(ending, Failed if refused else Settled)
-    assert rig.executor.refused_plans == refused, "it may have changed since the first snapshot"
+    assert rig.executor.refused_plans == 2 * refused
     assert rig.actuator.calls == ([] if refused else [("patch", "a")] * 2)
 
 
-# What is wrong by an object or a node may have been right when the snapshot was taken: the next plan tells.
+CHANGES: dict[str, Callable[[State], object]] = {
+    "the orphan": lambda state: state.take_in(Applied(pod("orphan", "9", owner=None))),
+    "another orphan": lambda state: state.take_in(Applied(pod("other", "9", owner=None))),
+    "the orphan, again": lambda state: state.take_in(Applied(pod("orphan", owner=None))),
+    "a pod on the node": lambda state: state.take_in(Applied(pod("a", "9", node="full"))),
+    "a pod elsewhere": lambda state: state.take_in(Applied(pod("elsewhere", "9"))),
+    "a node": lambda state: state.take_in(Deleted(node("n3"))),
+    "a revision": lambda state: state.take_in(Applied(revision("r", "9", owner=None))),
+}
+
+
+# What is wrong about something that has changed since the snapshot was right when the plan was made, and is left out
+# alone. Otherwise the plan was not made from the snapshot: it is refused and told, the first time already.
 @pytest.mark.parametrize(
-    ("plans", "refused"),
+    ("planned", "changed", "is_left_out"),
     [
-        ([delete("orphan"), delete("orphan")], True),
-        ([delete("orphan"), delete("other"), delete("orphan")], True),
-        ([delete("orphan"), None, delete("orphan")], False),
-        ([delete("orphan"), delete("other")], False),
-        ([delete("orphan"), delete("other"), create("foo-bbbbbbbbbb", "gone")], False),
-        ([delete("orphan"), delete("other"), create("foo-bbbbbbbbbb", "gone"), create("foo-bbbbbbbbbb", "full")], True),
-        ([create("foo-bbbbbbbbbb", "gone"), create("foo-bbbbbbbbb2", "gone")], True),
-        ([create("foo-bbbbbbbbbb", "gone"), None, create("foo-bbbbbbbbbb", "gone")], False),
-        ([create("foo-bbbbbbbbbb", "gone"), create("foo-bbbbbbbbbb", "missing")], False),
-        ([create("foo-bbbbbbbbbb", "full"), create("foo-bbbbbbbbbb", "full")], True),
+        (delete("orphan"), "the orphan", True),
+        (delete("orphan"), "another orphan", False),
+        (delete("orphan"), "the orphan, again", False),
+        (create("foo-bbbbbbbbbb", "gone"), "a node", True),
+        (create("foo-bbbbbbbbbb", "gone"), "the orphan", False),
+        (create("foo-bbbbbbbbbb", "full"), "a pod on the node", True),
+        (create("foo-bbbbbbbbbb", "full"), "a pod elsewhere", False),
+        (create("foo-bbbbbbbbbb", "n1"), "a revision", True),
+        (create("foo-bbbbbbbbbb", "n1"), "the orphan", False),
     ],
 )
-async def test_a_plan_is_wrong_by_what_may_have_changed_only_twice(
-    plans: list[v1.Action | None], refused: bool
+async def test_what_has_changed_since_the_snapshot_is_left_out_alone(
+    planned: v1.Action, changed: str, is_left_out: bool
 ) -> None:
-    rig = Rig(*[NOOP if planned is None else plan(phase(DELETES, batch(planned))) for planned in plans])
+    first = plan(phase(DELETES, batch(planned, delete("own"))))
+    if planned.create_pod.node_name == "n1":
+        first.pod_manifest = first.pod_manifest.replace(b'"h1"', b'"h9"')
+    rig = Rig(first)
     for name in ("orphan", "other"):
         rig.state.take_in(Applied(pod(name, owner=None)))
     rig.state.take_in(Applied(node("full")))
     for name in ("a", "b"):
         rig.state.take_in(Applied(pod(name, node="full")))
-    for planned in plans:
-        assert rig.executor.refused_plans == 0
-        assert isinstance(await rig.reconcile(), Settled if planned is None else Failed)
-    assert rig.executor.refused_plans == refused
-    assert [event.reason for event in rig.actuator.events] == ["PlanRefused"] * refused
-    assert rig.actuator.calls == []
+    rig.state.take_in(Applied(pod("own")))
+    rig.service.on_plan = lambda: CHANGES[changed](rig.state)
+    ending = await rig.reconcile()
+    told = [event.reason for event in rig.actuator.events]
+    if not is_left_out:
+        assert isinstance(ending, Failed)
+        assert (rig.executor.refused_plans, rig.actuator.calls, told) == (1, [], ["PlanRefused"])
+        return
+    assert ending == Settled(0), "it may still be due, in another plan"
+    assert (rig.executor.refused_plans, rig.actuator.calls, told) == (0, [("delete", "own")], ["SuccessfulDelete"])
+    (report,) = rig.service.reported
+    assert [outcome.deleted_pod_uid for outcome in report.outcomes] == ["own-uid"]
+
+
+# Nothing is deleted in favour of what is not adopted.
+async def test_what_may_rest_on_an_adoption_is_left_out_with_it() -> None:
+    rig = Rig(plan(phase(CLAIMS, batch(adopt("orphan"))), phase(DELETES, batch(delete("own"), EVENT))))
+    rig.state.take_in(Applied(pod("orphan", owner=None)))
+    rig.state.take_in(Applied(pod("own")))
+    rig.service.on_plan = lambda: rig.state.take_in(Applied(pod("orphan", "9", owner=None, labels={"app": "bar"})))
+    assert await rig.reconcile() == Settled(0)
+    assert (rig.actuator.calls, rig.executor.refused_plans) == ([], 0)
+
+
+# A wrong service could have the executor expect creates that it never makes.
+async def test_what_was_left_out_is_not_expected() -> None:
+    creates = batch(create("foo-bbbbbbbbbb", "n1"), create("foo-cccccccccc", "gone"))
+    rig = Rig(plan(phase(CREATES, creates), state=expecting("foo-bbbbbbbbbb", "foo-cccccccccc", nodes=("n1", "gone"))))
+    rig.service.on_plan = lambda: rig.state.take_in(Deleted(node("n3")))
+    assert await rig.reconcile() == Settled(0)
+    assert rig.service.reported[0].state == expecting("foo-bbbbbbbbbb")
 
 
 # Whether it is the workload's cannot be told without the read.
@@ -661,27 +703,37 @@ async def test_nothing_is_written_while_what_a_plan_names_cannot_be_read(error: 
     assert (rig.actuator.calls, rig.executor.refused_plans) == ([("read", "unseen")], 0)
 
 
-# Whatever a service says, plans that create and delete nothing come no faster than ten a second.
+# Whatever a service says, a workload comes back at once as often as there are tokens, and then no sooner than ten times
+# a second.
 @pytest.mark.parametrize(
-    ("planned", "requeue", "after"),
+    ("planned", "requeue", "says", "slow"),
     [
-        (plan(), v1.REQUEUE_AFTER, SOONEST),
-        (plan(phase(EVENTS, batch(EVENT))), v1.REQUEUE_AFTER, SOONEST),
-        (plan(phase(CLAIMS, batch(adopt("a")))), v1.REQUEUE_AFTER, SOONEST),
-        (plan(phase(REVISIONS, batch(REVISE))), v1.REQUEUE_AFTER, SOONEST),
-        (plan(phase(CREATES, batch(create("foo-bbbbbbbbbb")))), v1.REQUEUE_AFTER, 0),
-        (plan(phase(CREATES, batch(create("foo-bbbbbbbbbb")))), v1.REQUEUE_BACKOFF, SOONEST),
+        (plan(requeue_after=Duration(nanos=1)), v1.REQUEUE_AFTER, 1e-9, SOONEST),
+        (plan(requeue_after=Duration()), v1.REQUEUE_AFTER, None, None),
+        (plan(phase(EVENTS, batch(EVENT))), v1.REQUEUE_AFTER, 0, SOONEST),
+        (plan(phase(EVENTS, batch(EVENT))), v1.REQUEUE_BACKOFF, 0, SOONEST),
+        (plan(phase(CLAIMS, batch(adopt("a")))), v1.REQUEUE_AFTER, 0, SOONEST),
     ],
 )
-async def test_a_plan_that_changes_nothing_is_not_followed_at_once(
-    planned: v1.Plan, requeue: v1.Requeue.ValueType, after: float
+async def test_a_workload_comes_back_at_once_only_so_often(
+    planned: v1.Plan, requeue: v1.Requeue.ValueType, says: float | None, slow: float | None
 ) -> None:
-    planned.requeue_after.CopyFrom(Duration(nanos=1))
-    rig = Rig(planned)
-    rig.service.reports = [v1.ReportResponse(requeue=requeue, requeue_after=Duration())]
-    ending = await rig.reconcile()
-    assert isinstance(ending, Settled | Failed)
-    assert ending.after == after
+    many = 2 * MAX_TOKENS
+    rig = Rig(*[planned] * many)
+    rig.service.reports = [v1.ReportResponse(requeue=requeue, requeue_after=Duration())] * many
+
+    async def comes_back() -> float | None:
+        rig.state.take_in(Bookmark(Resource.PODS, "1000"))
+        ending = await rig.reconcile()
+        assert isinstance(ending, Settled | Failed)
+        return ending.after
+
+    assert [await comes_back() for _ in range(MAX_TOKENS)] == [says] * MAX_TOKENS
+    assert await comes_back() == slow
+    rig.clock += SOONEST
+    assert [await comes_back(), await comes_back()] == [says, slow]
+    rig.clock += 1
+    assert [await comes_back() for _ in range(11)] == [says] * 10 + [slow]
 
 
 async def test_requeues_and_errors_of_a_plan() -> None:
@@ -835,7 +887,7 @@ async def test_what_is_refused_for_another_field_leaves_the_state() -> None:
 
 
 # What was written and is not seen yet is the executor's own knowledge: without it there could be two pods on a node.
-@pytest.mark.parametrize("at", [5, NOW, NOW + 1, -(10**12), 10**12])
+@pytest.mark.parametrize("at", [5, NOW - 300, NOW, NOW + 1, -(10**12), 10**12])
 async def test_what_is_expected_outlives_a_refusal(at: int) -> None:
     backoff = v1.FailedPodBackoff(node_name="n1", delay=Duration(seconds=-1))
     rig = two_in_a_row(state=expecting("foo-bbbbbbbbbb", at=at, failed_pod_backoffs=[backoff]))
@@ -845,7 +897,10 @@ async def test_what_is_expected_outlives_a_refusal(at: int) -> None:
     assert await rig.reconcile() == Settled(0.0)
     assert rig.held() == left, "the plan was under way when the request for the next was refused"
     assert isinstance(await rig.reconcile(), Failed)
-    assert rig.held() == expecting("foo-bbbbbbbbbb", at=at if at == 5 else NOW), "no time that the service refuses"
+    # No plan waits for what is older than five minutes, and none is asked for with a time that the service refuses.
+    is_old = at < NOW - 300
+    kept = expecting("foo-bbbbbbbbbb", at=min(at, NOW))
+    assert rig.held() == (v1.ReconcileState() if is_old else kept)
     assert await rig.reconcile() == Settled()
 
 
@@ -893,8 +948,8 @@ async def test_a_revision_whose_name_is_taken_is_planned_with_at_once() -> None:
     assert isinstance(ending, Failed)
     assert f"after {MAX_PLANS} plans" in ending.reason
     marked = [[r.read_after_name_collision for r in request.snapshot.revisions] for request in rig.service.requests]
-    assert marked[:2] == [[], [True]]
-    assert rig.service.requests[1].snapshot.revisions[0].object == served
+    assert marked[:2] == [[False], [False, True]]
+    assert rig.service.requests[1].snapshot.revisions[1].object == served
 
 
 async def test_what_was_read_live_outlives_a_wait_for_the_caches() -> None:
@@ -908,7 +963,7 @@ async def test_what_was_read_live_outlives_a_wait_for_the_caches() -> None:
     assert isinstance(await rig.reconcile(), Waiting), "for the adoption to be seen"
     rig.state.take_in(Bookmark(Resource.PODS, "200"))
     assert await rig.reconcile() == Settled()
-    assert [r.read_after_name_collision for r in rig.service.requests[1].snapshot.revisions] == [True]
+    assert [r.read_after_name_collision for r in rig.service.requests[1].snapshot.revisions] == [False, True]
 
 
 # D-23
@@ -929,7 +984,7 @@ async def test_revisions_created_by_a_plan_that_was_cut_short_are_read_live() ->
     rig.actuator.script("patch", "orphan", refused(404))
     rig.actuator.script("read", "foo-rrrrrrrrrr", revision("foo-rrrrrrrrrr").object)
     assert await rig.reconcile() == Settled()
-    assert [len(request.snapshot.revisions) for request in rig.service.requests] == [0, 1]
+    assert [len(request.snapshot.revisions) for request in rig.service.requests] == [1, 2]
 
 
 async def test_a_defect_in_that_read_loses_no_report() -> None:
@@ -954,7 +1009,7 @@ async def test_a_sealed_revision_is_marked_while_it_stays_as_it_is() -> None:
     rig.state.take_in(Applied(revision("r", "6")))
     await rig.reconcile()
     marked = [[r.read_after_name_collision for r in request.snapshot.revisions] for request in rig.service.requests]
-    assert marked == [[False], [True], [False]]
+    assert marked == [[False, False], [False, True], [False, False]]
 
 
 # ReconcileState: a failed phase that ends a plan brings the back-off back that was sent.

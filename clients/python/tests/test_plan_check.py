@@ -1,6 +1,7 @@
 """Which plans are refused: every executor refuses the same ones, with the same words."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from nodewise import plan_check, v1
 from nodewise.kinds import Resource
 from nodewise.objects import DaemonSet, Node, Pod, Revision
 from nodewise.options import DEFAULT_BURST, burst, is_enabled
-from nodewise.store import Applied, Store
+from nodewise.store import Applied, Deleted, Store, Watched
 
 from .conftest import ROOT, cases
 from .objects import node
@@ -18,40 +19,62 @@ from .objects import node
 FIRST = json.loads((ROOT / "proto/testdata/plan_checks.json").read_text())[0]
 
 
-def refused(case: dict[str, Any]) -> plan_check.ViolationError | None:
-    """Why the plan of a vector is refused."""
+def judged(case: dict[str, Any]) -> tuple[str | None, list[int]]:
+    """Why the plan of a vector is refused; or the ids of the actions that are left out."""
     store, workload = Store(4), DaemonSet.read(json.dumps(case.get("workload", FIRST["workload"])).encode())
     store.apply(Applied(workload), lambda _: None)
     for name in case.get("nodes", FIRST["nodes"]):
         store.apply(Applied(node(name)), lambda _: None)
     for pod in case.get("pods", []):
         store.apply(Applied(Pod.read(pod)), lambda _: None)
-    for revision in case.get("revisions", []):
+    for revision in case.get("revisions", FIRST["revisions"]):
         store.apply(Applied(Revision.read(json.dumps(revision).encode())), lambda _: None)
+    as_of = store.last_change
+    change(store, workload.key.namespace, case)
     asked = plan_check.Asked(
         workload,
         v1.Scope.Value(case["scope"]) if "scope" in case else v1.SCOPE_UNSPECIFIED,
         [Revision.read(json.dumps(revision).encode()) for revision in case.get("read_live", [])],
+        as_of,
+        json_format.ParseDict(case.get("sent", {}), v1.ReconcileState()),
         case.get("delete_with_uid", True),
         case.get("burst", DEFAULT_BURST),
         case.get("decides_after_cut", True),
     )
     try:
-        for named in plan_check.check(json_format.ParseDict(case["plan"], v1.Plan()), asked, store):
+        checked = plan_check.check(json_format.ParseDict(case["plan"], v1.Plan()), asked, store)
+        for named in checked.unseen:
             kind = "Pod" if named.resource is Resource.PODS else "ControllerRevision"
             for served in case.get("live", []):
                 if (served["kind"], served["metadata"]["name"]) == (kind, named.reference.name):
-                    named.check_live(asked, json.dumps(served).encode())
+                    checked.check_live(named, json.dumps(served).encode())
     except plan_check.ViolationError as violation:
-        return violation
-    return None
+        return str(violation), []
+    return None, sorted(checked.left_out())
+
+
+def change(store: Store, namespace: str, case: dict[str, Any]) -> None:
+    """What has happened since the snapshot."""
+    for found in case.get("pods", []):
+        if found["metadata"]["name"] in case.get("changed", {}).get("pods", []):
+            store.apply(Applied(Pod.read(newer(found))), lambda _: None)
+    for found in case.get("revisions", FIRST["revisions"]):
+        if found["metadata"]["name"] in case.get("changed", {}).get("revisions", []):
+            store.apply(Applied(Revision.read(json.dumps(newer(found)).encode())), lambda _: None)
+    gone = {"metadata": {"namespace": namespace, "name": "gone", "uid": "gone", "resourceVersion": "1"}}
+    of: dict[str, Callable[[Any], Watched]] = {"pods": Pod.read, "revisions": Revision.read, "nodes": Node.read}
+    for resource in case.get("removed", []):
+        store.apply(Applied(of[resource](gone)), lambda _: None)
+        store.apply(Deleted(of[resource](gone)), lambda _: None)
+
+
+def newer(served: dict[str, Any]) -> dict[str, Any]:
+    return {**served, "metadata": {**served["metadata"], "resourceVersion": "newer"}}
 
 
 @cases("plan_checks")
 def test_vectors(case: dict[str, Any]) -> None:
-    violation = refused(case)
-    assert (violation and str(violation)) == case.get("refused")
-    assert (violation is not None and violation.contradicts is not None) == case.get("may_have_changed", False)
+    assert judged(case) == (case.get("refused"), case.get("left_out", []))
 
 
 def answered() -> list[str]:
@@ -87,8 +110,11 @@ def test_plans_of_the_service(name: str) -> None:
     deletes_with_uid = is_enabled(request.options, v1.DEVIATION_DELETE_WITH_UID)
     asked = plan_check.Asked(
         workload,
+        as_of=store.last_change,
+        sent=snapshot.state,
         deletes_with_uid=deletes_with_uid,
         burst=burst(request.options),
         decides_after_cut=is_enabled(request.options, v1.DEVIATION_DECIDE_AFTER_CUT),
     )
-    assert plan_check.check(plan, asked, store) == []
+    checked = plan_check.check(plan, asked, store)
+    assert (checked.unseen, checked.left_out()) == ([], {})

@@ -42,7 +42,7 @@ from nodewise.kinds import Resource
 from nodewise.queue import RateLimits
 
 from .fakes import FakeService, batch, create, phase, plan
-from .objects import daemon_set
+from .objects import daemon_set, revision
 from .programs import CLIENT
 from .servers import Server, answers, hangs
 from .test_kube import PATHS, Apiserver, Handler, answer, apiserver, eventually, lines, page, refuse
@@ -57,6 +57,7 @@ def serve(server: Apiserver, *daemon_sets: Any) -> None:
     lists = {
         Resource.DAEMON_SETS: [json.loads(each.object) for each in daemon_sets],
         Resource.NODES: [{"metadata": {"name": name, "resourceVersion": "5"}} for name in ("n1", "n2")],
+        Resource.REVISIONS: [json.loads(revision("foo-h1", labels={"controller-revision-hash": "h1"}).object or b"")],
     }
     for resource, path in PATHS.items():
         server.script[f"GET {path}"] = [page(lists.get(resource, [])), lines()]

@@ -259,5 +259,5 @@ def test_a_revision_of_which_too_few_labels_are_kept_is_read_to_check_a_plan() -
     adopting = plan(
         phase(v1.PHASE_KIND_CLAIMS, batch(action(adopt_revision=v1.AdoptRevision(revision=reference, patch=patch))))
     )
-    (unseen,) = plan_check.check(adopting, plan_check.Asked(workload), store)
+    (unseen,) = plan_check.check(adopting, plan_check.Asked(workload), store).unseen
     assert unseen.reference.name == "r"

@@ -319,12 +319,16 @@ def test_which_pods_live_on_a_node() -> None:
     for one in pods:
         store.take(Applied(one))
     every = ["n1", "n10", "n2", "n3"]
-    assert store.live_pods(workload, every) == {"n1": 2, "n10": 1, "n2": 0}
-    assert store.live_pods(workload, ["n2"]) == {"n2": 0}
-    assert store.live_pods(daemon_set(name="bar", namespace="none"), every) == {"n1": 0, "n10": 0, "n2": 0}
+
+    def counted(of: DaemonSet, nodes: list[str]) -> dict[str, int]:
+        return {name: live.number for name, live in store.live_pods(of, nodes).items()}
+
+    assert counted(workload, every) == {"n1": 2, "n10": 1, "n2": 0}
+    assert counted(workload, ["n2"]) == {"n2": 0}
+    assert counted(daemon_set(name="bar", namespace="none"), every) == {"n1": 0, "n10": 0, "n2": 0}
     store.take(Deleted(pod("runs")))
     store.take(Deleted(node("n10")))
-    assert store.live_pods(workload, every) == {"n1": 1, "n2": 0}
+    assert counted(workload, every) == {"n1": 1, "n2": 0}
 
 
 # However labels and DaemonSets came: a bucket has the bytes that the reduced projections give.

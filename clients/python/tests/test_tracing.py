@@ -38,7 +38,7 @@ from nodewise.kinds import ObjectKey, Resource
 from nodewise.kube import EventRecorder, KubeActuator
 
 from .fakes import MANIFEST, FakeService, action, batch, create, delete, phase, plan, pod_name
-from .objects import owners
+from .objects import owners, revision
 from .programs import CLIENT
 from .servers import Behave, Server, fails
 from .test_client import QUICK, home, request
@@ -142,7 +142,8 @@ def added(*objects: Any) -> list[Any]:
 def serve(server: Apiserver, **lists: list[Any]) -> None:
     """What is there: a DaemonSet, the nodes n0 to n33, and what is named."""
     nodes = [{"metadata": {"name": f"n{number}", "resourceVersion": "5"}} for number in range(34)]
-    lists = {"daemonsets": [workload()], "nodes": nodes, **lists}
+    own = json.loads(revision("foo-h1", labels={"controller-revision-hash": "h1"}).object or b"")
+    lists = {"daemonsets": [workload()], "nodes": nodes, "controllerrevisions": [own], **lists}
     for resource, path in PATHS.items():
         server.script[f"GET {path}"] = [page(lists.get(resource.value, [])), lines()]
     server.script[f"POST {PODS}"] = [created]

@@ -189,6 +189,9 @@ def test_expectations(case: dict[str, Any]) -> None:
                 holdings.observe_create(KEY, told["pod_name"], told["node_name"])
             case "deleted":
                 holdings.observe_deletion(KEY, told["pod_name"], told["pod_uid"])
+            case "applied":
+                outcomes = [json_format.ParseDict(outcome, v1.Outcome()) for outcome in told]
+                holdings.lower(KEY, "u", outcomes)
             case "settle":
                 holdings.settle(KEY, "u", json_format.ParseDict(told, v1.ReconcileState()))
             case "gone":

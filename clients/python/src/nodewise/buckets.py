@@ -90,6 +90,8 @@ class Stored:
     """Of a node."""
     target: str = ""
     """Of a pod the name of the node that it is on or meant for."""
+    changed: int = 0
+    """Of a pod the number of its last change in the caches."""
 
     @property
     def owner(self) -> str | None:
@@ -354,7 +356,7 @@ class Parts:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def store_pod(self, pod: v1.Pod, version: str, bucket_count: int) -> Stored:
+    def store_pod(self, pod: v1.Pod, version: str, bucket_count: int, changed: int = 0) -> Stored:
         """A pod in the form in which it is kept. The labels and controller of a workload's pods are much the same."""
         has_controller = pod.HasField("controller")
         shared = v1.SharedMetadata(labels=pod.labels, controller=pod.controller if has_controller else None)
@@ -370,7 +372,8 @@ class Parts:
         # The pods of a node share its name.
         target = sys.intern(pod.node_name or pod.target_node_name)
         bucket = bucket_of(target, bucket_count)
-        return Stored(pod.name, own.SerializeToString(deterministic=True), part, version, bucket, target=target)
+        encoded = own.SerializeToString(deterministic=True)
+        return Stored(pod.name, encoded, part, version, bucket, target=target, changed=changed)
 
     def release(self, stored: Stored) -> None:
         """A pod is gone, and with it its part if it was the last one to have it."""

@@ -6,14 +6,14 @@ Nothing is decided here about the workload. Whatever goes wrong before a plan is
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import grpc
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from . import pace, plan_check, plan_log, snapshot, times, tracing, v1, waiting
+from . import plan_check, plan_log, snapshot, times, tracing, v1, waiting
 from .actions import actions_of
 from .actuator import Actuator, ActuatorError, WorkloadEvent
 from .apply import DEFAULT_CONCURRENCY, Applied, apply
@@ -25,7 +25,8 @@ from .gate import Behind, Relisting
 from .kinds import OWNER_KIND, Key, ObjectKey, Resource
 from .objects import DaemonSet, Revision
 from .options import burst, is_enabled
-from .plan_check import Asked
+from .pace import SOONEST, Pace
+from .plan_check import Asked, remembered
 from .quiet import Quiet
 from .revisions import MAX_BYTES
 from .selection import EVERYTHING, Selection
@@ -103,6 +104,8 @@ class _Planned(NamedTuple):
     plan: v1.Plan
     workload: DaemonSet
     sent: v1.ReconcileState
+    as_of: int
+    """The number of the last change of the caches that its snapshot shows."""
 
 
 class StoppedError(Exception):
@@ -130,6 +133,7 @@ class Executor:
         apply_concurrency: int = DEFAULT_CONCURRENCY,
         traces: BatchTraces = DEFAULT_TRACES,
         now: Callable[[], Timestamp] = times.now,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.state = state
         self._actuator = actuator
@@ -147,6 +151,7 @@ class Executor:
         self._next: dict[Key, tuple[_Planned, float]] = {}
         """Plans that are there before their turn, and when they were asked for."""
         self._too_many_revisions = Quiet()
+        self._pace = Pace(clock)
         # Creates that expectations tell by name need not be seen before more is created: until they are, only nodes
         # that are not among theirs get pods.
         self._goes_ahead = is_enabled(options, v1.DEVIATION_SLOW_START_ACROSS_PLANS)
@@ -154,9 +159,12 @@ class Executor:
     async def reconcile(self, key: Key) -> Ending:
         """Reconciles a workload once. Raises `StoppedError` when it is stopped before there is a plan."""
         try:
-            return await self._reconcile(key)
+            ending = await self._reconcile(key)
         except _EndedError as ended:
-            return ended.ending
+            ending = ended.ending
+        if isinstance(ending, Settled | Failed):
+            return replace(ending, after=self._pace.slow(key, ending.after))
+        return ending
 
     def stop(self) -> None:
         """From now on nothing is begun. Whoever waits for a plan does so no more; what is being applied goes on to its
@@ -179,14 +187,14 @@ class Executor:
                 return Settled()
             planned = await self._plan(workload, live) if ahead is None or live else ahead
             self._go_on()
-            await self._check(planned, live)
+            left_out = await self._check(planned, live)
             self._stay_selected(key)
             self._hold(planned)
             if planned.plan.verdict == v1.VERDICT_STALE:
                 return Failed("the plan is stale: the caches are older than our own writes")
             asked, asking = time.monotonic(), asyncio.create_task(self._plan_next(planned))
             try:
-                applied = await self._apply(planned)
+                applied = await self._apply(planned, left_out)
                 following = await asking
             finally:
                 await waiting.ended([asking])
@@ -198,7 +206,7 @@ class Executor:
                 _log.info("%s: an object is gone or cannot be changed; planning again without it", key)
             elif colliding:
                 _log.info("%s: the name of a new revision is taken; planning again with the object of that name", key)
-            ending = await self._report(planned, applied)
+            ending = await self._report(planned, applied, left_out)
             if not colliding and not outdated:
                 at_once = ending == Settled(0)
                 if at_once and applied.taken_names:
@@ -211,7 +219,7 @@ class Executor:
             live += colliding
         if not colliding and not outdated:
             # Names that others took cost no back-off, also when they are many.
-            return Settled(pace.SOONEST)
+            return Settled(SOONEST)
         return Failed(f"a revision's name was still taken, or another object gone, after {MAX_PLANS} plans")
 
     def _admit(self, key: Key, live: list[Revision]) -> DaemonSet | None:
@@ -224,6 +232,7 @@ class Executor:
             workload = None
         if workload is None:
             self.state.forget(key)
+            self._pace.forget(key)
             return None
         if self.state.store.is_relisting:
             raise _EndedError(Waiting(Relisting(tuple(self.state.store.unsynced()))))
@@ -274,18 +283,18 @@ class Executor:
     async def _ask_for_plan(self, workload: DaemonSet, live: Sequence[Revision]) -> _Planned:
         """Asks the service for a plan. Raises `ServiceError` when there is none."""
         key, uid, state = workload.key, workload.uid, self.state
-        current, sent, left_out = workload, v1.ReconcileState(), 0
+        current, sent, left_out, as_of = workload, v1.ReconcileState(), 0, 0
         unread: list[Revision] = []
         await self._read_revisions(workload, live)
 
         def build(known: Callable[[Digest], bool]) -> v1.PlanRequest:
-            nonlocal current, sent, left_out, unread
+            nonlocal current, sent, left_out, unread, as_of
             # A retry takes what is known by now, unless the workload was replaced: then it finishes with what it had.
             newer = state.store.daemon_set(key)
             if newer is not None and newer.uid == uid:
                 current = newer
             self._stay_selected(key)
-            sent = state.holdings.get(key, uid)
+            sent, as_of = state.holdings.get(key, uid), state.store.last_change
             unread = snapshot.unread(state.store, current, live)
             with tracing.span("snapshot"):
                 taken, left_out = snapshot.take(state.store, current, sent, live, now=self._now(), known=known)
@@ -309,7 +318,7 @@ class Executor:
         if unread:
             raise _EndedError(Failed(f"ControllerRevision {unread[0].name} has changed since it was read"))
         plan.error, plan.plan_id = in_short(plan.error), in_short(plan.plan_id)
-        return _Planned(plan, current, sent)
+        return _Planned(plan, current, sent, as_of)
 
     async def _read_revisions(self, workload: DaemonSet, live: Sequence[Revision]) -> None:
         """Reads those revisions of the next snapshot that the caches do not keep whole, in particular orphans that were
@@ -366,21 +375,27 @@ class Executor:
         if self._stopping:
             raise StoppedError
 
-    async def _check(self, planned: _Planned, live: Sequence[Revision]) -> None:
-        """Checks a plan before anything of it is held or written (rule W15). A violation ends the reconcile as a
-        refused request does. A plan that only the present state of an object or a node makes wrong is no violation
-        the first time: it may have changed since the snapshot.
+    async def _check(self, planned: _Planned, live: Sequence[Revision]) -> dict[int, str]:
+        """Checks a plan before anything of it is held or written (rule W15). Answers with why actions are not to be
+        carried out, by their ids. A violation ends the reconcile as a refused request does.
         """
-        workload, contradicted = planned.workload, self.state.contradicted
+        workload = planned.workload
         deletes_with_uid = is_enabled(self._options, v1.DEVIATION_DELETE_WITH_UID)
         decides_after_cut = is_enabled(self._options, v1.DEVIATION_DECIDE_AFTER_CUT)
-        asked = Asked(workload, self._options.scope, live, deletes_with_uid, burst(self._options), decides_after_cut)
+        asked = Asked(
+            workload,
+            self._options.scope,
+            live,
+            planned.as_of,
+            planned.sent,
+            deletes_with_uid,
+            burst(self._options),
+            decides_after_cut,
+        )
         try:
-            await plan_check.check_with_reads(planned.plan, asked, self.state.store, self._actuator)
+            left_out = await plan_check.check_with_reads(planned.plan, asked, self.state.store, self._actuator)
         except plan_check.ViolationError as violation:
-            contradicts, reason = violation.contradicts, str(violation)
-            if contradicts is not None and contradicted.is_first(workload.key, contradicts, violation.what):
-                raise _EndedError(Failed(f"{reason}; that may have changed since the snapshot")) from violation
+            reason = str(violation)
             reference = v1.WorkloadReference(
                 kind=OWNER_KIND,
                 namespace=workload.key.namespace,
@@ -393,7 +408,9 @@ class Executor:
             raise _EndedError(Failed(reason)) from violation
         except plan_check.UnclearError as error:
             raise _EndedError(Failed(str(error), http_status=error.http_status)) from error
-        contradicted.forget(workload.key)
+        for action, why in left_out.items():
+            _log.debug("%s: action %d of plan %s is left out: %s", workload.key, action, planned.plan.plan_id, why)
+        return left_out
 
     def _hold(self, planned: _Planned) -> None:
         """Holds what the plan says, before its first write."""
@@ -404,20 +421,24 @@ class Executor:
         held = v1.ReconcileState()
         held.CopyFrom(planned.plan.state)
         leave_out_foreign(held, planned.plan, planned.sent)
+        remembered.retain(held, planned.sent, self.state.store.has_node)
         if not self._actuator.writes:
             # What is not done is never observed.
             held.ClearField("expectations")
         self.state.holdings.replace(key, uid, held, planned.sent, self.state.store.sighted(key.namespace, uid))
 
-    async def _apply(self, planned: _Planned) -> Applied:
-        plan, workload, sent = planned
+    async def _apply(self, planned: _Planned, left_out: Mapping[int, str]) -> Applied:
+        plan, workload, sent, _ = planned
         if not plan.phases:
             return Applied()
         plan_log.tell_plan(_log, plan, writes=self._actuator.writes)
-        applied = await apply(self._actuator, plan, workload.object, self._apply_concurrency, self._traces)
+        applied = await apply(
+            self._actuator, plan, workload.object, self._apply_concurrency, self._traces, left_out=left_out
+        )
         for write in applied.writes:
             if not (self._goes_ahead and write.is_expected_by_name):
                 self.state.gate.record(workload.key, workload.uid, write.resource, write.resource_version)
+        self.state.holdings.lower(workload.key, workload.uid, applied.outcomes)
         if applied.aborted:
             self.state.holdings.restore_backoffs(workload.key, workload.uid, sent)
         return applied
@@ -442,21 +463,25 @@ class Executor:
                     _log.debug("reading %s: %s", key, ActuatorError.of(error))
         return created
 
-    async def _report(self, planned: _Planned, applied: Applied) -> Ending:
+    async def _report(self, planned: _Planned, applied: Applied, left_out: Mapping[int, str]) -> Ending:
         """Tells the service what became of the plan, and learns when to come back. Without actions there is nothing to
         tell.
 
         A report that is refused ends the reconcile: what it would settle stays as it is until it expires.
         """
         plan, (key, uid) = planned.plan, (planned.workload.key, planned.workload.uid)
-        failed, after = _failure(plan, applied), pace.of_plan(plan)
+        # "At once" goes on from what was done.
+        failed, after = _failure(plan, applied), _requeue_after(plan) or None
         if not applied.outcomes or not self._actuator.writes:
             return _ending(after, failed)
+        held = self.state.holdings.get(key, uid)
+        # What was left out is for the service as if it had not been planned: it is no reason to come back later.
+        outcomes = (outcome for outcome in applied.outcomes if outcome.action_id not in left_out)
         report = v1.ReportRequest(
             workload=plan.workload,
             plan_id=plan.plan_id,
-            state=self.state.holdings.get(key, uid),
-            outcomes=filter(is_telling, applied.outcomes),
+            state=held,
+            outcomes=filter(is_telling, outcomes),
             options=self._options,
             requeue_after=plan.requeue_after if plan.HasField("requeue_after") else None,
             plan_error=plan.error,
@@ -472,11 +497,13 @@ class Executor:
             riding = Failed(f"the report rides on the next plan: {error}", code=error.code)
             return _ending(after, failed or riding)
         if response.HasField("state"):
+            remembered.retain(response.state, held, self.state.store.has_node)
             self.state.holdings.settle(key, uid, response.state)
-        after = pace.of_answer(response, pace.has_changed(plan, applied))
+        after = _requeue_after(response)
         if response.requeue == v1.REQUEUE_BACKOFF:
             return _ending(after, failed or Failed(in_short(response.message)))
-        return Settled(after)
+        # What was left out may still be due, in another plan.
+        return Settled(0 if left_out else after)
 
     async def _ask(self, asking: Coroutine[Any, Any, _T], *, grace: float) -> _T:
         """The answer of the service, which is waited for so long at most once the executor stops. A call that is given
@@ -505,6 +532,14 @@ def is_telling(outcome: v1.Outcome) -> bool:
     of as many outcomes with next to nothing in them would be refused.
     """
     return outcome.result != v1.RESULT_SUCCEEDED or outcome.WhichOneof("subject") is not None
+
+
+def _requeue_after(said: v1.Plan | v1.ReportResponse) -> float | None:
+    """When to come back, in seconds; none where nothing is said or the time is negative."""
+    if not said.HasField("requeue_after"):
+        return None
+    after = times.seconds(said.requeue_after)
+    return None if after < 0 else after
 
 
 def _ending(after: float | None, failed: Failed | None) -> Ending:

@@ -7,6 +7,7 @@ expected. Everything lives in memory and starts empty (M-15).
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -62,7 +63,7 @@ class Expectations:
     def observe_create(self, pod_name: str, node_name: str) -> None:
         """A watch showed this new pod for this node (D-73)."""
         if self.named.pop(pod_name, None) is None:
-            self._lower(node_name, 1)
+            self.lower(node_name, 1)
 
     def observe_deletion(self, pod_name: str, pod_uid: str, *, counted: bool) -> None:
         """A watch showed that this pod is gone or being deleted (D-73). Nobody needs to await its creation any more."""
@@ -84,9 +85,10 @@ class Expectations:
             self.named.pop(pod, None)
         self.deletes -= sent.deletes - held.deletes
         for node, count in (sent.unnamed - held.unnamed).items():
-            self._lower(node, count)
+            self.lower(node, count)
 
-    def _lower(self, node_name: str, by: int) -> None:
+    def lower(self, node_name: str, by: int) -> None:
+        """So many pods whose names the apiserver chooses are expected no more on this node."""
         self.unnamed[node_name] -= by
         self.unnamed = +self.unnamed
 
@@ -125,6 +127,10 @@ class _Held:
     expectations: Expectations
     rest: v1.ReconcileState
     """What is replaced as a whole: back-off, collisions, slow start."""
+
+
+_LIFETIME = 300
+"""How long a plan waits for what is expected, in seconds."""
 
 
 class Holdings:
@@ -210,19 +216,40 @@ class Holdings:
         if key in self._held:
             self._held[key].expectations.observe_deletion(pod_name, pod_uid, counted=self._counted)
 
+    def lower(self, key: Key, uid: str, outcomes: Iterable[v1.Outcome]) -> None:
+        """Takes out what is expected of actions that were certainly not done. What the apiserver did not answer may be
+        done all the same.
+        """
+        held = self._of(key, uid)
+        if held is None:
+            return
+        for outcome in filter(_is_undone, outcomes):
+            match outcome.WhichOneof("subject"):
+                case "created_pod":
+                    create = outcome.created_pod
+                    if create.pod_name:
+                        held.expectations.named.pop(create.pod_name, None)
+                    else:
+                        held.expectations.lower(create.node_name, 1)
+                case "deleted_pod_uid":
+                    held.expectations.deletes.discard(outcome.deleted_pod_uid)
+
     def drop_planned(self, key: Key, uid: str, now: Timestamp) -> bool:
         """Drops what plans have left to remember of a workload, and answers whether there was anything. Used names of
         pods stay, and what was written and is not seen yet, as of `now` if it says no moment before: that is the
-        executor's own knowledge.
+        executor's own knowledge. What is older than any plan waits for is dropped, too.
         """
         held = self._of(key, uid)
         if held is None:
             return False
         set_at = held.expectations.set_at
+        is_old = set_at is not None and now.seconds - set_at.seconds > _LIFETIME
         is_odd = set_at is not None and not times.is_before(set_at, now)
-        if is_odd:
+        if is_old:
+            held.expectations = Expectations()
+        elif is_odd:
             held.expectations.set_at = now
-        dropped = is_odd or held.rest != v1.ReconcileState()
+        dropped = is_old or is_odd or held.rest != v1.ReconcileState()
         held.rest = v1.ReconcileState()
         return dropped
 
@@ -242,6 +269,17 @@ class Holdings:
     def _of(self, key: Key, uid: str) -> _Held | None:
         held = self._held.get(key)
         return held if held is not None and held.uid == uid else None
+
+
+def _is_undone(outcome: v1.Outcome) -> bool:
+    """Whether an action was left out, not tried, or refused by the apiserver."""
+    match outcome.result:
+        case v1.RESULT_SKIPPED | v1.RESULT_NAME_TAKEN:
+            return True
+        case v1.RESULT_FAILED:
+            return 400 <= outcome.http_status < 500
+        case _:
+            return False
 
 
 def _rest(state: v1.ReconcileState) -> v1.ReconcileState:

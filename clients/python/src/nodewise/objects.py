@@ -12,7 +12,7 @@ import msgspec
 
 from . import convert, tracing, v1
 from .convert import ConversionError
-from .kinds import TRACEPARENT_ANNOTATION, Key, ObjectKey, Resource
+from .kinds import HASH_LABEL, TRACEPARENT_ANNOTATION, Key, ObjectKey, Resource
 from .reads import NOTHING, Reads
 from .selector import Selector
 
@@ -107,6 +107,8 @@ class Revision:
     """The higher the newer it is; 0 where it has none that can be read."""
     known_labels: frozenset[str] | None = None
     """The keys of which the labels are kept where it has very many; None where all of them are."""
+    changed: int = field(default=0, compare=False)
+    """The number of its last change in the caches."""
 
     @classmethod
     def read(cls, served: convert.KubernetesObject) -> "Revision":
@@ -128,6 +130,11 @@ class Revision:
             size=len(text),
             number=_number(members.get("revision", b"0")),
         )
+
+    @property
+    def hash(self) -> str:
+        """Its hash label; empty where it has none."""
+        return self.labels.get(HASH_LABEL, "")
 
     @property
     def kept_bytes(self) -> int:

@@ -1,47 +1,40 @@
-"""When the next plan is asked for: as a plan or the answer to its report says, but not again and again for nothing."""
+"""How often a workload comes back at once, whatever the service says."""
 
-from . import times, v1
-from .actions import actions_of
-from .apply import Applied
+import time
+from collections.abc import Callable
 
-_CHANGES = ("create_pod", "delete_pod")
+from .kinds import Key
 
 SOONEST = 0.1
-"""A plan that created and deleted no pod is followed by another one no sooner than this, in seconds, whatever the
-service says.
-"""
+"""When a workload without a token comes back at the earliest, in seconds."""
+MAX_TOKENS = 100
+"""Most tokens that a workload has. A rollout over the largest cluster takes fewer in a row than it gets meanwhile."""
 
 
-def of_plan(plan: v1.Plan) -> float | None:
-    """When to come back after a plan of which nothing is known, or that did nothing: another one does not follow at
-    once.
+class Pace:
+    """The tokens of workloads. Each time that one comes back sooner than after `SOONEST` takes a token of it; a new one
+    comes after as much time.
     """
-    after = _requeue_after(plan)
-    return max(after, SOONEST) if after else None
 
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._tokens: dict[Key, tuple[float, float]] = {}
+        """How many there were, and when."""
 
-def of_answer(response: v1.ReportResponse, changed: bool) -> float | None:
-    """When to come back as the answer to a report says."""
-    after = _requeue_after(response)
-    if after is None or (changed and response.requeue != v1.REQUEUE_BACKOFF):
-        return after
-    return max(after, SOONEST)
+    def slow(self, key: Key, after: float | None) -> float | None:
+        """When a workload comes back that is to come back after this time, in seconds; None for not by itself."""
+        if after is None or after >= SOONEST or self._take(key):
+            return after
+        return SOONEST
 
+    def forget(self, key: Key) -> None:
+        """The workload is there no more."""
+        self._tokens.pop(key, None)
 
-def has_changed(plan: v1.Plan, applied: Applied) -> bool:
-    """Whether a plan has created or deleted a pod, or found the name of one taken: then the next one is another. There
-    is no end to revisions that can be created, patches, statuses and Events.
-    """
-    return any(
-        outcome.result == v1.RESULT_NAME_TAKEN
-        or (outcome.result == v1.RESULT_SUCCEEDED and action.WhichOneof("kind") in _CHANGES)
-        for action, outcome in zip(actions_of(plan), applied.outcomes, strict=True)
-    )
-
-
-def _requeue_after(said: v1.Plan | v1.ReportResponse) -> float | None:
-    """When to come back, in seconds; none where nothing is said or the time is negative."""
-    if not said.HasField("requeue_after"):
-        return None
-    after = times.seconds(said.requeue_after)
-    return None if after < 0 else after
+    def _take(self, key: Key) -> bool:
+        now = self._clock()
+        left, at = self._tokens.get(key, (MAX_TOKENS, now))
+        left = min(left + (now - at) / SOONEST, MAX_TOKENS)
+        is_there = left >= 1
+        self._tokens[key] = (left - 1 if is_there else left, now)
+        return is_there

@@ -15,7 +15,6 @@ from .handlers import Forget, ObserveCreate, ObserveDeletion, Reaction, RetireNa
 from .kinds import Key
 from .objects import Revision
 from .options import is_enabled
-from .plan_check.contradicted import Contradicted
 from .store import Event, Listed, Store, Transition
 
 _log = tracing.logger(__name__)
@@ -37,7 +36,6 @@ class State:
         self.gate = Gate()
         self._undelivered: dict[Key, deque[v1.ReportRequest]] = {}
         self._read_live: dict[Key, tuple[str, list[Revision]]] = {}
-        self.contradicted = Contradicted()
         self._rules = Rules(
             clear_replaced_own_writes=is_enabled(options, v1.DEVIATION_CLEAR_REPLACED_OWN_WRITES),
             wake_on_node_delete=is_enabled(options, v1.DEVIATION_WAKE_ON_NODE_DELETE),
@@ -79,7 +77,6 @@ class State:
     def forget(self, key: Key) -> None:
         """The workload is gone: nothing about it is kept."""
         self.gate.clear(key)
-        self.contradicted.forget(key)
         self._drop_held(key)
 
     def undelivered(self, key: Key, uid: str) -> list[v1.ReportRequest]:

@@ -7,11 +7,12 @@ that kind.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
 
 from . import tracing, v1
 from .buckets import Buckets, Digest, Labels, Part, Parts, Stored, bucket_of, render
+from .changes import Changes
 from .kinds import OWNER_KIND, Key, Resource
 from .objects import DaemonSet, Node, Owner, Pod, Revision, owner_of
 from .overlaps import Overlaps
@@ -229,6 +230,15 @@ class Sighted:
                 yield buckets
 
 
+class LivePods(NamedTuple):
+    """Pods of a workload that live on one node or are meant for it."""
+
+    number: int = 0
+    """How many."""
+    changed: int = 0
+    """The number of the last change of any of them."""
+
+
 class Store:
     """The caches, whose nodes and pods will be sent in so many buckets."""
 
@@ -245,6 +255,7 @@ class Store:
         self._labels = Labels()
         self._keys = SentKeys()
         self._reached: dict[Resource, str] = {}
+        self._changes = Changes()
         self._pages: dict[str, Revisions] = {}
         """Of a list of revisions that is not complete yet, by namespace."""
         self.overlaps = Overlaps()
@@ -335,27 +346,56 @@ class Store:
         pod = kept.pods.get(name) if kept else None
         return None if pod is None else pod.pod()
 
-    def live_pods(self, workload: DaemonSet, nodes: Collection[str]) -> dict[str, int]:
-        """Of these nodes those that there are, and how many pods of a workload live on each or are meant for it: those
+    def has_node(self, name: str) -> bool:
+        """Whether there is a node of this name."""
+        return self.nodes.get(bucket_of(name, self.bucket_count), name) is not None
+
+    @property
+    def last_change(self) -> int:
+        """The number of the last change."""
+        return self._changes.last
+
+    def changed(self, resource: Resource, namespace: str, name: str) -> int:
+        """The number of the last change of a pod or revision. Of what the caches do not show, and of nodes, it is that
+        of the last change that took any object of the resource out.
+        """
+        kept = self._namespaces.get(namespace)
+        obj: Stored | Revision | None = None
+        if kept is not None and resource is Resource.PODS:
+            obj = kept.pods.get(name)
+        elif kept is not None and resource is Resource.REVISIONS:
+            obj = kept.revisions.by_name.get(name)
+        return self._changes.removal(resource) if obj is None else obj.changed
+
+    def revisions_changed(self, namespace: str) -> int:
+        """The number of the last change of any revision of a namespace, or that took any revision out."""
+        kept = self._namespaces.get(namespace)
+        revisions = kept.revisions.by_name.values() if kept else ()
+        return max([self._changes.removal(Resource.REVISIONS), *(revision.changed for revision in revisions)])
+
+    def live_pods(self, workload: DaemonSet, nodes: Collection[str]) -> dict[str, LivePods]:
+        """Of these nodes those that there are, and the pods of a workload that live on each or are meant for it: those
         that it controls and selects, but for those that have finished or are being deleted.
         """
         bucket_of_node = {name: bucket_of(name, self.bucket_count) for name in nodes}
-        counts = {name: 0 for name, bucket in bucket_of_node.items() if self.nodes.get(bucket, name) is not None}
+        live = {name: LivePods() for name, bucket in bucket_of_node.items() if self.nodes.get(bucket, name) is not None}
         kept = self._namespaces.get(workload.key.namespace)
         owned = kept.owned.get(workload.uid) if kept else None
         if owned is None:
-            return counts
+            return live
         # Most pods have the same part.
         own: dict[Part, bool] = {}
-        for bucket in {bucket_of_node[name] for name in counts}:
+        for bucket in {bucket_of_node[name] for name in live}:
             for pod in owned.members(bucket):
                 # Most pods of the bucket are of other nodes: these are not decoded.
-                if pod.target not in counts or pod.part is None:
+                if pod.target not in live or pod.part is None:
                     continue
                 if pod.part not in own:
                     own[pod.part] = _is_own(workload, pod.part.metadata())
-                counts[pod.target] += own[pod.part] and _is_live(v1.Pod.FromString(pod.own))
-        return counts
+                if own[pod.part] and _is_live(v1.Pod.FromString(pod.own)):
+                    number, changed = live[pod.target]
+                    live[pod.target] = LivePods(number + 1, max(changed, pod.changed))
+        return live
 
     def revision(self, namespace: str, name: str) -> Revision | None:
         """The revision of this name, if a DaemonSet controls it or it is an orphan."""
@@ -489,6 +529,7 @@ class Store:
         node = self.nodes.remove(bucket, name)
         if node is not None:
             self._labels.release(node)
+            self._changes.removed(Resource.NODES)
         return node
 
     def _remove_daemon_set(self, key: Key) -> DaemonSet | None:
@@ -507,7 +548,7 @@ class Store:
             if old is not None:
                 visit(PodChange(namespace, old, projection))
             return
-        stored = self._parts.store_pod(projection, pod.resource_version, self.bucket_count)
+        stored = self._parts.store_pod(projection, pod.resource_version, self.bucket_count, self._changes.next())
         kept = self._namespaces.setdefault(namespace, _Namespace())
         before = kept.pods.get(stored.name)
         # Where versions have begun anew, one stands for two states (D-112).
@@ -534,13 +575,15 @@ class Store:
         revisions = self._namespaces.setdefault(revision.namespace, _Namespace()).revisions
         foreign = not is_kept(revision)
         old = revisions.by_name.get(revision.name)
-        if foreign:
-            revisions.remove(revision.name)
-        else:
-            revision = self._reduced(revision, revisions)
-            revisions.put(revision)
-        self._drop_if_empty(revision.namespace)
         same = old is not None and old.resource_version == revision.resource_version
+        if not foreign:
+            # Where versions have begun anew, one stands for two states (D-112).
+            changed = old.changed if old and same and not self.is_relisting else self._changes.next()
+            revision = replace(self._reduced(revision, revisions), changed=changed)
+            revisions.put(revision)
+        elif revisions.remove(revision.name) is not None:
+            self._changes.removed(Resource.REVISIONS)
+        self._drop_if_empty(revision.namespace)
         if not same and not (foreign and old is None):
             # An orphan that could not be changed is tried again. It is as if it came just now.
             is_back = old is not None and revision.controller is None and self.is_sealed(old)
@@ -570,7 +613,7 @@ class Store:
         """Keeps a revision whole that was read live, if a DaemonSet needs it and it is as its watch has shown it."""
         kept = self.revision(read.namespace, read.name)
         if kept is not None and (kept.uid, kept.resource_version) == (read.uid, read.resource_version):
-            self._namespaces[read.namespace].revisions.put(self._reduced(read))
+            self._namespaces[read.namespace].revisions.put(replace(self._reduced(read), changed=kept.changed))
 
     def drop_object(self, revision: Revision) -> None:
         """Keeps of a revision, which is kept, what is said besides its object."""
@@ -618,6 +661,7 @@ class Store:
         pod = kept.remove(name) if kept else None
         if pod is None:
             return None
+        self._changes.removed(Resource.PODS)
         self._drop_if_empty(namespace)
         self._parts.release(pod)
         return pod.pod()
@@ -627,6 +671,8 @@ class Store:
         if kept is None:
             return None
         revision = kept.revisions.remove(name)
+        if revision is not None:
+            self._changes.removed(Resource.REVISIONS)
         kept.sealed.pop(name, None)
         self._drop_if_empty(namespace)
         return revision

@@ -5,7 +5,9 @@ what a refusal means for the kind of write that was refused.
 """
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TypeVar
 
 from .. import plan_log, tracing, v1
@@ -86,14 +88,17 @@ async def apply(
     served: bytes,
     concurrency: int = DEFAULT_CONCURRENCY,
     traces: BatchTraces = DEFAULT_TRACES,
+    *,
+    left_out: Mapping[int, str] = MappingProxyType({}),
 ) -> Applied:
     """Applies `plan` for the workload whose cached JSON is `served`, with at most `concurrency` calls at once.
+    `left_out` tells by their ids why actions are not carried out: what they are about has changed since the snapshot.
 
     Returns when every call has been answered or has timed out; one that is cancelled, when every call has ended. Plans
     with nothing to apply give an empty answer.
     """
     with tracing.apply(plan) as span:
-        applied = await _run(Context(actuator, plan, served), plan, concurrency, traces)
+        applied = await _run(Context(actuator, plan, served, left_out), plan, concurrency, traces)
         span.set(
             {
                 "nodewise.apply.actions": len(applied.outcomes),
@@ -155,6 +160,9 @@ async def _run_batch(context: Context, batch: v1.Batch, limit: asyncio.Semaphore
             unconfirmed = ActuatorError.of(error)
 
     async def run(action: v1.Action) -> Done:
+        why = context.left_out.get(action.id)
+        if why is not None:
+            return Done.skipped(action, why)
         if unconfirmed is not None and is_adoption(action):
             return Done.failed(action, unconfirmed)
         async with limit:

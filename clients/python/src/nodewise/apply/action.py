@@ -1,7 +1,9 @@
 """One action: the call that it is, and what each refusal of that call means."""
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from .. import tracing, v1
@@ -51,9 +53,11 @@ class Done:
     """The revision, or the pod to adopt, that nothing can change."""
 
     @classmethod
-    def skipped(cls, action: v1.Action) -> "Done":
+    def skipped(cls, action: v1.Action, why: str = "") -> "Done":
         """It was not attempted."""
-        return cls(_outcome(action, v1.RESULT_SKIPPED))
+        outcome = _outcome(action, v1.RESULT_SKIPPED)
+        outcome.message = why
+        return cls(outcome)
 
     @classmethod
     def succeeded(cls, action: v1.Action) -> "Done":
@@ -104,8 +108,15 @@ def is_adoption(action: v1.Action) -> bool:
 class Context:
     """What the actions of one plan have in common."""
 
-    def __init__(self, actuator: Actuator, plan: v1.Plan, served: bytes) -> None:
+    def __init__(
+        self,
+        actuator: Actuator,
+        plan: v1.Plan,
+        served: bytes,
+        left_out: Mapping[int, str] = MappingProxyType({}),
+    ) -> None:
         self.actuator = actuator
+        self.left_out = left_out
         self.workload = plan.workload
         self.served = served
         """The workload as the snapshot had it, JSON."""

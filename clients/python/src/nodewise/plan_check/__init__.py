@@ -4,23 +4,26 @@ The executor holds the rights in the cluster, so it checks everything that the s
 
 The check is pure: it looks at the plan, at what was asked and at the caches. An object that the caches do not show, or
 do not show with this uid, is handed back: it may be gone since the snapshot, or it may be another workload's. One live
-read tells which.
+read tells which. Where an action is wrong about an object or a node that has changed since the snapshot, this action
+alone is left out.
 """
 
 import enum
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from .. import convert, v1
 from ..actions import actions_of
 from ..actuator import Actuator, ActuatorError, Refusal
+from ..apply.action import is_adoption
 from ..kinds import OWNER_KIND, ObjectKey, Resource
 from ..objects import DaemonSet, Owner, Pod, Revision, owner_of
 from ..options import DEFAULT_BURST
+from ..store import LivePods
 from ..told import in_short
-from . import bounds, events, manifests, names, patches
+from . import bounds, events, hashes, manifests, names, patches, remembered
 from .values import WrongError, quoted
 
 MAX_UNSEEN = 100
@@ -28,6 +31,7 @@ MAX_UNSEEN = 100
 
 
 _RELEASES = ("release_pod", "release_revision")
+_MAY_REST_ON_ADOPTIONS = ("delete_pod", "delete_revision", "relabel_pod")
 
 
 class Known(NamedTuple):
@@ -61,10 +65,21 @@ class Caches(Protocol):
     def revisions(self, workload: DaemonSet) -> list[Revision]:
         """The revisions that a workload controls, and orphans that it selects."""
 
-    def live_pods(self, workload: DaemonSet, nodes: Collection[str]) -> dict[str, int]:
-        """Of these nodes those that there are, and how many pods of a workload live on each or are meant for it: those
+    def has_node(self, name: str) -> bool:
+        """Whether there is a node of this name."""
+
+    def live_pods(self, workload: DaemonSet, nodes: Collection[str]) -> dict[str, LivePods]:
+        """Of these nodes those that there are, and the pods of a workload that live on each or are meant for it: those
         that it controls and selects, but for those that have finished or are being deleted.
         """
+
+    def changed(self, resource: Resource, namespace: str, name: str) -> int:
+        """The number of the last change of a pod or revision. Of what the caches do not show, and of nodes, it is that
+        of the last change that took any object of the resource out.
+        """
+
+    def revisions_changed(self, namespace: str) -> int:
+        """The number of the last change of any revision of a namespace, or that took any revision out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +92,10 @@ class Asked:
     """What was to be decided of the workload."""
     live: Sequence[Revision] = ()
     """Revisions of the snapshot that were read live."""
+    as_of: int = 0
+    """The number of the last change that the snapshot shows."""
+    sent: v1.ReconcileState = field(default_factory=v1.ReconcileState)
+    """The state that the snapshot had."""
     deletes_with_uid: bool = True
     """Every delete of a pod carries the pod's uid as a precondition, as the options say that were sent."""
     burst: int = DEFAULT_BURST
@@ -88,12 +107,9 @@ class Asked:
 class ViolationError(Exception):
     """Why a plan must not be applied."""
 
-    def __init__(self, what: str, action: v1.Action | None = None, contradicts: str | None = None) -> None:
-        """`contradicts` is what is not as the plan takes it to be, if that is what is wrong: the uid of an object, or
-        `node/` and the name of a node. It may have been so when the snapshot was taken.
-        """
+    def __init__(self, what: str, action: v1.Action | None = None) -> None:
+        """`action` is the one that is wrong; None where the plan as a whole is."""
         self.what = in_short(what)
-        self.contradicts = None if contradicts is None else in_short(contradicts)
         of = "" if action is None else f"action {action.id} ({_kind_name(action)}): "
         super().__init__(f"the plan is refused and nothing of it is written: {of}{self.what}")
 
@@ -129,58 +145,129 @@ class Named:
     """Its name and uid."""
     orphan: _Orphan
 
-    def check_live(self, asked: Asked, served: bytes) -> None:
-        """Checks an object that the caches do not show, as it was read live. One that is gone, or has been replaced, is
-        no violation: the write finds that out by the uid. Raises `ViolationError`.
-        """
-        try:
-            if self.resource is Resource.PODS:
-                known = Known.of_pod(Pod.read(served).projection)
-            else:
-                known = Known.of_revision(Revision.read(served))
-        except convert.ConversionError as error:
-            raise ViolationError(f"{self} cannot be read: {error}", self.action) from error
-        if known.uid == self.reference.uid:
-            self.check_controller(asked, known)
-        elif self.action.HasField("delete_pod") and not self.action.delete_pod.uid_precondition:
-            # Without a precondition the delete would take the other object.
-            raise self._violation(f"has the uid {known.uid} by now, and the delete carries none")
-
-    def check_controller(self, asked: Asked, known: Known) -> None:
-        """The object is the workload's, or it is an orphan and may be. Raises `ViolationError`."""
-        controller = known.controller
-        if controller is not None:
-            if controller.uid != asked.workload.uid:
-                of = f"{controller.kind} {controller.name} with uid {quoted(controller.uid)}"
-                raise self._violation(f"is controlled by {of}, not by the workload")
-            if self.action.WhichOneof("kind") in _RELEASES and asked.workload.selector.selects(known.labels):
-                raise self._violation("is selected by the workload, and the plan releases it")
-        elif self.orphan is _Orphan.REFUSED:
-            raise self._violation("has no controller, and the plan does not adopt it")
-        elif self.orphan is _Orphan.IF_SELECTED and not asked.workload.selector.selects(known.labels):
-            raise self._violation("is not selected by the workload")
-
-    def _violation(self, what: str) -> ViolationError:
-        return ViolationError(f"{self} {what}", self.action, self.reference.uid)
-
     def __str__(self) -> str:
         kind = "pod" if self.resource is Resource.PODS else "ControllerRevision"
         return f"{kind} {self.reference.name}"
 
 
-def check(plan: v1.Plan, asked: Asked, caches: Caches) -> list[Named]:
-    """Checks a plan. Answers with the objects that have to be read live before it may be applied. Raises
-    `ViolationError`.
-    """
+class Checked:
+    """A plan that breaks no rule by what the caches show."""
+
+    def __init__(self, actions: Sequence[v1.Action], asked: Asked, caches: Caches) -> None:
+        """Of a plan, which has these actions, nothing that may have changed since the snapshot is checked yet."""
+        self.unseen: list[Named] = []
+        """Objects that have to be read live before the plan may be applied."""
+        self._actions, self._asked, self._caches = actions, asked, caches
+        self._left_out: dict[int, str] = {}
+
+    def check_live(self, named: Named, served: bytes) -> None:
+        """Checks an object that the caches do not show, as it was read live. One that is gone, or has been replaced, is
+        no violation: the write finds that out by the uid. Raises `ViolationError`.
+        """
+        try:
+            if named.resource is Resource.PODS:
+                known = Known.of_pod(Pod.read(served).projection)
+            else:
+                known = Known.of_revision(Revision.read(served))
+        except convert.ConversionError as error:
+            raise ViolationError(f"{named} cannot be read: {error}", named.action) from error
+        if known.uid == named.reference.uid:
+            self._check_controller(named, known)
+        elif named.action.HasField("delete_pod") and not named.action.delete_pod.uid_precondition:
+            # Without a precondition the delete would take the other object.
+            self._leave_out_named(named, f"has the uid {known.uid} by now, and the delete carries none")
+
+    def left_out(self) -> dict[int, str]:
+        """Why actions are not to be carried out, by their ids. What an adoption makes superfluous stays while it is
+        left out: no pod and no revision is deleted in favour of what is not adopted, and no pod gets its hash.
+        """
+        if any(action.id in self._left_out and is_adoption(action) for action in self._actions):
+            for action in self._actions:
+                if action.WhichOneof("kind") in _MAY_REST_ON_ADOPTIONS:
+                    self._left_out.setdefault(action.id, "an adoption that it may rest on is left out")
+        return self._left_out
+
+    def check_objects(self, every_named: Iterable[Named]) -> None:
+        """Checks objects as the caches show them. Raises `ViolationError`."""
+        for named in every_named:
+            known = _known(self._caches, self._asked.workload, named)
+            if known is None or known.uid != named.reference.uid:
+                self.unseen.append(named)
+            else:
+                self._check_controller(named, known)
+
+    def check_nodes(self, nodes: Collection[str]) -> None:
+        """Checks the nodes that pods are created for: they exist and do not have too many. Raises `ViolationError`."""
+        live = self._caches.live_pods(self._asked.workload, nodes) if nodes else {}
+        for action in self._creates():
+            name = action.create_pod.node_name
+            pods = live.get(name)
+            wrong = bounds.wrong_node(name, None if pods is None else pods.number)
+            if wrong is not None:
+                gone = self._caches.changed(Resource.NODES, "", name)
+                self._leave_out(action, wrong, gone if pods is None else pods.changed)
+
+    def check_hash(self, plan: v1.Plan) -> None:
+        """Checks the hash of the pods that are created. Raises `ViolationError`."""
+        creates, workload = self._creates(), self._asked.workload
+        if not creates:
+            return
+        shown = [revision.hash for revision in (*self._asked.live, *self._caches.revisions(workload))]
+        wrong = hashes.wrong(plan, self._actions, workload, shown, self._left_out)
+        if wrong is not None:
+            # The revision may have lost its label or its owner, or may be gone.
+            changed = self._caches.revisions_changed(workload.key.namespace)
+            for action in creates:
+                self._leave_out(action, wrong, changed)
+
+    def _creates(self) -> list[v1.Action]:
+        return [action for action in self._actions if action.HasField("create_pod")]
+
+    def _check_controller(self, named: Named, known: Known) -> None:
+        """The object is the workload's, or it is an orphan and may be. Raises `ViolationError`."""
+        workload, controller = self._asked.workload, known.controller
+        if controller is not None:
+            if controller.uid != workload.uid:
+                of = f"{controller.kind} {controller.name} with uid {quoted(controller.uid)}"
+                self._leave_out_named(named, f"is controlled by {of}, not by the workload")
+            elif named.action.WhichOneof("kind") in _RELEASES and workload.selector.selects(known.labels):
+                self._leave_out_named(named, "is selected by the workload, and the plan releases it")
+        elif named.orphan is _Orphan.REFUSED:
+            self._leave_out_named(named, "has no controller, and the plan does not adopt it")
+        elif named.orphan is _Orphan.IF_SELECTED and not workload.selector.selects(known.labels):
+            self._leave_out_named(named, "is not selected by the workload")
+
+    def _leave_out_named(self, named: Named, what: str) -> None:
+        namespace = self._asked.workload.key.namespace
+        changed = self._caches.changed(named.resource, namespace, named.reference.name)
+        self._leave_out(named.action, f"{named} {what}", changed)
+
+    def _leave_out(self, action: v1.Action, what: str, changed: int) -> None:
+        """Leaves an action out if what it is wrong about has changed since the snapshot. If it has not, the plan was
+        not made from the snapshot. Raises `ViolationError`.
+        """
+        if changed <= self._asked.as_of:
+            raise ViolationError(what, action)
+        self._left_out[action.id] = in_short(f"{what}; that has changed since the snapshot")
+
+
+def check(plan: v1.Plan, asked: Asked, caches: Caches) -> Checked:
+    """Checks a plan. Raises `ViolationError`."""
     _check_workload(plan, asked.workload)
     actions = list(actions_of(plan))
     _check_scope(plan, actions, asked.scope)
+
+    def may_exist(node: str) -> bool:
+        return caches.has_node(node) or caches.changed(Resource.NODES, "", node) > asked.as_of
+
     with _violation():
         bounds.check(plan, actions, asked.burst, asked.decides_after_cut)
     nodes = bounds.Nodes()
     for action in actions:
         with _violation(action):
             nodes.check(action)
+    with _violation():
+        remembered.check(plan.state, asked.sent, may_exist)
     revisions = [found for found in caches.revisions(asked.workload) if found.controller]
     revisions += [found for found in asked.live if found.controller and found.controller.uid == asked.workload.uid]
     # What is not kept whole was not sent either.
@@ -191,15 +278,11 @@ def check(plan: v1.Plan, asked: Asked, caches: Caches) -> list[Named]:
             creates.check(action)
     every_named = list(_check_actions(actions, asked))
     # What may have changed since the snapshot comes last: it must not hide what is wrong in any case.
-    _check_nodes(actions, nodes.names, asked.workload, caches)
-    unseen = []
-    for named in every_named:
-        known = _known(caches, asked.workload, named)
-        if known is None or known.uid != named.reference.uid:
-            unseen.append(named)
-        else:
-            named.check_controller(asked, known)
-    return unseen
+    checked = Checked(actions, asked, caches)
+    checked.check_objects(every_named)
+    checked.check_nodes(nodes.names)
+    checked.check_hash(plan)
+    return checked
 
 
 def _check_actions(actions: Sequence[v1.Action], asked: Asked) -> Iterator[Named]:
@@ -230,17 +313,17 @@ def _violation(action: v1.Action | None = None) -> Iterator[None]:
         raise ViolationError("it is nested too deeply to be checked", action) from None
 
 
-async def check_with_reads(plan: v1.Plan, asked: Asked, caches: Caches, actuator: Actuator) -> None:
-    """Checks a plan, and reads live what the caches do not show. Raises `ViolationError`, and `UnclearError` when the
-    plan cannot be judged now.
+async def check_with_reads(plan: v1.Plan, asked: Asked, caches: Caches, actuator: Actuator) -> dict[int, str]:
+    """Checks a plan, and reads live what the caches do not show. Answers with why actions are not to be carried out, by
+    their ids. Raises `ViolationError`, and `UnclearError` when the plan cannot be judged now.
     """
-    unseen = check(plan, asked, caches)
-    if len(unseen) > MAX_UNSEEN:
+    checked = check(plan, asked, caches)
+    if len(checked.unseen) > MAX_UNSEEN:
         raise UnclearError(
-            f"the plan names {len(unseen)} objects that the caches do not show; "
+            f"the plan names {len(checked.unseen)} objects that the caches do not show; "
             "the snapshot it was made from is too old"
         )
-    for named in unseen:
+    for named in checked.unseen:
         key = ObjectKey(named.resource, asked.workload.key.namespace, named.reference.name)
         try:
             served = await actuator.read(key)
@@ -250,7 +333,8 @@ async def check_with_reads(plan: v1.Plan, asked: Asked, caches: Caches, actuator
                 continue
             reason = f"reading {key}, which the plan names: {error.message}"
             raise UnclearError(reason, error.http_status) from raised
-        named.check_live(asked, served)
+        checked.check_live(named, served)
+    return checked.left_out()
 
 
 def _known(caches: Caches, workload: DaemonSet, named: Named) -> Known | None:
@@ -287,21 +371,6 @@ def _check_scope(plan: v1.Plan, actions: Sequence[v1.Action], scope: v1.Scope.Va
             "the service planned for the whole workload, and was asked for its rollout alone: "
             "it is too old for --mode companion"
         )
-
-
-def _check_nodes(actions: Sequence[v1.Action], names: Collection[str], workload: DaemonSet, caches: Caches) -> None:
-    """Pods are created for nodes that exist and do not have too many. Nodes and pods may have changed since the
-    snapshot.
-    """
-    if not names:
-        return
-    live = caches.live_pods(workload, names)
-    for action in actions:
-        if action.HasField("create_pod"):
-            name = action.create_pod.node_name
-            wrong = bounds.wrong_node(name, live)
-            if wrong is not None:
-                raise ViolationError(wrong, action, f"node/{name}")
 
 
 def _named(action: v1.Action, adopted: set[str]) -> Named | None:

@@ -3,7 +3,7 @@ workload's own template, or keep the executor writing.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from .. import v1
 from .values import WrongError, quoted
@@ -75,10 +75,10 @@ class Nodes:
             self.names.add(name)
 
 
-def wrong_node(name: str, live_pods: Mapping[str, int]) -> str | None:
-    """Why no pod may be created for a node, if so. `live_pods` are those of the workload, by the nodes that exist."""
-    if name not in live_pods:
+def wrong_node(name: str, live_pods: int | None) -> str | None:
+    """Why no pod may be created for a node, if so, where so many pods of the workload live; None: it does not exist."""
+    if live_pods is None:
         return f"node {quoted(name)} does not exist"
-    if live_pods[name] > MAX_LIVE_PODS:
-        return f"node {quoted(name)} has {live_pods[name]} pods of the workload already"
+    if live_pods > MAX_LIVE_PODS:
+        return f"node {quoted(name)} has {live_pods} pods of the workload already"
     return None

@@ -1,0 +1,69 @@
+"""What a plan leaves to remember. It goes out with every later request, so it is bounded by the nodes."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from .. import v1
+from . import names
+from .values import WrongError, quoted
+
+_MAX_BACKOFFS = 4
+"""Most entries of back-off of one node: each is of another generation of the workload's spec, and only the present one
+counts.
+"""
+_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+
+
+def check(state: v1.ReconcileState, sent: v1.ReconcileState, may_exist: Callable[[str], bool]) -> None:
+    """Checks the state of a plan. `sent` is that of the request; `may_exist` tells whether there is a node, or may have
+    been one when the snapshot was taken: the entries of one that has gone since are not held. Raises `WrongError`.
+    """
+    known = set(_nodes(sent))
+    for node in _nodes(state):
+        if not names.is_of_object(node):
+            raise WrongError(f"its state names node {quoted(node)}, and no object can be called so")
+        if node not in known and not may_exist(node):
+            raise WrongError(f"its state names node {quoted(node)}, and that does not exist")
+    if not _LABEL_VALUE.fullmatch(state.slow_start.revision_hash):
+        named = quoted(state.slow_start.revision_hash)
+        raise WrongError(f"its state names the hash {named}, and no label has such a value")
+
+
+def retain(state: v1.ReconcileState, sent: v1.ReconcileState, has_node: Callable[[str], bool]) -> None:
+    """Takes out of a state what cannot be remembered: of nodes that neither are there nor were in the state that was
+    sent, of older specs where there are many, and what is there twice.
+    """
+    known = set(_nodes(sent))
+
+    def is_known(node: str) -> bool:
+        return names.is_of_object(node) and (node in known or has_node(node))
+
+    newest: dict[str, set[int]] = {}
+    for entry in state.failed_pod_backoffs:
+        generations = newest.setdefault(entry.node_name, set())
+        generations.add(entry.observed_generation)
+        if len(generations) > _MAX_BACKOFFS:
+            generations.remove(min(generations))
+    backoffs = []
+    for entry in state.failed_pod_backoffs:
+        generations = newest[entry.node_name]
+        if entry.observed_generation in generations and is_known(entry.node_name):
+            # Each is taken once.
+            generations.remove(entry.observed_generation)
+            backoffs.append(entry)
+    collisions: dict[str, v1.PodNameCollision] = {}
+    for collision in state.pod_name_collisions:
+        if is_known(collision.node_name):
+            collisions.setdefault(collision.node_name, collision)
+    retained = v1.ReconcileState(failed_pod_backoffs=backoffs, pod_name_collisions=collisions.values())
+    state.ClearField("failed_pod_backoffs")
+    state.ClearField("pod_name_collisions")
+    state.MergeFrom(retained)
+    if not _LABEL_VALUE.fullmatch(state.slow_start.revision_hash):
+        state.ClearField("slow_start")
+
+
+def _nodes(state: v1.ReconcileState) -> Iterator[str]:
+    """The nodes that a state names in what only the service reads."""
+    yield from (entry.node_name for entry in state.failed_pod_backoffs)
+    yield from (entry.node_name for entry in state.pod_name_collisions)
