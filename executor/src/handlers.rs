@@ -24,7 +24,7 @@ pub struct Rules {
     pub wake_on_node_delete: bool,
     /// Each event of a pod that is being deleted counts as a deletion, as with upstream, not only the first.
     pub count_repeated_deletions: bool,
-    /// Who creates revisions.
+    /// Who creates revisions, and pods.
     pub revisions: Author,
 }
 
@@ -160,7 +160,7 @@ fn pod(store: &Store, namespace: &str, change: &Change<v1::Pod>, rules: Rules) -
     match (&change.old, &change.new) {
         // Another pod of that name: its predecessor went while nobody watched, and whoever waits for that must hear of it.
         (Some(old), Some(new)) if old.uid != new.uid => {
-            let mut reactions = pod_gone(store, namespace, old);
+            let mut reactions = pod_gone(store, namespace, old, rules);
             let came = Change {
                 old: None,
                 new: Some(new.clone()),
@@ -172,7 +172,7 @@ fn pod(store: &Store, namespace: &str, change: &Change<v1::Pod>, rules: Rules) -
         (_, Some(new)) if new.deletion_time.is_some() => pod_going(store, namespace, new),
         (None, Some(new)) => pod_added(store, namespace, new),
         (Some(old), Some(new)) => pod_updated(store, namespace, old, new),
-        (Some(old), None) => pod_gone(store, namespace, old),
+        (Some(old), None) => pod_gone(store, namespace, old, rules),
         (None, None) => Vec::new(),
     }
 }
@@ -224,9 +224,13 @@ fn pod_going(store: &Store, namespace: &str, pod: &v1::Pod) -> Vec<Reaction> {
     ]
 }
 
-/// While a pod is in the cache the snapshot has it, and the planner gives no pod its name. From here on the executor has to tell.
-fn pod_gone(store: &Store, namespace: &str, pod: &v1::Pod) -> Vec<Reaction> {
+/// While a pod is in the cache the snapshot has it, and the planner gives no pod its name. From here on the executor has to tell, unless
+/// another controller creates the pods: no plan would ever say that a name is not needed any more.
+fn pod_gone(store: &Store, namespace: &str, pod: &v1::Pod, rules: Rules) -> Vec<Reaction> {
     let mut reactions = pod_going(store, namespace, pod);
+    if rules.revisions == Author::Another {
+        return reactions;
+    }
     let owner = store.resolve(namespace, pod.controller.as_ref());
     // A pod without a node has no successor.
     let owner = owner.filter(|_| !target_node(pod).is_empty());

@@ -551,6 +551,21 @@ fn pod_replaced_in_a_gap() {
     );
 }
 
+// Where another controller creates the pods, no plan says that a name is not needed any more.
+#[test]
+fn names_of_another_controllers_pods_are_not_kept() {
+    let companion = Rules {
+        revisions: Author::Another,
+        ..MENDED
+    };
+    let pod_of = on(object("p", 2, "x", DS1), "n1");
+    let mut store = cluster();
+    apply_pod(&mut store, &pod_of);
+    let expected = [deleted("ds1", "p"), Reaction::Enqueue(key("ds1"))];
+    let gone = ClusterEvent::Pods(Delta::Deleted(pod(&pod_of)));
+    assert_eq!(take(&mut store, gone, companion), expected);
+}
+
 #[test]
 fn selectors_that_overlap_are_told() {
     for (app, expected) in [
