@@ -96,6 +96,13 @@ pub(crate) fn labels(labels: Option<BTreeMap<String, String>>) -> Vec<v1::Label>
         .collect()
 }
 
+/// The most bytes of a kind, which is the name of a resource in CamelCase.
+const LONGEST_KIND: usize = 63;
+/// The most bytes of an object's name.
+const LONGEST_NAME: usize = 253;
+/// The most bytes of a uid: the apiserver makes them of 36.
+const LONGEST_UID: usize = 128;
+
 /// The parts of ObjectMeta that are read.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -143,9 +150,14 @@ impl Meta {
         self.annotations.as_ref()?.traceparent.clone()
     }
 
-    /// The owner reference with `controller: true`.
+    /// The owner reference with `controller: true`. Of one that is too long for any workload no more is told than that there is one, of no
+    /// kind: anyone who may create the object could make it of any size.
     pub(crate) fn controller(&self) -> Option<v1::ControllerReference> {
         let owner = self.owner_references.as_ref()?.0.as_ref()?;
+        if owner.kind.len() > LONGEST_KIND || owner.name.len() > LONGEST_NAME || owner.uid.len() > LONGEST_UID
+        {
+            return Some(v1::ControllerReference::default());
+        }
         Some(v1::ControllerReference {
             kind: owner.kind.clone(),
             name: owner.name.clone(),
@@ -562,6 +574,31 @@ mod tests {
     }
 
     // D-3: every field that a plan reads, and nothing else.
+    #[test]
+    fn a_controller_that_is_too_long_is_of_no_kind() {
+        for (kind, name, uid, is_kept) in [
+            (9, 253, 128, true),
+            (64, 253, 128, false),
+            (9, 254, 128, false),
+            (9, 253, 129, false),
+        ] {
+            let text = |length| "a".repeat(length);
+            let owner = json!({"kind": text(kind), "name": text(name), "uid": text(uid), "controller": true});
+            let object = json!({"metadata": {"name": "p", "uid": "u", "ownerReferences": [owner]}});
+            let expected = v1::ControllerReference {
+                kind: text(kind),
+                name: text(name),
+                uid: text(uid),
+            };
+            let expected = if is_kept {
+                expected
+            } else {
+                v1::ControllerReference::default()
+            };
+            assert_eq!(pod(&object).expect("a pod").controller, Some(expected));
+        }
+    }
+
     #[test]
     fn pod_is_projected_whole() {
         let object = json!({
