@@ -27,6 +27,7 @@ pub mod project;
 pub mod queue;
 pub mod reconcile;
 mod run;
+mod seldom;
 pub mod selection;
 pub mod selector;
 pub mod sim;

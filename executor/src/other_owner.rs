@@ -3,21 +3,16 @@
 //!
 //! It is told, and nothing stops for it: whoever may create pods could then stop a rollout.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
-
-use tokio::time::Instant;
 
 use crate::actuator::{WRITER, WorkloadEvent};
 use crate::event::{ClusterEvent, DaemonSet, Delta};
 use crate::metrics::Metrics;
+use crate::seldom::Seldom;
 use crate::selection::Selection;
 use crate::store::Store;
 
-/// The log and the Events of a DaemonSet tell it this often at most.
-const PAUSE: Duration = Duration::from_mins(1);
 /// The reason of the Event.
 pub(crate) const REASON: &str = "AnotherController";
 
@@ -83,8 +78,8 @@ pub(crate) struct OtherOwners {
     metrics: Metrics,
     /// Of the DaemonSets outside of it nothing is told: they are another controller's.
     selection: Selection,
-    /// When each DaemonSet was told of last, by uid.
-    told: Mutex<HashMap<String, Instant>>,
+    /// The uids of the DaemonSets whose log and Events told it.
+    told: Mutex<Seldom<String>>,
 }
 
 impl OtherOwners {
@@ -111,9 +106,11 @@ impl OtherOwners {
         }
         let key = &workload.key;
         self.metrics.other_owner(key, write.name());
-        if !self.is_due(&workload.uid) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if !told.is_due(workload.uid.to_string()) {
             return;
         }
+        drop(told);
         let message = format!(
             "{writer:?} {write}: another controller works on this DaemonSet, too, and both replace each other's pods; stop one of them"
         );
@@ -124,17 +121,6 @@ impl OtherOwners {
             reason: REASON.to_owned(),
             message,
         });
-    }
-
-    fn is_due(&self, uid: &str) -> bool {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        told.retain(|_, last| now.saturating_duration_since(*last) < PAUSE);
-        let is_due = !told.contains_key(uid);
-        if is_due {
-            told.insert(uid.to_owned(), now);
-        }
-        is_due
     }
 }
 

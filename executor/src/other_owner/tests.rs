@@ -126,7 +126,7 @@ async fn each_write_is_counted_and_few_are_told() {
     );
     let series = "nodewise_other_owner_writes_total{namespace=\"ns\",name=\"agent\",write=\"pod\"} 2";
     assert!(metrics.encode().contains(series), "{}", metrics.encode());
-    tokio::time::advance(PAUSE).await;
+    tokio::time::advance(crate::seldom::PAUSE).await;
     others.look(
         &store,
         &ClusterEvent::Pods(Delta::Applied(pod("agent-c", "u1", OTHER))),
