@@ -12,7 +12,9 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use crate::actuator::HASH_LABEL;
-use crate::project::{self, Meta, NodeObject, PodObject, ProjectError, Reads, StatusWriter, Template};
+use crate::project::{
+    self, KeySet, Meta, NodeObject, PodObject, ProjectError, Reads, StatusWriter, Template,
+};
 use crate::selector::Selector;
 use crate::store::KIND;
 
@@ -113,6 +115,16 @@ pub enum ClusterEvent {
         /// It begins a list: pages of one before it, which was given up, do not count.
         is_first: bool,
     },
+    /// A revision that was read live, in a version that its watch has not shown yet. It says nothing about which version the watch has
+    /// reached.
+    RevisionRead(Revision),
+    /// A revision was read live and not found.
+    RevisionGone {
+        /// metadata.namespace.
+        namespace: String,
+        /// metadata.name.
+        name: String,
+    },
     /// Nothing changed, but the watch of this resource has reached this metadata.resourceVersion.
     Bookmark(Resource, String),
 }
@@ -125,7 +137,10 @@ impl ClusterEvent {
             Self::DaemonSets(_) => Resource::DaemonSets,
             Self::Pods(_) | Self::PodPage { .. } => Resource::Pods,
             Self::Nodes(_) => Resource::Nodes,
-            Self::Revisions(_) | Self::RevisionPage { .. } => Resource::Revisions,
+            Self::Revisions(_)
+            | Self::RevisionPage { .. }
+            | Self::RevisionRead(_)
+            | Self::RevisionGone { .. } => Resource::Revisions,
             Self::Bookmark(resource, _) => *resource,
         }
     }
@@ -138,7 +153,11 @@ impl ClusterEvent {
             Self::Pods(delta) => delta.listed(),
             Self::Nodes(delta) => delta.listed(),
             Self::Revisions(delta) => delta.listed(),
-            Self::PodPage { .. } | Self::RevisionPage { .. } | Self::Bookmark(..) => None,
+            Self::PodPage { .. }
+            | Self::RevisionPage { .. }
+            | Self::RevisionRead(_)
+            | Self::RevisionGone { .. }
+            | Self::Bookmark(..) => None,
         }
     }
 }
@@ -314,6 +333,8 @@ pub struct Revision {
     pub resource_version: String,
     /// metadata.labels, ordered by key.
     pub labels: Vec<v1::Label>,
+    /// The keys of those labels that the cache keeps; absent if all are there.
+    pub known: Option<Arc<KeySet>>,
     /// The owner reference with `controller: true`.
     pub controller: Option<v1::ControllerReference>,
     /// metadata.deletionTimestamp is set.
@@ -355,10 +376,18 @@ impl Revision {
             uid: metadata.uid,
             resource_version: metadata.resource_version,
             labels: project::labels(metadata.labels),
+            known: None,
             number: number.unwrap_or_default(),
             size: object.len(),
             object: Some(object),
         })
+    }
+
+    /// Whether those of its labels are there that the selector of a workload names.
+    #[must_use]
+    pub fn is_decided(&self, workload: &DaemonSet) -> bool {
+        let known = self.known.as_ref();
+        known.is_none_or(|known| known.has(workload.selector.keys()))
     }
 
     /// Its hash label; empty where it has none.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use nodewise_proto::v1;
 
 use crate::event::{DaemonSet, Key, Revision};
+use crate::project::KeySet;
 use crate::queue::Urgency;
 use crate::store::{Change, Store, Transition, target_node};
 
@@ -179,7 +180,7 @@ fn pod(store: &Store, namespace: &str, change: &Change<v1::Pod>, rules: Rules) -
 
 fn pod_added(store: &Store, namespace: &str, new: &v1::Pod) -> Vec<Reaction> {
     if new.controller.is_none() {
-        return wake_matching(store, namespace, &new.labels);
+        return wake_matching(store, namespace, &new.labels, store.known(namespace, &new.name));
     }
     let Some(owner) = store.resolve(namespace, new.controller.as_ref()) else {
         return Vec::new();
@@ -205,7 +206,12 @@ fn pod_updated(store: &Store, namespace: &str, old: &v1::Pod, new: &v1::Pod) -> 
             reactions.push(Reaction::EnqueueAfter(owner.key.clone(), delay));
         }
     } else if new.controller.is_none() && (old.labels != new.labels || old.controller != new.controller) {
-        reactions.extend(wake_matching(store, namespace, &new.labels));
+        reactions.extend(wake_matching(
+            store,
+            namespace,
+            &new.labels,
+            store.known(namespace, &new.name),
+        ));
     }
     reactions
 }
@@ -250,7 +256,7 @@ fn revision(store: &Store, change: &Change<Arc<Revision>>, rules: Rules) -> Vec<
             Author::Us => Vec::new(),
             Author::Another => wake_owner(store, new),
         },
-        (None, Some(new)) => wake_matching(store, &new.namespace, &new.labels),
+        (None, Some(new)) => wake_matching(store, &new.namespace, &new.labels, new.known.as_deref()),
         (Some(old), Some(new)) => revision_updated(store, old, new),
         (Some(old), None) => wake_owner(store, old),
         (None, None) => Vec::new(),
@@ -263,7 +269,7 @@ fn revision_updated(store: &Store, old: &Revision, new: &Revision) -> Vec<Reacti
     if let Some(owner) = store.resolve(namespace, new.controller.as_ref()) {
         reactions.push(Reaction::Enqueue(owner.key.clone()));
     } else if new.controller.is_none() && (old.labels != new.labels || old.controller != new.controller) {
-        reactions.extend(wake_matching(store, namespace, &new.labels));
+        reactions.extend(wake_matching(store, namespace, &new.labels, new.known.as_deref()));
     }
     reactions
 }
@@ -303,8 +309,13 @@ fn former_owner(
         .collect()
 }
 
-fn wake_matching(store: &Store, namespace: &str, labels: &[v1::Label]) -> Vec<Reaction> {
-    let matching = store.matching(namespace, labels);
+fn wake_matching(
+    store: &Store,
+    namespace: &str,
+    labels: &[v1::Label],
+    known: Option<&KeySet>,
+) -> Vec<Reaction> {
+    let matching = store.matching(namespace, labels, known);
     let keys = || matching.iter().map(|daemon_set| daemon_set.key.clone());
     let overlap = (matching.len() > 1).then(|| Reaction::Overlap(keys().collect()));
     keys().map(Reaction::Enqueue).chain(overlap).collect()

@@ -14,10 +14,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::actuator::{Actuator, ObjectKey};
+use crate::actuator::{Actuator, ObjectKey, Refusal};
 use crate::answer::Identity;
 use crate::apply::{self, Applied, LeftOut};
-use crate::event::{DaemonSet, Key, Resource, Revision};
+use crate::event::{DaemonSet, Key, Pod, Resource, Revision};
 use crate::expectations;
 use crate::gate::Behind;
 use crate::metrics::Metrics;
@@ -40,7 +40,7 @@ const MAX_PLANS: usize = 4;
 /// The burst where options name none, as the service takes it.
 pub const DEFAULT_BURST: u32 = 250;
 
-/// Revisions that are read at a time.
+/// The most revisions that are read one by one, all at a time. For more of them the namespace is listed once.
 const READS: usize = 16;
 
 /// How old a plan may be that was asked for while the one before it was applied.
@@ -345,7 +345,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         let mut current = Arc::clone(workload);
         // What each request was made from: the plan need not answer the last one.
         let mut origins = Vec::with_capacity(1);
-        self.read_revisions(workload, colliding).await?;
+        self.read_live(workload, colliding).await?;
         let mut build = |known: &dyn Fn(&Digest) -> bool| {
             let mut state = self.state.lock();
             let state = &mut *state;
@@ -355,11 +355,10 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 current = Arc::clone(newer);
             }
             let sent = state.holdings.get(key, uid);
-            let unread = snapshot::unread(&mut state.store, &current, colliding);
             origins.push((
                 Arc::clone(&current),
                 sent.clone(),
-                unread,
+                state.store.undecided(&current),
                 state.store.last_change(),
             ));
             let now = project::timestamp((self.clock)());
@@ -385,9 +384,9 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             }),
             ServiceError::Refused(_) => Unplanned::Refused(error),
         })?;
-        let (workload, sent, unread, as_of) = origins.swap_remove(request);
-        if let Some(revision) = unread.first() {
-            let reason = format!("{revision} has changed since it was read");
+        let (workload, sent, undecided, as_of) = origins.swap_remove(request);
+        if let Some(object) = undecided {
+            let reason = format!("{object} has changed since it was read");
             return Err(Ending::failed(reason).into());
         }
         plan.error = in_short(&plan.error);
@@ -416,23 +415,104 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         }
     }
 
-    /// Reads those revisions of the next snapshot that the cache keeps without their data, in particular orphans that were there before
-    /// the workload came.
-    async fn read_revisions(&self, workload: &DaemonSet, colliding: &[Revision]) -> Result<(), Ending> {
-        let unread = snapshot::unread(&mut self.state.lock().store, workload, colliding);
-        let reads = stream::iter(unread).map(async |key| (self.actuator.read(&key).await, key));
-        let mut reads = std::pin::pin!(reads.buffer_unordered(READS));
-        while let Some((read, key)) = reads.next().await {
-            if self.stop.is_cancelled() {
-                let reason = "the controller stops".to_owned();
-                return Err(Ending::Unreachable { reason });
+    /// Reads live what the next snapshot needs and the caches do not keep: labels that a selector names and that were not named when they
+    /// came, and revisions, in particular orphans that were there before the workload came.
+    async fn read_live(&self, workload: &DaemonSet, colliding: &[Revision]) -> Result<(), Ending> {
+        self.read_labels(workload).await?;
+        // Of those whose labels were not known it is known only then whether they are sent.
+        for _ in 0..2 {
+            let unread = snapshot::unread(&mut self.state.lock().store, workload, colliding);
+            self.read_revisions(workload, unread).await?;
+        }
+        Ok(())
+    }
+
+    /// Lists the pods of the namespace, if not all labels are known that the selector names.
+    async fn read_labels(&self, workload: &DaemonSet) -> Result<(), Ending> {
+        let mut unread = self.state.lock().store.unread_pods(workload);
+        if unread.is_empty() {
+            return Ok(());
+        }
+        let namespace = &*workload.key.namespace;
+        self.list(Resource::Pods, namespace, &mut |object| {
+            if unread.remove(&Identity::of(object).name).is_none() {
+                return;
             }
-            let read = read.map_err(|error| Ending::failed(format!("reading {key}: {error}")))?;
-            for revision in self.readable(&[read]) {
-                self.state.lock().store.keep_whole(revision);
+            match Pod::from_text(object) {
+                Ok(pod) => self.state.lock().store.take_labels(pod),
+                Err(_) => self.metrics.unreadable(Resource::Pods),
+            }
+        })
+        .await?;
+        let mut state = self.state.lock();
+        for (name, uid) in unread {
+            let kept = state.store.pod(namespace, &name);
+            if kept.is_some_and(|kept| kept.uid == uid) {
+                state.store.forget_orphan(Resource::Pods, namespace, &name);
             }
         }
         Ok(())
+    }
+
+    async fn read_revisions(&self, workload: &DaemonSet, unread: Vec<ObjectKey>) -> Result<(), Ending> {
+        // By name: the uids of what may turn out to be gone.
+        let mut gone: HashMap<_, _> = {
+            let state = self.state.lock();
+            let revision = |key: &ObjectKey| state.store.revision(&key.namespace, &key.name);
+            let kept = unread.iter().filter_map(revision);
+            kept.map(|kept| (kept.name.clone(), kept.uid.clone())).collect()
+        };
+        let take = |object: &str| {
+            let read = self.readable(&[Bytes::copy_from_slice(object.as_bytes())]);
+            for revision in read {
+                self.state.lock().take_read(workload, revision, &self.metrics);
+            }
+        };
+        if unread.len() > READS {
+            let namespace = &*workload.key.namespace;
+            self.list(Resource::Revisions, namespace, &mut |object| {
+                if gone.remove(&Identity::of(object).name).is_some() {
+                    take(object);
+                }
+            })
+            .await?;
+        } else {
+            let reads = stream::iter(unread.clone()).map(async |key| (self.actuator.read(&key).await, key));
+            let mut reads = std::pin::pin!(reads.buffer_unordered(READS));
+            while let Some((read, key)) = reads.next().await {
+                if self.stop.is_cancelled() {
+                    return Err(stopped());
+                }
+                match read {
+                    Err(error) if error.refusal == Refusal::NotFound => continue,
+                    Err(error) => return Err(Ending::failed(format!("reading {key}: {error}"))),
+                    Ok(object) => take(&String::from_utf8_lossy(&object)),
+                }
+                gone.remove(&key.name);
+            }
+        }
+        let mut state = self.state.lock();
+        for key in unread {
+            if let Some(uid) = gone.get(&key.name) {
+                state.take_gone(&key, uid, &self.metrics);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists the objects of a kind in a namespace.
+    async fn list(
+        &self,
+        resource: Resource,
+        namespace: &str,
+        take: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<(), Ending> {
+        let listed = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => return Err(stopped()),
+            listed = self.actuator.list(resource, namespace, take) => listed,
+        };
+        listed.map_err(|error| Ending::failed(format!("listing the {resource} of {namespace}: {error}")))
     }
 
     /// Waits for the service, and after a stop for so long at most.
@@ -608,6 +688,12 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 Ok(ending(unless_at_once(after), Some(reason.unwrap_or(undelivered))))
             }
         }
+    }
+}
+
+fn stopped() -> Ending {
+    Ending::Unreachable {
+        reason: "the controller stops".to_owned(),
     }
 }
 

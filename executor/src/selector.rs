@@ -83,8 +83,13 @@ impl Selector {
     /// an orphan without labels wakes nothing (D-104).
     #[must_use]
     pub fn matches(&self, labels: &[Label]) -> bool {
+        !labels.is_empty() && self.matches_besides(labels)
+    }
+
+    /// The same for an orphan that has other labels besides these.
+    pub(crate) fn matches_besides(&self, labels: &[Label]) -> bool {
         let names_anything = self.requirements.as_ref().is_some_and(|all| !all.is_empty());
-        !labels.is_empty() && names_anything && self.selects(labels)
+        names_anything && self.selects(labels)
     }
 
     /// Whether an object with these labels is selected, as the service sees it (D-22): the empty selector selects everything.

@@ -50,20 +50,25 @@ pub fn take(
 /// matches, and all together must leave room for the rest of the message.
 pub(crate) const REVISION_BYTES: usize = 16 << 20;
 
-/// The revisions that the snapshot would have now and whose data the cache does not keep: they have to be read live, and kept with
-/// [`Store::keep_whole`]. A snapshot without them must not be planned from. Data that takes their place is dropped.
+/// Revisions of one snapshot: what a service takes where it is told nothing else.
+const REVISION_COUNT: usize = 10_000;
+
+/// The revisions that have to be read live before the snapshot is taken, and given to [`Store::keep_whole`]: those that it would have and
+/// whose data the cache does not keep, and those of which it is not known whether the selector matches. What is still not there when it is
+/// taken is left out. Data that takes the place of what is read is dropped.
 pub fn unread(store: &mut Store, workload: &DaemonSet, colliding: &[Revision]) -> Vec<ObjectKey> {
     let key = |revision: &Arc<Revision>| {
         ObjectKey::new(Resource::Revisions, &*workload.key.namespace, &*revision.name)
     };
     let (cached, fit) = cached(store, workload, colliding);
-    let unread = fit.iter().filter(|revision| revision.object.is_none());
-    let unread: Vec<_> = unread.map(|revision| key(revision)).collect();
+    let undecided = store.undecided_revisions(workload);
+    let without_data = fit.iter().copied().filter(|revision| revision.object.is_none());
+    let unread: Vec<_> = undecided.chain(without_data).map(key).collect();
     if !unread.is_empty() {
         let sent: HashSet<&str> = fit.iter().map(|revision| &*revision.name).collect();
         let others = cached
             .into_iter()
-            .filter(|revision| !sent.contains(&*revision.name));
+            .filter(|revision| revision.object.is_some() && !sent.contains(&*revision.name));
         let others: Vec<_> = others.map(key).collect();
         for other in &others {
             store.drop_data(other);
@@ -83,18 +88,24 @@ fn cached<'a>(
         .revisions(workload)
         .filter(|revision| !colliding.iter().any(|live| live.name == revision.name))
         .collect();
-    let fit = fitting(&cached, REVISION_BYTES.saturating_sub(live));
+    let room = (
+        REVISION_COUNT.saturating_sub(colliding.len()),
+        REVISION_BYTES.saturating_sub(live),
+    );
+    let fit = fitting(&cached, room);
     (cached, fit)
 }
 
 /// The cached revisions, and in the place of or besides them those that were read live.
-fn revisions(store: &Store, workload: &DaemonSet, colliding: &[Revision]) -> Vec<v1::ControllerRevision> {
+fn revisions(store: &mut Store, workload: &DaemonSet, colliding: &[Revision]) -> Vec<v1::ControllerRevision> {
+    let mut too_many = std::mem::take(&mut store.too_many);
     let (cached, kept) = cached(store, workload, colliding);
-    if kept.len() < cached.len() {
+    if kept.len() < cached.len() && too_many.is_due(workload.key.clone()) {
         tracing::warn!(
             key = %workload.key,
             left_out = cached.len() - kept.len(),
-            "the revisions take more than {REVISION_BYTES} bytes together; the oldest are not sent"
+            "the revisions are more than {REVISION_COUNT}, or take more than {REVISION_BYTES} bytes together; orphans, and then the oldest, \
+             are not sent"
         );
     }
     let cached = kept
@@ -104,20 +115,21 @@ fn revisions(store: &Store, workload: &DaemonSet, colliding: &[Revision]) -> Vec
     let live = colliding
         .iter()
         .filter_map(|live| Some((live.object.clone()?, true)));
-    cached
-        .chain(live)
-        .map(|(object, read_after_name_collision)| v1::ControllerRevision {
-            object,
-            read_after_name_collision,
-        })
-        .collect()
+    let sent = cached.chain(live);
+    let sent = sent.map(|(object, read_after_name_collision)| v1::ControllerRevision {
+        object,
+        read_after_name_collision,
+    });
+    let sent = sent.collect();
+    store.too_many = too_many;
+    sent
 }
 
-/// Those that fit into so many bytes, at least one, in their order: those that the workload controls before orphans, and new ones
+/// Those that are no more than so many and fit into so many bytes, at least one, in their order: those that the workload controls before orphans, and new ones
 /// before old ones.
-fn fitting<'a>(revisions: &[&'a Arc<Revision>], most: usize) -> Vec<&'a Arc<Revision>> {
+fn fitting<'a>(revisions: &[&'a Arc<Revision>], (count, most): (usize, usize)) -> Vec<&'a Arc<Revision>> {
     let all: usize = revisions.iter().map(|revision| revision.size).sum();
-    if all <= most {
+    if all <= most && revisions.len() <= count {
         return revisions.to_vec();
     }
     let mut chosen: Vec<_> = (0..revisions.len()).collect();
@@ -126,7 +138,7 @@ fn fitting<'a>(revisions: &[&'a Arc<Revision>], most: usize) -> Vec<&'a Arc<Revi
         (revision.controller.is_none(), Reverse(revision.number))
     });
     let mut taken = 0_usize;
-    let fit = chosen.iter().take_while(|index| {
+    let fit = chosen.iter().take(count).take_while(|index| {
         taken = taken.saturating_add(revisions[**index].size);
         taken <= most
     });
@@ -163,16 +175,20 @@ mod tests {
             let named = all.iter().filter(|revision| names.contains(&revision.name));
             named.map(|revision| revision.size).sum::<usize>()
         };
-        for (most, expected) in [
-            (usize::MAX, "abcd"),
-            (bytes("abcd"), "abcd"),
-            (bytes("abcd") - 1, "abc"),
-            (bytes("abc") - 1, "bc"),
-            (bytes("bc") - 1, "c"),
-            (0, "c"),
+        for (count, most, expected) in [
+            (4, usize::MAX, "abcd"),
+            (4, bytes("abcd"), "abcd"),
+            (4, bytes("abcd") - 1, "abc"),
+            (4, bytes("abc") - 1, "bc"),
+            (4, bytes("bc") - 1, "c"),
+            (4, 0, "c"),
+            (3, usize::MAX, "abc"),
+            (2, usize::MAX, "bc"),
+            (2, bytes("bc") - 1, "c"),
         ] {
-            let kept: String = fitting(&all, most).iter().map(|kept| &*kept.name).collect();
-            assert_eq!(kept, expected, "{most}");
+            let kept = fitting(&all, (count, most));
+            let kept: String = kept.iter().map(|kept| &*kept.name).collect();
+            assert_eq!(kept, expected, "{count} {most}");
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nodewise_proto::v1;
 
+use crate::actuator::ObjectKey;
 use crate::event::{ClusterEvent, DaemonSet, Key, Revision};
 use crate::expectations::{DeletionRule, Holdings};
 use crate::foreign_deletes::ForeignDeletes;
@@ -31,6 +32,8 @@ pub struct State {
     undelivered: HashMap<Key, Vec<v1::ReportRequest>>,
     /// Revisions that interrupted reconciles read live, with the uid of the workload.
     read_live: HashMap<Key, (Arc<str>, Vec<Revision>)>,
+    /// What was read live wakes these, when a watch shows anything next.
+    unheard: Vec<Reaction>,
     /// Where nobody else should work on the same DaemonSets.
     pub(crate) foreign_deletes: Option<ForeignDeletes>,
     /// Overlaps of selectors that were told of.
@@ -55,6 +58,7 @@ impl State {
             gate: Gate::default(),
             undelivered: HashMap::new(),
             read_live: HashMap::new(),
+            unheard: Vec::new(),
             foreign_deletes: None,
             overlaps: Overlaps::default(),
             rules: Rules {
@@ -117,7 +121,7 @@ impl State {
         let was_relisting = self.store.relisting().is_some();
         let is_list = event.listed().is_some();
         let was_synced = self.store.is_synced();
-        let (mut wake_ups, mut wake_all, mut came) = (Vec::new(), None, Vec::new());
+        let (mut wake_ups, mut wake_all, mut came) = (std::mem::take(&mut self.unheard), None, Vec::new());
         let Self {
             store,
             holdings,
@@ -179,7 +183,7 @@ impl State {
                             wake_ups.push(reaction);
                         }
                     }
-                    Reaction::Overlap(keys) => _ = overlaps.tell(keys),
+                    Reaction::Overlap(keys) => overlaps.tell(keys),
                     reaction => memory.observe(reaction),
                 }
             }
@@ -276,6 +280,29 @@ impl State {
     /// The service has all reports about a workload.
     pub fn reports_delivered(&mut self, key: &Key) {
         self.undelivered.remove(key);
+    }
+
+    /// Takes in a revision that was read live for a workload. What the watch has not shown yet is taken in as if it had: who changes a
+    /// revision again and again must not hold up the workload.
+    pub fn take_read(&mut self, workload: &DaemonSet, read: Revision, metrics: &Metrics) {
+        let kept = self.store.revision(&read.namespace, &read.name);
+        let is_newer = kept.is_some_and(|kept| {
+            kept.uid == read.uid && gate::is_behind(&read.resource_version, &kept.resource_version)
+        });
+        if is_newer {
+            self.unheard = self.take_in(ClusterEvent::RevisionRead(read.clone()), metrics);
+        }
+        self.store.keep_whole(workload, read);
+    }
+
+    /// A revision of this uid was read live and not found.
+    pub fn take_gone(&mut self, key: &ObjectKey, uid: &str, metrics: &Metrics) {
+        let (namespace, name) = (key.namespace.clone(), key.name.clone());
+        let kept = self.store.revision(&namespace, &name);
+        // By now another object may have that name.
+        if kept.is_some_and(|kept| kept.uid == uid) {
+            self.unheard = self.take_in(ClusterEvent::RevisionGone { namespace, name }, metrics);
+        }
     }
 
     /// Keeps revisions that a reconcile of the workload of this uid read live, and that has to wait for a cache before its

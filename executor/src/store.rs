@@ -13,12 +13,16 @@ use nodewise_proto::{bucket, v1};
 use crate::buckets::Buckets;
 use crate::event::{ClusterEvent, DaemonSet, Delta, Key, Pod, Resource, Revision};
 use crate::expectations::Sighted;
+use crate::project::KeySet;
+use crate::seldom::Seldom;
+use crate::selector::Selector;
 
 mod cached;
 mod changes;
 mod cuts;
 mod keys;
 mod labels;
+mod live;
 mod parts;
 mod pods;
 mod revisions;
@@ -83,6 +87,8 @@ pub struct Store {
     /// By namespace, those of the pages of a list that is not complete yet.
     revision_pages: HashMap<String, Revisions>,
     changes: Changes,
+    /// Workloads whose revisions are told to be too many.
+    pub(crate) too_many: Seldom<Key>,
     /// By resource: the version that its watch has reached; absent until its first list is complete.
     reached: HashMap<Resource, String>,
     /// Versions have begun anew, and not every resource was listed since then.
@@ -116,6 +122,7 @@ impl Store {
             pages: Pages::default(),
             revision_pages: HashMap::new(),
             changes: Changes::default(),
+            too_many: Seldom::default(),
             reached: HashMap::new(),
             is_relisting: false,
         }
@@ -141,13 +148,26 @@ impl Store {
                 if is_first {
                     self.pages.discard(&mut self.parts);
                 }
-                self.pages.add(pods, &mut self.parts, self.bucket_count);
+                self.pages
+                    .add(pods, &mut self.keys, &mut self.parts, self.bucket_count);
             }
             ClusterEvent::RevisionPage { revisions, is_first } => {
                 if is_first {
                     self.revision_pages.clear();
                 }
                 self.add_page(revisions);
+            }
+            ClusterEvent::RevisionRead(revision) => {
+                let transition = revision.put(self);
+                if let Some(transition) = transition {
+                    visit(self, transition);
+                }
+            }
+            ClusterEvent::RevisionGone { namespace, name } => {
+                let transition = Revision::forget(self, &(namespace, name));
+                if let Some(transition) = transition {
+                    visit(self, transition);
+                }
             }
             ClusterEvent::Bookmark(resource, version) => self.advance(resource, &version),
         }
@@ -261,15 +281,23 @@ impl Store {
             .filter(|daemon_set| *daemon_set.uid == *controller.uid)
     }
 
-    /// Every DaemonSet of a namespace whose selector matches an orphan's labels, ordered by name (D-104).
+    /// Every DaemonSet of a namespace whose selector matches an orphan's labels, ordered by name (D-104). Where labels of the `known` keys
+    /// alone are there, those whose selector may match are among them.
     #[must_use]
-    pub fn matching(&self, namespace: &str, labels: &[v1::Label]) -> Vec<&Arc<DaemonSet>> {
+    pub fn matching(
+        &self,
+        namespace: &str,
+        labels: &[v1::Label],
+        known: Option<&KeySet>,
+    ) -> Vec<&Arc<DaemonSet>> {
+        let matches = |selector: &Selector| match known {
+            None => selector.matches(labels),
+            Some(known) => !known.has(selector.keys()) || selector.matches_besides(labels),
+        };
         let mut matching: Vec<_> = self
             .daemon_sets
             .values()
-            .filter(|daemon_set| {
-                *daemon_set.key.namespace == *namespace && daemon_set.selector.matches(labels)
-            })
+            .filter(|daemon_set| *daemon_set.key.namespace == *namespace && matches(&daemon_set.selector))
             .collect();
         matching.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         matching
@@ -285,6 +313,12 @@ impl Store {
     pub fn pod(&self, namespace: &str, name: &str) -> Option<v1::Pod> {
         let pod = self.namespaces.get(namespace)?.pods.get(name)?;
         Some(pod.pod())
+    }
+
+    /// The keys of the labels of a pod that are kept; absent if all are.
+    pub(crate) fn known(&self, namespace: &str, name: &str) -> Option<&KeySet> {
+        let pod = self.namespaces.get(namespace)?.pods.get(name)?;
+        pod.known().map(|known| &**known)
     }
 
     /// Of these nodes those that there are, and the pods of a workload that live on each or are meant for it: those that it controls and
@@ -449,6 +483,7 @@ impl Store {
         if let Some(kept) = self.namespaces.get_mut(&key.namespace) {
             kept.pods.forget_selected(&key.name);
         }
+        self.drop_unneeded(&key.namespace);
         Some(old)
     }
 

@@ -124,6 +124,8 @@ pub(crate) struct ScriptedActuator {
     pub(crate) refusals: Mutex<Vec<(String, Refusal)>>,
     /// What is read, whatever is asked for. Empty: nothing is found.
     pub(crate) live: Mutex<Bytes>,
+    /// What every list has.
+    pub(crate) listed: Mutex<Vec<Value>>,
     pub(crate) before_write: Mutex<Option<Hook>>,
     pub(crate) observes_only: bool,
     /// While set, writes wait.
@@ -156,9 +158,13 @@ impl ScriptedActuator {
         if !self.latency.is_zero() {
             tokio::time::sleep(self.latency).await;
         }
+        self.refused(&call)
+    }
+
+    fn refused(&self, call: &str) -> Result<(), ActuatorError> {
         let refusals = lock(&self.refusals);
         // What follows the call is what the apiserver says.
-        let told = |start: &str| call.starts_with(start) || start.starts_with(&call);
+        let told = |start: &str| call.starts_with(start) || start.starts_with(call);
         match refusals.iter().find(|(start, _)| told(start)) {
             Some((start, refusal)) => Err(ActuatorError {
                 refusal: *refusal,
@@ -209,6 +215,7 @@ impl Actuator for ScriptedActuator {
     }
 
     async fn read(&self, key: &ObjectKey) -> Result<Bytes, ActuatorError> {
+        self.refused(&format!("read {key}"))?;
         let live = lock(&self.live).clone();
         if live.is_empty() {
             return Err(ActuatorError {
@@ -218,6 +225,19 @@ impl Actuator for ScriptedActuator {
             });
         }
         Ok(live)
+    }
+
+    async fn list(
+        &self,
+        resource: Resource,
+        _: &str,
+        take: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<(), ActuatorError> {
+        self.call(format!("list {resource}")).await?;
+        lock(&self.listed)
+            .iter()
+            .for_each(|object| take(&object.to_string()));
+        Ok(())
     }
 
     fn emit(&self, _: WorkloadEvent) {}

@@ -35,6 +35,7 @@ mod kinds;
 mod wire;
 
 use kinds::Watched;
+pub(crate) use kinds::{completed, page_size};
 use wire::{Line, LineKind};
 
 /// After this the apiserver ends a watch, in seconds.

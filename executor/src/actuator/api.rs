@@ -17,7 +17,14 @@ use super::{
     Actuator, ActuatorError, ObjectKey, Patch, Refusal, WRITER, WorkloadEvent, Written,
     call::{self, Call, JSON},
 };
-use crate::{answer, event::Resource, events::EventRecorder, metrics::Metrics};
+use crate::{
+    answer,
+    event::Resource,
+    events::EventRecorder,
+    list::{Page, Pages},
+    metrics::Metrics,
+    watch::{completed, page_size},
+};
 
 /// Writes through a Kubernetes client: bodies go out as they are given, answers are read no further than their identity.
 #[derive(Clone)]
@@ -273,6 +280,46 @@ impl Actuator for KubeActuator {
             ..Call::to("get", Method::GET, key)
         };
         self.call(call, |_, answer| Ok(answer.into())).await
+    }
+
+    async fn list(
+        &self,
+        resource: Resource,
+        namespace: &str,
+        take: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<(), ActuatorError> {
+        let call = || Call::to_all("list", Method::GET, resource, namespace);
+        let mut pages = Pages::new(call().uri(), page_size(resource));
+        loop {
+            let call = call();
+            self.turn(&call).await?;
+            let span = call.span(self.server.as_ref());
+            let started = Instant::now();
+            let next = tokio::time::timeout(self.call_timeout, pages.next(&self.client));
+            let (result, without_answer) = if let Ok(page) = next.instrument(span.clone()).await {
+                let page = page.map(|page| (200, page));
+                (page.map_err(ActuatorError::from), "connection")
+            } else {
+                let message = format!("no answer within {:?}", self.call_timeout);
+                (Err(ActuatorError::unclear(message)), "timeout")
+            };
+            let code = result
+                .as_ref()
+                .map_or_else(|error| error.http_status, |(code, _)| *code);
+            call::ended(&span, &result, without_answer);
+            self.metrics
+                .api_call(call.verb, resource.plural(), code, started.elapsed());
+            let (_, Some(text)) = result? else {
+                continue;
+            };
+            let page = Page::read(&text)?;
+            for item in page.items.into_iter().flatten() {
+                take(&completed(resource, item.get()));
+            }
+            if !pages.go_on(&page.metadata) {
+                return Ok(());
+            }
+        }
     }
 
     fn emit(&self, event: WorkloadEvent) {

@@ -172,6 +172,15 @@ pub trait Actuator: Send + Sync + 'static {
     /// GET: the object as it is now, as JSON.
     fn read(&self, key: &ObjectKey) -> impl Future<Output = Result<Bytes, ActuatorError>> + Send;
 
+    /// GET of a collection: has each object of a kind in a namespace taken, as JSON that [`Actuator::read`] would answer with. They come in
+    /// pages of bounded size, and no more than one page is in memory.
+    fn list(
+        &self,
+        resource: Resource,
+        namespace: &str,
+        take: &mut (dyn FnMut(&str) + Send),
+    ) -> impl Future<Output = Result<(), ActuatorError>> + Send;
+
     /// Emits a Kubernetes Event: never blocks, never fails, may be dropped.
     fn emit(&self, event: WorkloadEvent);
 }

@@ -58,6 +58,15 @@ impl<A: Actuator> Actuator for ObserveActuator<A> {
         self.reader.read(key).await
     }
 
+    async fn list(
+        &self,
+        resource: Resource,
+        namespace: &str,
+        take: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<(), ActuatorError> {
+        self.reader.list(resource, namespace, take).await
+    }
+
     fn emit(&self, event: WorkloadEvent) {
         tracing::debug!(
             workload = event.workload.name,

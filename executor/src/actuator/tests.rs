@@ -116,6 +116,40 @@ async fn calls_as_the_apiserver_gets_them() {
     assert!(metrics.encode().contains(counted));
 }
 
+// Objects come page by page, each as it is by itself, and a page that fails ends the list.
+#[tokio::test]
+async fn a_list_is_read_page_by_page() {
+    let (actuator, requests, metrics) = actuator(|asked| {
+        let (next, name) = match asked.line.as_str() {
+            line if line.contains("/pods") => return Some(failure(403, "Forbidden", &[])),
+            line if line.contains("continue=7") => ("", "b"),
+            _ => ("7", "a"),
+        };
+        let items = [json!({"metadata": {"name": name}, "data": {}})];
+        Some((
+            200,
+            json!({"metadata": {"resourceVersion": "9", "continue": next}, "items": items}),
+        ))
+    });
+    let mut taken = Vec::new();
+    let mut take = |object: &str| taken.push(serde_json::from_str::<Value>(object).expect("JSON"));
+    let listed = actuator.list(Resource::Revisions, "demo", &mut take).await;
+    assert_eq!(listed, Ok(()));
+    let refused = actuator.list(Resource::Pods, "demo", &mut take).await;
+    assert_eq!(refused.expect_err("refused").http_status, 403);
+    let of = |name: &str| json!({"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": name}, "data": {}});
+    assert_eq!(taken, ["a", "b"].map(of));
+    let requests = requests.lock().expect("lock").clone();
+    let lines: Vec<_> = requests.iter().map(|asked| asked.line.as_str()).collect();
+    let path = "GET /apis/apps/v1/namespaces/demo/controllerrevisions?&limit=";
+    assert!(
+        lines[0].starts_with(path) && lines[1].contains("continue=7"),
+        "{lines:?}"
+    );
+    let counted = "nodewise_api_call_duration_seconds_count{verb=\"list\",resource=\"controllerrevisions\",code=\"200\"} 2";
+    assert!(metrics.encode().contains(counted));
+}
+
 // D-23, D-62, D-80, D-81: what the apiserver's refusals mean, and that its words are kept.
 #[tokio::test]
 async fn refusals() {

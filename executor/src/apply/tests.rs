@@ -119,6 +119,15 @@ impl Actuator for Script {
             .ok_or_else(|| error(Refusal::NotFound, 404))
     }
 
+    async fn list(
+        &self,
+        _: Resource,
+        _: &str,
+        _: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<(), ActuatorError> {
+        Err(error(Refusal::Other, 500))
+    }
+
     fn emit(&self, event: WorkloadEvent) {
         assert_eq!(event.workload.name, "agent");
         self.events

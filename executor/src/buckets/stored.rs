@@ -13,6 +13,7 @@ use prost::Message;
 use prost::encoding::{self, WireType, decode_varint, encode_key, encode_varint, encoded_len_varint};
 
 use crate::project::{KeySet, MAX_LABELS};
+use crate::selector::Selector;
 
 /// The tag of the list in NodeBucket and in PodBucket.
 const LIST_TAG: u32 = 1;
@@ -40,6 +41,8 @@ pub(crate) struct Part {
     encoded: Box<[u8]>,
     /// The uid of the controller that is among the fields.
     owner: Option<Arc<str>>,
+    /// The keys of the labels that are kept; absent if all are.
+    known: Option<Arc<KeySet>>,
 }
 
 impl Part {
@@ -47,7 +50,18 @@ impl Part {
         Self {
             encoded: encoded.into(),
             owner: owner.map(Arc::from),
+            known: None,
         }
+    }
+
+    /// The same, where of the labels only those of these keys are kept.
+    pub(crate) fn cut_with(self, known: Option<Arc<KeySet>>) -> Self {
+        Self { known, ..self }
+    }
+
+    /// The keys of the labels that are kept; absent if all are.
+    pub(crate) fn known(&self) -> Option<&Arc<KeySet>> {
+        self.known.as_ref()
     }
 
     pub(crate) fn encoded(&self) -> &[u8] {
@@ -198,6 +212,16 @@ impl Stored {
         self.part.as_ref()
     }
 
+    /// The keys of the labels of a pod that are kept; absent if all are.
+    pub(crate) fn known(&self) -> Option<&Arc<KeySet>> {
+        self.part.as_ref()?.known()
+    }
+
+    /// Whether those labels of a pod are kept that a selector names.
+    pub(crate) fn is_decided(&self, selector: &Selector) -> bool {
+        self.known().is_none_or(|known| known.has(selector.keys()))
+    }
+
     /// All labels of a node, ordered by key.
     pub(crate) fn labels(&self) -> &[Arc<v1::Label>] {
         self.labels.as_ref().map_or(&[], |kept| &kept.labels)
@@ -238,7 +262,7 @@ impl Stored {
         }
     }
 
-    /// The projection of a pod, with all of its labels.
+    /// The projection of a pod, with all of its labels that are kept.
     pub(crate) fn pod(&self) -> v1::Pod {
         let mut pod = self.decode_own::<v1::Pod>();
         let merged = pod.merge(self.fields().1);

@@ -16,6 +16,9 @@ use crate::selector::Selector;
 /// Labels of one object that are sent at most.
 pub const MAX_LABELS: usize = 1_024;
 
+/// Labels of a pod or revision that are kept whoever reads them.
+const MAX_KEPT: usize = 64;
+
 /// Labels of pods that every plan reads. They come first where there are too many.
 const OF_EVERY_POD: [&str; 2] = ["controller-revision-hash", "pod-template-generation"];
 
@@ -90,6 +93,24 @@ impl KeySet {
         let mut named = Named::of_pods();
         daemon_sets.into_iter().for_each(|reads| named.add(reads));
         KeySet::clone(named.keys())
+    }
+
+    /// Whether labels of all of these keys are sent.
+    pub(crate) fn has<'a>(&self, mut keys: impl Iterator<Item = &'a str>) -> bool {
+        keys.all(|key| self.labels.contains(key))
+    }
+
+    /// Leaves of more labels of a pod or revision than are kept of any those that are sent. Answers whether it did.
+    pub(crate) fn cut(&self, labels: &mut Vec<v1::Label>) -> bool {
+        let is_cut = labels.len() > MAX_KEPT;
+        if is_cut {
+            let kept = std::mem::take(labels).into_iter();
+            *labels = kept
+                .filter(|label| self.labels.contains(label.key.as_str()))
+                .collect::<Box<[_]>>()
+                .into();
+        }
+        is_cut
     }
 
     /// Of these labels of a node, ordered by key, those that are sent.

@@ -992,37 +992,211 @@ async fn an_orphaned_revision_is_read_for_the_workload_that_selects_it() {
     }
 }
 
-// Without it a plan could create a revision that there is already.
-#[tokio::test]
-async fn nothing_is_planned_without_a_revision_that_is_selected() {
-    // What is found in its place, and why nothing is planned.
-    let mut newer =
-        json!({"metadata": {"namespace": "ns", "name": "r", "uid": "r", "resourceVersion": "12"}});
-    for (live, reason) in [
-        (None, "is not found"),
-        (Some(&newer), "has changed since it was read"),
-        (
-            Some(&json!({"metadata": {"labels": 7}})),
-            "has changed since it was read",
-        ),
-    ] {
-        let fixture = without_revisions(ScriptedService::default().then_plan(creating(&[("foo-1", "n1")])));
-        earlier_orphan(&fixture);
-        let live = live.map_or_else(Bytes::new, |live| live.to_string().into());
-        *fixture.actuator.live.lock().expect("no panic") = live;
-        let ending = fixture.reconcile().await;
-        assert!(is_failed(&ending, reason), "{ending:?}");
-        assert_eq!(fixture.actuator.calls(), [""; 0]);
-        assert_eq!(fixture.held(), v1::ReconcileState::default());
-    }
-    // The watch shows it, whole by then.
+/// A revision without its data in the cache, and what is found when it is read.
+async fn reading(live: Option<&Value>) -> (Fixture, Ending) {
     let fixture = without_revisions(ScriptedService::default());
     earlier_orphan(&fixture);
-    newer["metadata"]["labels"] = json!({"app": "foo"});
-    let revision = Revision::from_json(&newer).expect("a revision");
-    fixture.watch(ClusterEvent::Revisions(Delta::Applied(revision)));
-    assert_eq!(fixture.reconcile().await, SETTLED);
-    assert_eq!(fixture.service.snapshot(0).revisions.len(), 1);
+    let live = live.map_or_else(Bytes::new, |live| live.to_string().into());
+    *fixture.actuator.live.lock().expect("no panic") = live;
+    let ending = fixture.reconcile().await;
+    (fixture, ending)
+}
+
+// Without it a plan could create a revision that there is already.
+#[tokio::test]
+async fn nothing_is_planned_without_a_revision_that_cannot_be_read() {
+    let fixture = without_revisions(ScriptedService::default().then_plan(creating(&[("foo-1", "n1")])));
+    earlier_orphan(&fixture);
+    fixture.actuator.refuse("read ", Refusal::Other);
+    let ending = fixture.reconcile().await;
+    assert!(is_failed(&ending, "refused: read"), "{ending:?}");
+    assert_eq!(fixture.actuator.calls(), [""; 0]);
+    assert_eq!(fixture.held(), v1::ReconcileState::default());
+}
+
+// Whoever creates, changes and deletes revisions all the time must not hold up the workload.
+#[tokio::test]
+async fn what_a_revision_has_become_is_planned_with() {
+    let of = |app: &str| {
+        json!({"metadata": {"namespace": "ns", "name": "r", "uid": "r", "resourceVersion": "12", "labels": {"app": app}},
+            "data": {}})
+    };
+    let mut another = of("foo");
+    another["metadata"]["uid"] = json!("another");
+    for (live, sent) in [
+        (None, 0),
+        (Some(of("foo")), 1),
+        (Some(of("bar")), 0),
+        (Some(another), 0),
+        (Some(json!({"metadata": {"labels": 7}})), 0),
+    ] {
+        let (fixture, ending) = reading(live.as_ref()).await;
+        assert_eq!(ending, SETTLED, "{live:?}");
+        assert_eq!(fixture.service.snapshot(0).revisions.len(), sent, "{live:?}");
+        // The watch shows it later, and it is no news then, but for those whom it wakes.
+        let reached = fixture.state.lock().store.reached(Resource::Revisions).to_owned();
+        assert_ne!(reached, "12");
+        let event = ClusterEvent::Bookmark(Resource::Revisions, "13".into());
+        let woken = fixture.state.lock().take_in(event, &fixture.metrics);
+        let is_woken = woken.contains(&Reaction::Enqueue(key()));
+        assert!(!is_woken || live.is_some(), "{live:?}");
+    }
+}
+
+/// Revisions that the workload selects.
+fn orphans(count: usize) -> Vec<Value> {
+    let orphan = |index: usize| {
+        json!({"metadata": {"namespace": "ns", "name": format!("r{index:02}"), "uid": index.to_string(), "resourceVersion": "9",
+            "labels": {"app": "foo"}}, "data": {}})
+    };
+    (0..count).map(orphan).collect()
+}
+
+// Each of thousands of small revisions would be a call.
+#[tokio::test]
+async fn many_revisions_are_read_with_one_list() {
+    let fixture = without_revisions(ScriptedService::default());
+    let workload = daemon_set("u1", "10");
+    fixture.watch(ClusterEvent::DaemonSets(Delta::Deleted(workload.clone())));
+    let all = orphans(READS + 1);
+    for orphan in &all {
+        let revision = Revision::from_json(orphan).expect("a revision");
+        fixture.watch(ClusterEvent::Revisions(Delta::Applied(revision)));
+    }
+    fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(workload)));
+    // One is gone by now.
+    *fixture.actuator.listed.lock().expect("no panic") = all[1..].to_vec();
+    for plan in 0..2 {
+        assert_eq!(fixture.reconcile().await, SETTLED);
+        assert_eq!(fixture.service.snapshot(plan).revisions.len(), READS);
+        assert_eq!(fixture.actuator.calls(), ["list controllerrevisions"], "once");
+    }
+    assert_eq!(fixture.state.lock().store.count(Resource::Revisions), READS);
+}
+
+/// Labels that are too many to keep all, besides these.
+fn many_labels(besides: &Value) -> Value {
+    let mut labels = besides.clone();
+    for index in 0..70 {
+        labels[format!("x{index}")] = json!("x");
+    }
+    labels
+}
+
+/// A workload with this selector.
+fn selecting(selector: &Value) -> DaemonSet {
+    let metadata = json!({"namespace": "ns", "name": "foo", "uid": "u1", "resourceVersion": "10"});
+    let object = json!({"metadata": metadata, "spec": {"selector": selector}});
+    DaemonSet::from_json(&object).expect("a DaemonSet")
+}
+
+// Whoever may create pods and revisions may give them any number of labels, of which no more are kept than selectors name. A DaemonSet may
+// come that names others.
+#[tokio::test]
+async fn labels_that_are_not_kept_are_read_when_a_selector_names_them() {
+    let without_tier = json!({"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]});
+    for (selector, labels, is_selected) in [
+        (
+            json!({"matchLabels": {"app": "foo"}}),
+            json!({"app": "foo"}),
+            true,
+        ),
+        (
+            json!({"matchLabels": {"app": "foo"}}),
+            json!({"app": "bar"}),
+            false,
+        ),
+        (without_tier.clone(), json!({"app": "foo"}), true),
+        (without_tier, json!({"tier": "a"}), false),
+    ] {
+        let case = format!("{selector} {labels}");
+        let metadata = json!({"namespace": "ns", "name": "r", "uid": "r", "resourceVersion": "9",
+            "labels": many_labels(&labels)});
+        let object = json!({"metadata": metadata, "data": {}});
+        let fixture = without_revisions(ScriptedService::default());
+        let workload = daemon_set("u1", "10");
+        fixture.watch(ClusterEvent::DaemonSets(Delta::Deleted(workload)));
+        let revision = Revision::from_json(&object).expect("a revision");
+        fixture.watch(ClusterEvent::Revisions(Delta::Applied(revision)));
+        let pod = crate::event::Pod::from_json(&object).expect("a pod");
+        fixture.watch(ClusterEvent::Pods(Delta::Applied(pod)));
+        {
+            let state = fixture.state.lock();
+            assert_eq!(state.store.revision("ns", "r").expect("it").labels, [], "{case}");
+            assert_eq!(state.store.pod("ns", "r").expect("it").labels, [], "{case}");
+        }
+        let workload = selecting(&selector);
+        fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(workload)));
+
+        // Nothing is decided as long as they cannot be read.
+        fixture.actuator.refuse("list pods", Refusal::Other);
+        let ending = fixture.reconcile().await;
+        assert!(is_failed(&ending, "refused: list pods"), "{case} {ending:?}");
+        assert_eq!(fixture.service.plans_asked(), 0, "{case}");
+        fixture.actuator.refusals.lock().expect("no panic").clear();
+        *fixture.actuator.live.lock().expect("no panic") = object.to_string().into();
+        *fixture.actuator.listed.lock().expect("no panic") = vec![object];
+        for plan in 0..2 {
+            assert_eq!(fixture.reconcile().await, SETTLED, "{case}");
+            let sent = fixture.service.snapshot(plan);
+            assert_eq!(sent.revisions.len(), usize::from(is_selected), "{case}");
+            let bucket = sent.pod_buckets[0].data.clone().expect("inline");
+            let pods = <v1::PodBucket as prost::Message>::decode(bucket)
+                .expect("a bucket")
+                .pods;
+            assert_eq!(pods.iter().any(|pod| pod.name == "r"), is_selected, "{case}");
+        }
+        let lists = ["list pods", "list pods"];
+        assert_eq!(fixture.actuator.calls(), lists, "{case}: once each time");
+    }
+}
+
+// What is listed may be newer than what the watch has shown, or another pod, or not be there.
+#[tokio::test]
+async fn labels_are_taken_from_the_same_pod() {
+    let of = |uid: &str, version: &str| {
+        let metadata = json!({"namespace": "ns", "name": "r", "uid": uid, "resourceVersion": version,
+            "labels": many_labels(&json!({"app": "foo"}))});
+        json!({ "metadata": metadata })
+    };
+    for (listed, expected) in [
+        (Some(of("r", "9")), Ok(1)),
+        (Some(of("r", "12")), Ok(1)),
+        (Some(of("r", "8")), Err(())),
+        (Some(of("another", "12")), Err(())),
+        (None, Ok(0)),
+    ] {
+        let fixture = without_revisions(ScriptedService::default());
+        fixture.watch(ClusterEvent::DaemonSets(Delta::Deleted(daemon_set("u1", "10"))));
+        let pod = crate::event::Pod::from_json(&of("r", "9")).expect("a pod");
+        fixture.watch(ClusterEvent::Pods(Delta::Applied(pod)));
+        fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u1", "10"))));
+        *fixture.actuator.listed.lock().expect("no panic") = listed.iter().cloned().collect();
+        let ending = fixture.reconcile().await;
+        let Ok(sent) = expected else {
+            assert!(
+                is_failed(&ending, "pods ns/r has changed"),
+                "{listed:?} {ending:?}"
+            );
+            continue;
+        };
+        assert_eq!(ending, SETTLED, "{listed:?}");
+        let bucket = fixture.service.snapshot(0).pod_buckets[0].data.clone();
+        let bucket = bucket.expect("inline");
+        let pods = <v1::PodBucket as prost::Message>::decode(bucket)
+            .expect("a bucket")
+            .pods;
+        let found = pods.iter().filter(|pod| pod.name == "r").count();
+        assert_eq!(found, sent, "{listed:?}");
+        // When the watch shows the newer one, whoever selects it hears of it.
+        if let Some(listed) = listed {
+            let pod = crate::event::Pod::from_json(&listed).expect("a pod");
+            let event = ClusterEvent::Pods(Delta::Applied(pod));
+            let woken = fixture.state.lock().take_in(event, &fixture.metrics);
+            let is_newer = listed["metadata"]["resourceVersion"] == "12";
+            assert_eq!(woken.contains(&Reaction::Enqueue(key())), is_newer, "{listed}");
+        }
+    }
 }
 
 // Its data is not looked into, whatever it is.

@@ -64,6 +64,20 @@ impl Actuator for SimActuator {
         Ok(self.cluster.state().objects.find(key)?.to_string().into())
     }
 
+    async fn list(
+        &self,
+        resource: Resource,
+        namespace: &str,
+        take: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<(), ActuatorError> {
+        let state = self.cluster.state();
+        let all = state.objects.all(resource);
+        for object in all.filter(|object| object["metadata"]["namespace"] == namespace) {
+            take(&object.to_string());
+        }
+        Ok(())
+    }
+
     fn emit(&self, event: WorkloadEvent) {
         tracing::debug!(reason = event.reason, message = event.message, "event");
         self.events.fetch_add(1, Ordering::Relaxed);

@@ -165,9 +165,11 @@ impl Cached for Pod {
             let old = store.remove_pod(&self.namespace, &self.projection.name)?;
             return Some(changed(&self.namespace, Some(old), Some(self.projection)));
         }
+        let keys = store.keys.of_pods(&self.namespace);
         let pod = pods::encode(
             &mut self.projection,
             &self.resource_version,
+            &keys,
             &mut store.parts,
             store.bucket_count,
         );
@@ -209,9 +211,11 @@ fn keep(
     }
     // Most events of a pod tell of what nobody here reads: of a container's state, or of an annotation.
     let keys = store.keys.of_pods(namespace);
-    // An orphan that was left out is tried again. It is as if it came just now.
-    let is_back = pod.owner().is_none() && store.is_left_out(namespace, pod.name());
-    let is_news = is_back || kept.is_none_or(|kept| !kept.is_sent_alike(&pod, &keys));
+    // An orphan that was left out is tried again, and nobody was told of labels that were read live. It is as if it came just now.
+    let is_ahead = store.namespaces.get(namespace);
+    let is_ahead = is_ahead.is_some_and(|namespace| namespace.pods.is_ahead(pod.name()));
+    let is_back = pod.owner().is_none() && (is_ahead || store.is_left_out(namespace, pod.name()));
+    let is_news = is_back || is_ahead || kept.is_none_or(|kept| !kept.is_sent_alike(&pod, &keys));
     if is_news {
         store.cuts.look(Resource::Pods, namespace, &pod, &keys);
     }
@@ -260,6 +264,7 @@ impl Cached for Revision {
     }
 
     fn put(mut self, store: &mut Store) -> Option<Transition> {
+        store.cut_labels(&mut self);
         let kept = store.namespaces.get(self.namespace.as_str());
         if !store.keeps_whole(&self, kept.map(|namespace| &namespace.revisions)) {
             self.object = None;

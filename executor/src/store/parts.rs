@@ -7,6 +7,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
 use crate::buckets::{Part, Stored};
+use crate::project::KeySet;
 
 #[derive(Debug, Default)]
 pub(super) struct Parts {
@@ -15,17 +16,26 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// The part of these bytes, which name this owner.
-    pub(super) fn intern(&mut self, encoded: &[u8], owner: Option<&str>) -> Arc<Part> {
+    /// The part of these bytes, which name this owner. Of its labels those of the `known` keys are kept, or all.
+    pub(super) fn intern(
+        &mut self,
+        encoded: &[u8],
+        owner: Option<&str>,
+        known: Option<&Arc<KeySet>>,
+    ) -> Arc<Part> {
         let hash = |encoded: &[u8]| self.hasher.hash_one(encoded);
         let entry = self.kept.entry(
             hash(encoded),
-            |part| part.encoded() == encoded,
+            |part| part.encoded() == encoded && part.known().map(Arc::as_ptr) == known.map(Arc::as_ptr),
             |part| hash(part.encoded()),
         );
         match entry {
             Entry::Occupied(entry) => Arc::clone(entry.get()),
-            Entry::Vacant(entry) => Arc::clone(entry.insert(Arc::new(Part::new(encoded, owner))).get()),
+            Entry::Vacant(entry) => Arc::clone(
+                entry
+                    .insert(Arc::new(Part::new(encoded, owner).cut_with(known.cloned())))
+                    .get(),
+            ),
         }
     }
 

@@ -13,6 +13,7 @@ use super::parts::Parts;
 use super::target_node;
 use crate::buckets::{Buckets, Stored};
 use crate::event::DaemonSet;
+use crate::project::KeySet;
 use crate::selector::Selector;
 
 #[derive(Debug, Default)]
@@ -27,6 +28,10 @@ pub(super) struct Pods {
     selected: HashMap<Arc<str>, Selected>,
     /// Names of orphans that cannot be adopted as they are. None of them is selected.
     left_out: HashSet<Box<str>>,
+    /// Names of those of which not all labels are kept.
+    cut: HashSet<Box<str>>,
+    /// Names of those whose labels are newer than the rest: they were read live.
+    ahead: HashSet<Box<str>>,
 }
 
 /// The orphans that a selector matches.
@@ -47,7 +52,7 @@ impl Selected {
     /// An orphan came or changed.
     fn put(&mut self, orphan: &Arc<Stored>) {
         let labels = orphan.part().map_or_else(Vec::new, |part| part.labels());
-        if self.selector.selects(&labels) {
+        if orphan.is_decided(&self.selector) && self.selector.selects(&labels) {
             self.orphans.put(Arc::clone(orphan));
         } else {
             self.orphans.remove(orphan.bucket(), orphan.name());
@@ -127,6 +132,47 @@ impl Pods {
         self.left_out.contains(name)
     }
 
+    /// Those of which it is not known whether a workload selects them: not all of their labels are kept.
+    pub(super) fn undecided(&self, workload: &DaemonSet) -> impl Iterator<Item = &Arc<Stored>> {
+        let cut = self.cut.iter().filter_map(|name| self.get(name));
+        cut.filter(|pod| match pod.owner() {
+            Some(uid) => *uid == *workload.uid,
+            None => !self.is_left_out(pod.name()),
+        })
+        .filter(|pod| !pod.is_decided(&workload.selector))
+    }
+
+    /// Those of which other labels than those of these keys are kept, and not all.
+    pub(super) fn cut_otherwise(&self, keys: &Arc<KeySet>) -> impl Iterator<Item = &Arc<Stored>> {
+        let cut = self.cut.iter().filter_map(|name| self.get(name));
+        cut.filter(|pod| pod.known().is_some_and(|known| !Arc::ptr_eq(known, keys)))
+    }
+
+    /// The labels of a pod are newer than the rest.
+    pub(super) fn is_ahead(&self, name: &str) -> bool {
+        self.ahead.contains(name)
+    }
+
+    /// Keeps a pod whose labels were read live. `is_newer`: in a version that its watch has not shown.
+    pub(super) fn put_labels(
+        &mut self,
+        pod: Stored,
+        is_newer: bool,
+        bucket_count: u32,
+    ) -> Option<Arc<Stored>> {
+        let name: Box<str> = pod.name().into();
+        let is_left_out = self.is_left_out(&name);
+        let is_ahead = is_newer || self.is_ahead(&name);
+        let old = self.put(pod, bucket_count);
+        if is_left_out {
+            self.leave_out(&name);
+        }
+        if is_ahead {
+            self.ahead.insert(name);
+        }
+        old
+    }
+
     /// A DaemonSet is gone.
     pub(super) fn forget_selected(&mut self, name: &str) {
         self.selected.remove(name);
@@ -136,6 +182,12 @@ impl Pods {
     pub(super) fn put(&mut self, pod: Stored, bucket_count: u32) -> Option<Arc<Stored>> {
         let pod = Arc::new(pod);
         self.left_out.remove(pod.name());
+        self.ahead.remove(pod.name());
+        if pod.known().is_some() {
+            self.cut.insert(pod.name().into());
+        } else {
+            self.cut.remove(pod.name());
+        }
         let hash = |pod: &Stored| self.hasher.hash_one(pod.name());
         let entry = self
             .names
@@ -162,7 +214,9 @@ impl Pods {
         let hash = self.hasher.hash_one(name);
         let found = self.names.find_entry(hash, |pod| pod.name() == name).ok()?;
         let (pod, _) = found.remove();
-        self.left_out.remove(name);
+        for names in [&mut self.left_out, &mut self.cut, &mut self.ahead] {
+            names.remove(name);
+        }
         self.take_out(&pod);
         Some(pod)
     }
@@ -197,15 +251,23 @@ impl Pods {
     }
 }
 
-/// A pod in the form in which it is kept. The labels and the controller of a workload's pods are all but equal.
-pub(super) fn encode(pod: &mut v1::Pod, version: &str, parts: &mut Parts, bucket_count: u32) -> Stored {
+/// A pod in the form in which it is kept. The labels and the controller of a workload's pods are all but equal. Of very many labels those of
+/// these keys are kept, and stay in the pod.
+pub(super) fn encode(
+    pod: &mut v1::Pod,
+    version: &str,
+    keys: &Arc<KeySet>,
+    parts: &mut Parts,
+    bucket_count: u32,
+) -> Stored {
     let bucket = bucket::of(target_node(pod), bucket_count);
+    let is_cut = keys.cut(&mut pod.labels);
     let shared = v1::SharedMetadata {
         labels: std::mem::take(&mut pod.labels),
         controller: pod.controller.take(),
     };
     let owner = shared.controller.as_ref().map(|controller| &*controller.uid);
-    let part = parts.intern(&shared.encode_to_vec(), owner);
+    let part = parts.intern(&shared.encode_to_vec(), owner, is_cut.then_some(keys));
     let stored = Stored::new(pod, Some(part), version, bucket);
     pod.labels = shared.labels;
     pod.controller = shared.controller;

@@ -69,7 +69,7 @@ fn bytes(revision: &Revision) -> usize {
 pub(super) fn concerns(revision: &Revision, workload: &DaemonSet) -> bool {
     match &revision.controller {
         Some(controller) => *controller.uid == *workload.uid,
-        None => workload.selector.selects(&revision.labels),
+        None => revision.is_decided(workload) && workload.selector.selects(&revision.labels),
     }
 }
 
@@ -77,6 +77,7 @@ impl Store {
     /// Keeps a page of a list until the list is complete.
     pub(super) fn add_page(&mut self, page: Vec<Revision>) {
         for mut revision in page {
+            self.cut_labels(&mut revision);
             let kept = self.revision_pages.get(&revision.namespace);
             if !self.keeps_whole(&revision, kept) {
                 revision.object = None;
@@ -104,15 +105,50 @@ impl Store {
             || all.any(|workload| *workload.key.namespace == *namespace && concerns(revision, workload))
     }
 
-    /// Keeps a revision whole that was read live, if it is as its watch has shown it.
-    pub fn keep_whole(&mut self, read: Revision) {
-        let Some(Namespace { revisions, .. }) = self.namespaces.get_mut(read.namespace.as_str()) else {
+    /// Leaves of very many labels those that DaemonSets of the namespace name.
+    pub(super) fn cut_labels(&mut self, revision: &mut Revision) {
+        let keys = self.keys.of_pods(&revision.namespace);
+        if keys.cut(&mut revision.labels) {
+            revision.known = Some(keys);
+        }
+    }
+
+    /// Keeps a revision whole, and those of its labels that are named now, that was read live for a workload, if it is as its watch has
+    /// shown it.
+    pub fn keep_whole(&mut self, workload: &DaemonSet, mut read: Revision) {
+        let Some(kept) = self.revision(&read.namespace, &read.name) else {
             return;
         };
-        let is_same =
-            |kept: &Arc<Revision>| (&kept.uid, &kept.resource_version) == (&read.uid, &read.resource_version);
-        if revisions.get(&read.name).is_some_and(is_same) {
+        if (&kept.uid, &kept.resource_version) != (&read.uid, &read.resource_version) {
+            return;
+        }
+        let was_concerned = concerns(kept, workload);
+        self.know(workload);
+        self.cut_labels(&mut read);
+        let Some(Namespace { revisions, .. }) = self.namespaces.get(read.namespace.as_str()) else {
+            return;
+        };
+        // What was not known to concern the workload may be too much for what is sent.
+        if !was_concerned && !self.keeps_whole(&read, Some(revisions)) {
+            read.object = None;
+        }
+        if let Some(Namespace { revisions, .. }) = self.namespaces.get_mut(read.namespace.as_str()) {
             revisions.put(read.into());
+        }
+    }
+
+    /// Drops the data of what no DaemonSet of a namespace needs any more.
+    pub(super) fn drop_unneeded(&mut self, namespace: &str) {
+        let Some(kept) = self.namespaces.get(namespace) else {
+            return;
+        };
+        let whole = kept.revisions.iter().filter(|revision| revision.object.is_some());
+        let unneeded: Vec<_> = whole
+            .filter(|revision| !self.is_needed(revision))
+            .map(|revision| ObjectKey::new(Resource::Revisions, namespace, &*revision.name))
+            .collect();
+        for key in &unneeded {
+            self.drop_data(key);
         }
     }
 
@@ -137,7 +173,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::event::{ClusterEvent, Delta};
+    use crate::event::{ClusterEvent, Delta, Key};
     use crate::snapshot;
 
     fn revision(name: &str, app: &str, owner: Option<&str>, bytes: usize) -> Revision {
@@ -226,6 +262,23 @@ mod tests {
         assert_eq!((store.count(Resource::Revisions), store.revision_bytes()), (0, 0));
     }
 
+    // Nor does one that a DaemonSet selected that is gone, unless another one selects it.
+    #[test]
+    fn what_a_daemon_set_selected_goes_with_it() {
+        let (mut store, workload) = with_workload();
+        let other = DaemonSet {
+            key: Key::new("ns", "other"),
+            uid: "u2".into(),
+            ..workload.clone()
+        };
+        store.apply(ClusterEvent::DaemonSets(Delta::Applied(other.clone())));
+        show(&mut store, vec![revision("a", "foo", None, 100)], false);
+        store.apply(ClusterEvent::DaemonSets(Delta::Deleted(workload)));
+        assert_ne!(store.revision_bytes(), 0);
+        store.apply(ClusterEvent::DaemonSets(Delta::Deleted(other)));
+        assert_eq!((store.count(Resource::Revisions), store.revision_bytes()), (1, 0));
+    }
+
     // Whoever makes as many large ones as they like, with labels that match: no more is kept than is sent. What is sent is the newest,
     // also when others came first.
     #[test]
@@ -247,7 +300,7 @@ mod tests {
             let newest: Vec<_> = (25..40).map(|number| format!("r{number}")).collect();
             assert_eq!(names, newest);
             for number in 25..40 {
-                store.keep_whole(of(number));
+                store.keep_whole(&workload, of(number));
             }
             assert_eq!(snapshot::unread(&mut store, &workload, &[]), []);
             assert!(store.revision_bytes() <= REVISION_BYTES);
@@ -278,10 +331,10 @@ mod tests {
                 ..orphan.clone()
             },
         ] {
-            store.keep_whole(other);
+            store.keep_whole(&workload, other);
             assert_eq!(unread(&mut store), 1);
         }
-        store.keep_whole(orphan);
+        store.keep_whole(&workload, orphan);
         assert_eq!(unread(&mut store), 0);
     }
 }

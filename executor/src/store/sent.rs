@@ -37,7 +37,7 @@ impl Store {
 
     /// A workload is asked about. Nothing that is sent about it may lack a label that it names, even when the caches do not
     /// show it as it is.
-    fn know(&mut self, workload: &DaemonSet) {
+    pub(super) fn know(&mut self, workload: &DaemonSet) {
         let kept = self.daemon_sets.get(&workload.key);
         if kept.is_none_or(|kept| kept.reads != workload.reads) {
             self.keys.name_besides(workload);

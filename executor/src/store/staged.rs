@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::keys::Keys;
 use super::parts::Parts;
 use super::{KIND, pods};
 use crate::buckets::Stored;
@@ -18,7 +19,7 @@ pub(super) type Staged = (Arc<str>, Stored);
 pub(super) struct Pages(Vec<Vec<Staged>>);
 
 impl Pages {
-    pub(super) fn add(&mut self, page: Vec<Pod>, parts: &mut Parts, bucket_count: u32) {
+    pub(super) fn add(&mut self, page: Vec<Pod>, keys: &mut Keys, parts: &mut Parts, bucket_count: u32) {
         let mut staged: Vec<Staged> = Vec::with_capacity(page.len());
         for mut pod in page {
             let controller = pod.projection.controller.as_ref();
@@ -29,7 +30,9 @@ impl Pages {
                 Some((namespace, _)) if **namespace == *pod.namespace => Arc::clone(namespace),
                 _ => pod.namespace.as_str().into(),
             };
-            let stored = pods::encode(&mut pod.projection, &pod.resource_version, parts, bucket_count);
+            let keys = keys.of_pods(&namespace);
+            let version = &*pod.resource_version;
+            let stored = pods::encode(&mut pod.projection, version, &keys, parts, bucket_count);
             staged.push((namespace, stored));
         }
         self.0.push(staged);

@@ -73,6 +73,26 @@ fn complete<'a>(json: &'a str, kind: &str) -> Cow<'a, str> {
     format!("{{{}{comma}{members}", missing.join(",")).into()
 }
 
+/// An object of a list as it is by itself.
+pub(crate) fn completed(resource: Resource, json: &str) -> Cow<'_, str> {
+    match resource {
+        Resource::DaemonSets => complete(json, KIND),
+        Resource::Revisions => complete(json, "ControllerRevision"),
+        // These are not kept as they are served.
+        Resource::Pods | Resource::Nodes => json.into(),
+    }
+}
+
+/// Objects in a page of a list.
+pub(crate) fn page_size(resource: Resource) -> u32 {
+    match resource {
+        Resource::DaemonSets => DaemonSet::PAGE_SIZE,
+        Resource::Pods => Pod::PAGE_SIZE,
+        Resource::Nodes => Node::PAGE_SIZE,
+        Resource::Revisions => Revision::PAGE_SIZE,
+    }
+}
+
 impl Watched for DaemonSet {
     const RESOURCE: Resource = Resource::DaemonSets;
     const PAGE_SIZE: u32 = 250;
@@ -80,7 +100,7 @@ impl Watched for DaemonSet {
     const API: &'static str = "/apis/apps/v1";
 
     fn read(json: &str) -> Result<Self, ProjectError> {
-        Self::from_text(&complete(json, KIND))
+        Self::from_text(&completed(Self::RESOURCE, json))
     }
     fn event(delta: Delta<Self>) -> ClusterEvent {
         ClusterEvent::DaemonSets(delta)
@@ -94,7 +114,7 @@ impl Watched for Revision {
     const API: &'static str = "/apis/apps/v1";
 
     fn read(json: &str) -> Result<Self, ProjectError> {
-        Self::from_text(&complete(json, "ControllerRevision"))
+        Self::from_text(&completed(Self::RESOURCE, json))
     }
     fn event(delta: Delta<Self>) -> ClusterEvent {
         ClusterEvent::Revisions(delta)

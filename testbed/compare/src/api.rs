@@ -283,6 +283,20 @@ impl Actuator for FakeApi {
             .map(|object| object.to_string().into())
     }
 
+    async fn list(
+        &self,
+        resource: Resource,
+        _namespace: &str,
+        take: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<(), ActuatorError> {
+        let objects = &self.api().objects;
+        let all = objects
+            .iter()
+            .filter(|((plural, _), _)| *plural == resource.plural());
+        all.for_each(|(_, object)| take(&object.to_string()));
+        Ok(())
+    }
+
     fn emit(&self, event: WorkloadEvent) {
         self.api().events.push(Event {
             kind: event.kind,

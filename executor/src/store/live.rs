@@ -1,0 +1,160 @@
+//! Labels that are read live: of an object with very many of them those are kept that selectors name, and a DaemonSet that comes may name others.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{Pods, Store, pods};
+use crate::actuator::ObjectKey;
+use crate::event::{DaemonSet, Pod, Resource, Revision};
+use crate::gate::is_behind;
+
+impl Store {
+    /// A pod or revision of which it is not known whether a workload selects it. Nothing may be decided about the workload then.
+    #[must_use]
+    pub fn undecided(&self, workload: &DaemonSet) -> Option<ObjectKey> {
+        let namespace = &*workload.key.namespace;
+        let pods = &self.namespaces.get(namespace)?.pods;
+        let pod = pods.undecided(workload).next();
+        let pod = pod.map(|pod| ObjectKey::new(Resource::Pods, namespace, pod.name()));
+        pod.or_else(|| {
+            let revision = self.undecided_revisions(workload).next()?;
+            Some(ObjectKey::new(Resource::Revisions, namespace, &*revision.name))
+        })
+    }
+
+    /// The revisions that a workload or nobody controls and of which it is not known whether the workload selects them, ordered by name.
+    pub(crate) fn undecided_revisions<'a>(
+        &'a self,
+        workload: &'a DaemonSet,
+    ) -> impl Iterator<Item = &'a Arc<Revision>> {
+        let namespace = self.namespaces.get(&workload.key.namespace);
+        let all = namespace
+            .into_iter()
+            .flat_map(|namespace| namespace.revisions.iter());
+        let may_concern = |revision: &&Arc<Revision>| {
+            let controller = revision.controller.as_ref();
+            controller.is_none_or(|controller| *controller.uid == *workload.uid)
+        };
+        all.filter(may_concern)
+            .filter(|revision| !revision.is_decided(workload))
+    }
+
+    /// If it is not known of a pod whether a workload selects it: all pods of the namespace that may have labels that DaemonSets name
+    /// now and that are not kept, with their uids by name.
+    pub(crate) fn unread_pods(&mut self, workload: &DaemonSet) -> HashMap<String, String> {
+        let namespace = &*workload.key.namespace;
+        let undecided = |pods: &Pods| pods.undecided(workload).next().is_some();
+        let kept = self.namespaces.get(namespace);
+        if !kept.is_some_and(|namespace| undecided(&namespace.pods)) {
+            return HashMap::new();
+        }
+        self.know(workload);
+        let keys = self.keys.of_pods(namespace);
+        let pods = self.namespaces.get(namespace).map(|namespace| &namespace.pods);
+        let unread = pods.into_iter().flat_map(|pods| pods.cut_otherwise(&keys));
+        unread.map(|pod| (pod.name().to_owned(), pod.pod().uid)).collect()
+    }
+
+    /// Takes the labels of a pod that was read live, unless it is an older version than the watch has shown, or another pod.
+    pub(crate) fn take_labels(&mut self, read: Pod) {
+        let keys = self.keys.of_pods(&read.namespace);
+        let Some(namespace) = self.namespaces.get_mut(read.namespace.as_str()) else {
+            return;
+        };
+        let Some(kept) = namespace.pods.get(&read.projection.name) else {
+            return;
+        };
+        let (mut pod, version) = (kept.pod(), kept.version());
+        if pod.uid != read.projection.uid || is_behind(version, &read.resource_version) {
+            return;
+        }
+        pod.labels = read.projection.labels;
+        let is_newer = version != read.resource_version;
+        self.changes.begin();
+        let mut pod = pods::encode(&mut pod, version, &keys, &mut self.parts, self.bucket_count);
+        pod.change(self.changes.last);
+        let old = namespace.pods.put_labels(pod, is_newer, self.bucket_count);
+        if let Some(old) = old {
+            self.parts.release(&old);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::event::{ClusterEvent, Delta};
+
+    /// An object with more labels than are kept of any.
+    fn object(name: &str, owner: Option<&str>) -> Value {
+        let owners: Vec<Value> = owner
+            .iter()
+            .map(|uid| json!({"kind": "DaemonSet", "name": "foo", "uid": uid, "controller": true}))
+            .collect();
+        let labels: serde_json::Map<_, _> = (0..65)
+            .map(|index| (format!("x{index}"), json!("x")))
+            .chain([("app".to_owned(), json!("foo")), ("tier".to_owned(), json!("a"))])
+            .chain([("controller-revision-hash".to_owned(), json!("h"))])
+            .collect();
+        json!({"metadata": {"namespace": "ns", "name": name, "uid": name, "resourceVersion": "11",
+            "labels": labels, "ownerReferences": owners}})
+    }
+
+    fn show(store: &mut Store, object: &Value) {
+        let pod = Pod::from_json(object).expect("a pod");
+        store.apply(ClusterEvent::Pods(Delta::Applied(pod)));
+        let revision = Revision::from_json(object).expect("a revision");
+        store.apply(ClusterEvent::Revisions(Delta::Applied(revision)));
+    }
+
+    fn selecting(key: &str) -> DaemonSet {
+        let object = json!({"metadata": {"namespace": "ns", "name": "foo", "uid": "u1"},
+            "spec": {"selector": {"matchLabels": {key: "foo"}}}});
+        DaemonSet::from_json(&object).expect("a DaemonSet")
+    }
+
+    #[test]
+    fn of_many_labels_those_are_kept_that_are_named() {
+        let mut store = Store::new(1);
+        store.apply(ClusterEvent::DaemonSets(Delta::Applied(selecting("app"))));
+        show(&mut store, &object("a", None));
+        let expected = [("app", "foo"), ("controller-revision-hash", "h")];
+        let expected = expected.map(|(key, value)| nodewise_proto::v1::Label {
+            key: key.into(),
+            value: value.into(),
+        });
+        assert_eq!(store.pod("ns", "a").expect("it").labels, expected);
+        assert_eq!(store.revision("ns", "a").expect("it").labels, expected);
+        assert_eq!(store.undecided(&selecting("app")), None);
+    }
+
+    // The selector decides about orphans, and whether what the workload controls is released.
+    #[test]
+    fn what_a_selector_may_decide_about_is_undecided() {
+        for (owner, expected) in [(None, true), (Some("u1"), true), (Some("u2"), false)] {
+            let mut store = Store::new(1);
+            show(&mut store, &object("a", owner));
+            let pod = store.undecided(&selecting("app")).map(|key| key.resource);
+            assert_eq!(pod == Some(Resource::Pods), expected, "{owner:?}");
+            store.remove_pod("ns", "a");
+            let revision = store.undecided(&selecting("app")).map(|key| key.resource);
+            assert_eq!(revision == Some(Resource::Revisions), expected, "{owner:?}");
+        }
+    }
+
+    // What is kept of their labels is equal, and what is known of them is not.
+    #[test]
+    fn what_is_known_of_a_pod_is_not_known_of_another() {
+        let mut store = Store::new(1);
+        show(&mut store, &object("a", None));
+        store.apply(ClusterEvent::DaemonSets(Delta::Applied(selecting("other"))));
+        show(&mut store, &object("b", None));
+        let workload = selecting("other");
+        let unread: Vec<_> = store.unread_pods(&workload).into_keys().collect();
+        assert_eq!(unread, ["a"]);
+        store.take_labels(Pod::from_json(&object("a", None)).expect("a pod"));
+        assert!(store.unread_pods(&workload).is_empty());
+    }
+}
