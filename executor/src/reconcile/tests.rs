@@ -992,16 +992,6 @@ async fn an_orphaned_revision_is_read_for_the_workload_that_selects_it() {
     }
 }
 
-/// A revision without its data in the cache, and what is found when it is read.
-async fn reading(live: Option<&Value>) -> (Fixture, Ending) {
-    let fixture = without_revisions(ScriptedService::default());
-    earlier_orphan(&fixture);
-    let live = live.map_or_else(Bytes::new, |live| live.to_string().into());
-    *fixture.actuator.live.lock().expect("no panic") = live;
-    let ending = fixture.reconcile().await;
-    (fixture, ending)
-}
-
 // Without it a plan could create a revision that there is already.
 #[tokio::test]
 async fn nothing_is_planned_without_a_revision_that_cannot_be_read() {
@@ -1023,23 +1013,30 @@ async fn what_a_revision_has_become_is_planned_with() {
     };
     let mut another = of("foo");
     another["metadata"]["uid"] = json!("another");
-    for (live, sent) in [
-        (None, 0),
-        (Some(of("foo")), 1),
-        (Some(of("bar")), 0),
-        (Some(another), 0),
-        (Some(json!({"metadata": {"labels": 7}})), 0),
+    for (live, sent, wakes_other) in [
+        (None, 0, false),
+        (Some(of("foo")), 1, false),
+        (Some(of("bar")), 0, true),
+        (Some(another), 0, false),
+        (Some(json!({"metadata": {"labels": 7}})), 0, false),
     ] {
-        let (fixture, ending) = reading(live.as_ref()).await;
-        assert_eq!(ending, SETTLED, "{live:?}");
+        let fixture = without_revisions(ScriptedService::default());
+        let mut other = selecting(&json!({"matchLabels": {"app": "bar"}}));
+        (other.key, other.uid) = (Key::new("ns", "other"), "u2".into());
+        fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(other)));
+        earlier_orphan(&fixture);
+        let text = live
+            .as_ref()
+            .map_or_else(Bytes::new, |live| live.to_string().into());
+        *fixture.actuator.live.lock().expect("no panic") = text;
+        assert_eq!(fixture.reconcile().await, SETTLED, "{live:?}");
         assert_eq!(fixture.service.snapshot(0).revisions.len(), sent, "{live:?}");
-        // The watch shows it later, and it is no news then, but for those whom it wakes.
-        let reached = fixture.state.lock().store.reached(Resource::Revisions).to_owned();
-        assert_ne!(reached, "12");
+        // What was read says nothing about how far the watch is. Others hear of it when the watch shows anything.
+        assert_ne!(fixture.state.lock().store.reached(Resource::Revisions), "12");
         let event = ClusterEvent::Bookmark(Resource::Revisions, "13".into());
         let woken = fixture.state.lock().take_in(event, &fixture.metrics);
-        let is_woken = woken.contains(&Reaction::Enqueue(key()));
-        assert!(!is_woken || live.is_some(), "{live:?}");
+        let other = Reaction::Enqueue(Key::new("ns", "other"));
+        assert_eq!(woken.contains(&other), wakes_other, "{live:?}");
     }
 }
 
