@@ -210,3 +210,15 @@ func TestARestoreThatOneListShowsLetsTheOthersListAgain(t *testing.T) {
 		t.Errorf("asked %q", apiserver.asked)
 	}
 }
+
+// A service may have the same revision read again and again, and others.
+func TestNoMoreIsKeptOfWhatWasReadLiveThanAFew(t *testing.T) {
+	s := newRig(t, &scripted{plan: noop}).state
+	for index := range maxLive + 2 {
+		s.keepLive(key, "d1", []*cluster.Revision{{Name: "a"}})
+		s.keepLive(key, "d1", []*cluster.Revision{{Name: fmt.Sprint("b", index)}})
+	}
+	if kept := s.takeLive(key, "d1"); len(kept) != maxLive || kept[maxLive-1].Name != fmt.Sprint("b", maxLive+1) || kept[maxLive-2].Name != "a" {
+		t.Errorf("kept %d", len(kept))
+	}
+}

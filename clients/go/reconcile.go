@@ -197,10 +197,11 @@ func (r *Reconciler) reconcile(ctx, asking context.Context, key types.Namespaced
 		if err := r.requireShown(ctx, planned); err != nil {
 			return ending{}, err
 		}
-		r.hold(planned)
+		// Nothing of it is carried out, so what it expects would never be seen.
 		if planned.plan.GetVerdict() == nodewisev1.Verdict_VERDICT_STALE {
 			return ending{}, &failure{reason: errors.New("the plan is stale: the caches are older than our own writes")}
 		}
+		r.hold(planned)
 		applied, next := r.applyAndLookAhead(ctx, asking, planned, leftOut)
 		again := r.replanAfter(ctx, applied)
 		r.heed(applied)

@@ -432,12 +432,17 @@ func TestComesBackAsTheReportSays(t *testing.T) {
 
 func TestStalePlansAreRetried(t *testing.T) {
 	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
-		return &nodewisev1.Plan{Verdict: nodewisev1.Verdict_VERDICT_STALE}, nil
+		plan := creating(podNamed("a"))
+		plan.Verdict = nodewisev1.Verdict_VERDICT_STALE
+		return plan, nil
 	}}
 	r := newRig(t, planner)
 	r.apply("agent:1")
-	if err := r.Reconcile(t.Context(), key); err == nil || len(r.cluster.writes) > 0 {
+	if err := r.Reconcile(t.Context(), key); err == nil || !strings.Contains(err.Error(), "stale") || len(r.cluster.writes) > 0 {
 		t.Errorf("got %v, wrote %v", err, r.cluster.writes)
+	}
+	if creates, deletes := r.state.holdings.Outstanding(key); creates+deletes > 0 {
+		t.Errorf("it expects %d creates and %d deletes of what it does not do", creates, deletes)
 	}
 }
 

@@ -45,6 +45,9 @@ type state struct {
 	cut func(cluster.CutObject)
 }
 
+// maxLive is the most revisions that were read live which are kept for the next plan: of each of the plans of one reconcile a few.
+const maxLive = 16
+
 // liveRevisions are revisions as they were read, for the workload of this uid.
 type liveRevisions struct {
 	uid       types.UID
@@ -246,7 +249,12 @@ func (s *state) keepLive(key types.NamespacedName, uid types.UID, revisions []*c
 	if kept.uid != uid {
 		kept = liveRevisions{uid: uid}
 	}
+	// A wrong service could have the same one read again and again.
+	kept.revisions = slices.DeleteFunc(kept.revisions, func(kept *cluster.Revision) bool {
+		return slices.ContainsFunc(revisions, func(revision *cluster.Revision) bool { return revision.Name == kept.Name })
+	})
 	kept.revisions = append(kept.revisions, revisions...)
+	kept.revisions = kept.revisions[max(len(kept.revisions)-maxLive, 0):]
 	s.readLive[key] = kept
 }
 

@@ -11,6 +11,7 @@ use std::{
 };
 
 use nodewise_proto::v1::{self, action::Kind};
+use nodewise_telemetry::in_short;
 use tokio::time::Instant;
 
 use crate::{apply, event::Key};
@@ -125,7 +126,7 @@ fn changes(plan: &v1::Plan) -> impl Iterator<Item = &v1::Action> {
 /// What a plan would do, one line each.
 fn actions(plan: &v1::Plan) -> Vec<String> {
     changes(plan)
-        .map(|action| format!("{}: {}", what(action), action.message))
+        .map(|action| format!("{}: {}", what(action), in_short(&action.message)))
         .collect()
 }
 
@@ -136,7 +137,12 @@ fn summary(plan: &v1::Plan) -> String {
         subjects.entry(what(action)).or_default().push(subject(action));
     }
     let told = subjects.into_iter().map(|(what, subjects)| {
-        let first = subjects.iter().take(TOLD).copied().collect::<Vec<_>>().join(", ");
+        let first = subjects
+            .iter()
+            .take(TOLD)
+            .map(|subject| in_short(subject))
+            .collect::<Vec<_>>()
+            .join(", ");
         let more = subjects.len().saturating_sub(TOLD);
         match (&*first, more) {
             ("", _) => what,
@@ -272,5 +278,30 @@ ns/foo, for 2m 5s:
   and 2 more
 ";
         assert_eq!(divergences.report(Instant::now()), expected);
+    }
+
+    // A service may say anything: it gets no line of its own in the log, and little memory.
+    #[tokio::test(start_paused = true)]
+    async fn what_a_plan_says_is_told_in_short() {
+        let divergences = Divergences::default();
+        let forged = format!("n1\nlevel=ERROR forged{}", "x".repeat(100_000));
+        let delete = v1::DeletePod {
+            node_name: forged.clone(),
+            ..Default::default()
+        };
+        let mut plan = with_actions(v1::PhaseKind::Deletes, vec![Kind::DeletePod(delete)]);
+        plan.phases[0].batches[0].actions[0].message = forged;
+        divergences.look(&key(), &plan, Instant::now());
+        tokio::time::advance(PATIENCE).await;
+        divergences.look(&key(), &plan, Instant::now());
+        let report = divergences.report(Instant::now());
+        let told = divergences.lock()[&key()].told.clone();
+        assert!(
+            report.len() < 3_000 && told.len() < 3_000,
+            "{} {}",
+            report.len(),
+            told.len()
+        );
+        assert!(!report.contains("\nlevel") && !told.contains('\n'), "{told}");
     }
 }

@@ -206,12 +206,13 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 // The event that showed that has woken it, and the next reconcile forgets it.
                 return Ok(Ending::Settled { after: None });
             }
-            self.hold(&planned);
+            // Nothing of it is carried out, so what it expects would never be seen.
             if planned.plan.verdict() == v1::Verdict::Stale {
                 return Err(Ending::failed(
                     "the plan is stale: the caches are older than our own writes",
                 ));
             }
+            self.hold(&planned);
             let asked = Instant::now();
             let (mut applied, next) = if goes_on_by_itself(&planned.plan) && self.actuator.writes() {
                 tokio::join!(self.apply(&planned, &left_out), self.plan_next(&workload))

@@ -20,6 +20,9 @@ use crate::store::{Change, Store, Transition};
 /// Reports kept for a workload until they can be delivered; older ones are dropped, which costs time only.
 const MAX_UNDELIVERED: usize = 8;
 
+/// Revisions that were read live which are kept for the next plan: of each of the plans of one reconcile a few.
+const MAX_LIVE: usize = 16;
+
 /// What is remembered.
 #[derive(Debug)]
 pub struct State {
@@ -316,7 +319,11 @@ impl State {
         if of != uid {
             (*of, *kept) = (Arc::clone(uid), Vec::new());
         }
+        // A wrong service could have the same one read again and again.
+        kept.retain(|kept| revisions.iter().all(|revision| revision.name != kept.name));
         kept.extend(revisions);
+        let beyond = kept.len().saturating_sub(MAX_LIVE);
+        kept.drain(..beyond);
     }
 
     /// Those that were kept. For the next plan they stand for what the cache shows by their names, as they would have without
@@ -758,6 +765,13 @@ mod tests {
         state.keep_live(&key, &uid, vec![revision("b")]);
         assert_eq!(names(state.take_live(&key, &uid)), ["a", "b"]);
         assert_eq!(names(state.take_live(&key, &uid)), [""; 0], "they were taken");
+        for index in 0..MAX_LIVE + 2 {
+            state.keep_live(&key, &uid, vec![revision("a")]);
+            state.keep_live(&key, &uid, vec![revision(&format!("b{index}"))]);
+        }
+        let kept = names(state.take_live(&key, &uid));
+        assert_eq!(kept.len(), MAX_LIVE, "each once, and not any number of them");
+        assert_eq!(kept.iter().filter(|name| *name == "a").count(), 1);
         state.keep_live(&key, &uid, vec![revision("a")]);
         state.keep_live(&key, &other, vec![revision("b")]);
         assert_eq!(

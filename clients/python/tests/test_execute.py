@@ -736,6 +736,15 @@ async def test_a_workload_comes_back_at_once_only_so_often(
     assert [await comes_back() for _ in range(11)] == [says] * 10 + [slow]
 
 
+async def test_nothing_is_expected_of_a_stale_plan() -> None:
+    stale = plan(
+        phase(CREATES, batch(create("foo-bbbbbbbbbb"))), verdict=v1.VERDICT_STALE, state=expecting("foo-bbbbbbbbbb")
+    )
+    rig = Rig(stale)
+    assert isinstance(await rig.reconcile(), Failed)
+    assert (rig.actuator.calls, rig.held()) == ([], v1.ReconcileState())
+
+
 async def test_requeues_and_errors_of_a_plan() -> None:
     after = Duration(seconds=3, nanos=500_000_000)
     rig = Rig(plan(requeue_after=after), plan(requeue_after=after, error="odd"), plan(verdict=v1.VERDICT_STALE))

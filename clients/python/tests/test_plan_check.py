@@ -11,6 +11,7 @@ from nodewise import plan_check, v1
 from nodewise.kinds import Resource
 from nodewise.objects import DaemonSet, Node, Pod, Revision
 from nodewise.options import DEFAULT_BURST, burst, is_enabled
+from nodewise.plan_check.values import MAX_WRITTEN, WrongError, parse_written
 from nodewise.store import Applied, Deleted, Store, Watched
 
 from .conftest import ROOT, cases
@@ -75,6 +76,15 @@ def newer(served: dict[str, Any]) -> dict[str, Any]:
 @cases("plan_checks")
 def test_vectors(case: dict[str, Any]) -> None:
     assert judged(case) == (case.get("refused"), case.get("left_out", []))
+
+
+def test_what_is_written_is_no_longer_than_an_apiserver_takes() -> None:
+    def text(length: int) -> bytes:
+        return b'"' + b"x" * (length - 2) + b'"'
+
+    parse_written(text(MAX_WRITTEN), "its patch")
+    with pytest.raises(WrongError, match="its patch has 3145729 bytes, and 3145728 are the most"):
+        parse_written(text(MAX_WRITTEN + 1), "its patch")
 
 
 def answered() -> list[str]:

@@ -7,7 +7,7 @@ from nodewise.handlers import Urgency, Wake
 from nodewise.kinds import Resource
 from nodewise.objects import Revision
 from nodewise.options import is_enabled
-from nodewise.state import State
+from nodewise.state import MAX_LIVE, State
 from nodewise.store import Applied, Bookmark, Deleted, Event
 
 from .objects import KEY, daemon_set, filled, listed, node, pod, revision
@@ -90,6 +90,16 @@ def test_nothing_is_kept_by_versions_that_have_begun_anew() -> None:
     kept = state.store.pod("ns", "p")
     assert kept is not None
     assert kept.ready == v1.CONDITION_STATUS_TRUE
+
+
+# A service may have the same revision read again and again, and others.
+def test_no_more_is_kept_of_what_was_read_live_than_a_few() -> None:
+    state = filled(State(1, OPTIONS))
+    for index in range(MAX_LIVE + 2):
+        state.keep_live(KEY, "u1", [revision("a")])
+        state.keep_live(KEY, "u1", [revision(f"b{index}")])
+    kept = [kept.name for kept in state.take_live(KEY, "u1")]
+    assert (len(kept), kept[-1]) == (MAX_LIVE, f"b{MAX_LIVE + 1}")
 
 
 # D-105: however many nodes an event brings, each workload is woken once for all of them, and one that came outweighs

@@ -16,6 +16,21 @@ pub(super) fn parse(text: &[u8], what: &str) -> Result<Value, String> {
     }
 }
 
+/// Most bytes of an object or a patch that a plan has written: an apiserver takes no longer request. A plan may have each of a burst of pods
+/// made from one manifest.
+const MAX_WRITTEN: usize = 3 << 20;
+
+/// Reads JSON that is to be written to the cluster.
+pub(super) fn parse_written(text: &[u8], what: &str) -> Result<Value, String> {
+    if text.len() > MAX_WRITTEN {
+        let length = text.len();
+        return Err(format!(
+            "{what} has {length} bytes, and {MAX_WRITTEN} are the most"
+        ));
+    }
+    parse(text, what)
+}
+
 /// The first key that an object has twice.
 fn repeated_key(text: &[u8]) -> Option<String> {
     let mut repeated = None;
@@ -81,5 +96,20 @@ impl<'de> Visitor<'de> for Walk<'_> {
 
     fn visit_unit<E>(self) -> Result<(), E> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_no_longer_than_an_apiserver_takes() {
+        let text = |length: usize| format!("\"{}\"", "x".repeat(length - 2));
+        assert!(parse_written(text(MAX_WRITTEN).as_bytes(), "its patch").is_ok());
+        assert_eq!(
+            parse_written(text(MAX_WRITTEN + 1).as_bytes(), "its patch"),
+            Err("its patch has 3145729 bytes, and 3145728 are the most".to_owned())
+        );
     }
 }

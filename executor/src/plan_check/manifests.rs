@@ -4,7 +4,11 @@ use nodewise_proto::v1::{self, action::Kind};
 use serde_json::{Map, Value, json};
 
 use super::templates::{self, is_owner, labels, normal};
-use super::{Asked, Caches, Violation, json::parse, names};
+use super::{
+    Asked, Caches, Violation,
+    json::{parse, parse_written},
+    names,
+};
 use crate::event::DaemonSet;
 
 /// Where the name of a node is written.
@@ -53,7 +57,7 @@ fn check_pod_name(name: &str, workload: &str) -> Result<(), String> {
 /// Checks the manifest of the plan's pods.
 fn check_pod(plan: &v1::Plan, object: &Value, asked: &Asked<'_>, caches: &impl Caches) -> Result<(), String> {
     let what = "the plan's pod_manifest";
-    let pod = parse(&plan.pod_manifest, what)?;
+    let pod = parse_written(&plan.pod_manifest, what)?;
     check_node_name(plan, &pod)?;
     only(&pod, &["apiVersion", "kind", "metadata", "spec"], what, "")?;
     is(&pod, "apiVersion", &["v1"], what)?;
@@ -157,7 +161,7 @@ fn check_generate_name(name: &Value, workload: &str) -> Result<(), String> {
 /// Checks a revision to be created.
 fn check_revision(create: &v1::CreateRevision, object: &Value, workload: &DaemonSet) -> Result<(), String> {
     let what = "its manifest";
-    let revision = parse(&create.manifest, what)?;
+    let revision = parse_written(&create.manifest, what)?;
     only(
         &revision,
         &["apiVersion", "data", "kind", "metadata", "revision"],

@@ -3,7 +3,7 @@
 use nodewise_proto::v1::{ObjectReference, action::Kind};
 use serde_json::{Map, Value};
 
-use super::{json::parse, templates, v1};
+use super::{json::parse_written, templates, v1};
 use crate::actuator::HASH_LABEL;
 use crate::event::DaemonSet;
 
@@ -34,7 +34,7 @@ pub(super) fn check(
         Some(Kind::UpdateRevision(a)) => (&a.patch, May::Number),
         _ => return Ok(()),
     };
-    let patch = parse(patch, "its patch")?;
+    let patch = parse_written(patch, "its patch")?;
     let patch = patch.as_object().ok_or("its patch is no object")?;
     let metadata = patch.get("metadata").and_then(Value::as_object);
     let empty = Map::new();

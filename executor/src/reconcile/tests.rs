@@ -649,7 +649,6 @@ async fn a_lost_report_rides_on_the_next_plan() {
 async fn without_a_plan_nothing_is_written() {
     let stale = v1::Plan {
         verdict: v1::Verdict::Stale.into(),
-        state: None,
         ..creating(&[("foo-zzzzzzzzzz", "n3")])
     };
     let service = ScriptedService::default()

@@ -13,6 +13,18 @@ import (
 // object is an object of JSON.
 type object = map[string]any
 
+// maxWritten is the most bytes of an object or a patch that a plan has written: an apiserver takes no longer request. A plan may have each of a
+// burst of pods made from one manifest.
+const maxWritten = 3 << 20
+
+// parseWritten reads JSON that is to be written to the cluster.
+func parseWritten(text []byte, what string) (any, error) {
+	if len(text) > maxWritten {
+		return nil, fmt.Errorf("%s has %d bytes, and %d are the most", what, len(text), maxWritten)
+	}
+	return parse(text, what)
+}
+
 // parse reads JSON; the error says what is wrong with it. Numbers stay as they are written. What a plan carries is sent as it is written,
 // so every reader has to see the same in it: of a key that an object has twice, parsers take one or the other value.
 func parse(text []byte, what string) (any, error) {

@@ -64,7 +64,7 @@ func checkPodName(name, workload string) error {
 
 // checkPod checks the manifest of the plan's pods.
 func checkPod(plan *nodewisev1.Plan, workload any, asked *Asked, caches Caches) error {
-	pod, err := parse(plan.GetPodManifest(), podManifest)
+	pod, err := parseWritten(plan.GetPodManifest(), podManifest)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func checkGenerateName(value any, workload string) error {
 
 // checkRevision checks a revision to be created.
 func checkRevision(create *nodewisev1.CreateRevision, workload any, asked *cluster.DaemonSet) error {
-	revision, err := parse(create.GetManifest(), revisionManifest)
+	revision, err := parseWritten(create.GetManifest(), revisionManifest)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func checkPatch(action *nodewisev1.Action, named *nodewisev1.ObjectReference, wo
 	default:
 		return nil
 	}
-	value, err := parse(patch, "its patch")
+	value, err := parseWritten(patch, "its patch")
 	if err != nil {
 		return err
 	}

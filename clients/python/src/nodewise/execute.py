@@ -189,9 +189,10 @@ class Executor:
             self._go_on()
             left_out = await self._check(planned, live)
             self._stay_selected(key)
-            self._hold(planned)
+            # Nothing of it is carried out, so what it expects would never be seen.
             if planned.plan.verdict == v1.VERDICT_STALE:
                 return Failed("the plan is stale: the caches are older than our own writes")
+            self._hold(planned)
             asked, asking = time.monotonic(), asyncio.create_task(self._plan_next(planned))
             try:
                 applied = await self._apply(planned, left_out)

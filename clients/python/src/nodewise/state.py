@@ -26,6 +26,10 @@ MAX_UNDELIVERED = 8
 """Reports kept for a workload until they can be delivered; older ones are dropped, which costs time only."""
 
 
+MAX_LIVE = 16
+"""Revisions that were read live which are kept for the next plan: of each of the plans of one reconcile a few."""
+
+
 class State:
     """What is remembered."""
 
@@ -96,9 +100,12 @@ class State:
         before its next plan: the cache of revisions need not show them by then.
         """
         of, kept = self._read_live.get(key, (uid, []))
-        kept = [*(kept if of == uid else []), *revisions]
+        # A wrong service could have the same one read again and again.
+        new = list(revisions)
+        names = {revision.name for revision in new}
+        kept = [revision for revision in kept if of == uid and revision.name not in names] + new
         if kept:
-            self._read_live[key] = (uid, kept)
+            self._read_live[key] = (uid, kept[-MAX_LIVE:])
 
     def take_live(self, key: Key, uid: str) -> list[Revision]:
         """Those that were kept. For the next plan they stand for what the cache shows by their names, as they would

@@ -8,7 +8,7 @@ from .. import v1
 from ..objects import DaemonSet
 from .names import is_of_pod, is_of_revision
 from .templates import NODE_TERMS, difference, is_owner, labels, normal
-from .values import WrongError, at, is_integer, list_at, object_at, other_than, parse, quoted, same, text
+from .values import WrongError, at, is_integer, list_at, object_at, other_than, parse, parse_written, quoted, same, text
 
 _NODE_NAME = f"/{'/'.join(NODE_TERMS)}/0/matchFields/0/values/0"
 """Where the name of a node is written."""
@@ -42,7 +42,7 @@ class Creates:
 
     def _check_pod(self) -> None:
         """Checks the manifest of the plan's pods."""
-        pod = parse(self._plan.pod_manifest, _POD)
+        pod = parse_written(self._plan.pod_manifest, _POD)
         self._check_node_name(pod)
         _check_object(_POD, pod, "v1", "Pod", ["spec"])
         allowed = ["annotations", "finalizers", "generateName", "labels", "name", "namespace", "ownerReferences"]
@@ -73,7 +73,7 @@ class Creates:
             )
 
     def _check_revision(self, create: v1.CreateRevision) -> None:
-        revision = parse(create.manifest, _REVISION)
+        revision = parse_written(create.manifest, _REVISION)
         _check_object(_REVISION, revision, "apps/v1", "ControllerRevision", ["data", "revision"])
         if not is_integer(at(revision, "revision")):
             raise WrongError(f"{_REVISION} has no number at revision")

@@ -7,7 +7,7 @@ from ..apply import patching
 from ..kinds import HASH_LABEL
 from ..objects import DaemonSet
 from .templates import is_owner
-from .values import WrongError, is_integer, list_at, object_at, other_than, parse, quoted, same
+from .values import WrongError, is_integer, list_at, object_at, other_than, parse_written, quoted, same
 
 _ADOPTIONS = {"adopt_pod", "adopt_revision"}
 _RELEASES = {"release_pod", "release_revision"}
@@ -18,7 +18,7 @@ def check(action: v1.Action, uid: str, workload: DaemonSet) -> None:
     patched, kind = patching.of(action), action.WhichOneof("kind")
     if patched is None:
         return
-    patch = parse(patched.body, "its patch")
+    patch = parse_written(patched.body, "its patch")
     if not isinstance(patch, dict):
         raise WrongError("its patch is no object")
     metadata = object_at(patch, "metadata")

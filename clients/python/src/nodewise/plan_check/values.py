@@ -30,6 +30,19 @@ def parse(text: bytes, what: str) -> Any:
         raise WrongError(f"{what} is not JSON") from None
 
 
+MAX_WRITTEN = 3 << 20
+"""Most bytes of an object or a patch that a plan has written: an apiserver takes no longer request. A plan may have
+each of a burst of pods made from one manifest.
+"""
+
+
+def parse_written(text: bytes, what: str) -> Any:
+    """Reads JSON that is to be written to the cluster. Raises `WrongError`."""
+    if len(text) > MAX_WRITTEN:
+        raise WrongError(f"{what} has {len(text)} bytes, and {MAX_WRITTEN} are the most")
+    return parse(text, what)
+
+
 def quoted(text: str) -> str:
     """A text in quotation marks."""
     return json.dumps(text, ensure_ascii=False)
