@@ -108,7 +108,12 @@ impl Buckets {
     }
 
     pub(crate) fn contains(&self, bucket: u32, name: &str) -> bool {
-        self.list[bucket as usize].find(name).is_ok()
+        self.get(bucket, name).is_some()
+    }
+
+    pub(crate) fn get(&self, bucket: u32, name: &str) -> Option<&Arc<Stored>> {
+        let bucket = &self.list[bucket as usize];
+        bucket.find(name).ok().map(|index| &bucket.members[index])
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Stored>> {

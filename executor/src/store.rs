@@ -39,6 +39,7 @@ use parts::Parts;
 use pods::Pods;
 use revisions::Revisions;
 use staged::Pages;
+pub(crate) use standstill::Standstill;
 
 /// The owner kind whose pods and revisions are kept.
 pub(crate) const KIND: &str = "DaemonSet";

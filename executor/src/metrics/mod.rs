@@ -20,6 +20,7 @@ use crate::{
     divergence::Divergences,
     event::{DaemonSet, Key, Resource},
     other_owner,
+    store::Standstill,
 };
 
 mod families;
@@ -224,7 +225,7 @@ impl Metrics {
     }
 
     /// A workload is new to this executor: should its rollout not be done, then it has stood still for so long.
-    pub(crate) fn rollout_found(&self, key: &Key, standstill: impl FnOnce() -> Duration) {
+    pub(crate) fn rollout_found(&self, key: &Key, standstill: impl FnOnce() -> Standstill) {
         let workload = Workload::new(&key.namespace, &key.name);
         self.families()
             .rollouts

@@ -14,6 +14,7 @@ use prometheus_client::{
 
 use super::families::{OfBudget, OfWorkload, Workload};
 use crate::event::{DaemonSet, DaemonSetStatus};
+use crate::store::Standstill;
 
 /// What a node that should run a pod has; in one of these states each.
 const STATES: [&str; 4] = [
@@ -158,12 +159,17 @@ impl Rollouts {
     }
 
     /// A workload is new to this executor, whose rollout has stood still for so long. What the cluster shows is asked for once, and
-    /// only where a rollout is not done.
-    pub(super) fn found(&self, workload: &Workload, now: Instant, standstill: impl FnOnce() -> Duration) {
+    /// only where a rollout is not done. Where all that is missing are pods that were ready before their nodes broke, it is done.
+    pub(super) fn found(&self, workload: &Workload, now: Instant, standstill: impl FnOnce() -> Standstill) {
         let mut all = self.progress();
         let progress = all.get_mut(workload);
         if let Some(progress) = progress.filter(|progress| !progress.done && progress.fewest != UNKNOWN) {
-            (progress.since, progress.before) = (now, standstill());
+            let Standstill { age, lost } = standstill();
+            (progress.since, progress.before) = (now, age);
+            let [without_pod, outdated, unavailable] = progress.fewest;
+            progress.done = without_pod == 0
+                && outdated == 0
+                && usize::try_from(unavailable).is_ok_and(|unavailable| unavailable <= lost);
         }
     }
 
@@ -290,12 +296,29 @@ mod tests {
             let (start, key) = (Instant::now(), Workload::new("a", "agent"));
             let age = |now| rollouts.progress()[&key].age(now);
             rollouts.status(&workload(2, observed, counts), start);
-            rollouts.found(&key, start, || hour);
+            rollouts.found(&key, start, || Standstill { age: hour, lost: 0 });
             assert_eq!(age(start), found, "{what}");
             rollouts.status(&workload(2, observed, counts), start + hour);
             assert_eq!(age(start + hour), found + then, "{what}");
             rollouts.status(&workload(2, 2, [3, 2, 3]), start + hour);
             assert_eq!(age(start + hour), later, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_rollout_whose_pods_were_ready_until_their_nodes_broke_was_done() {
+        let hour = Duration::from_hours(1);
+        for (what, counts, lost, done) in [
+            ("both were", [5, 5, 3], 2, true),
+            ("one was", [5, 5, 3], 1, false),
+            ("they have the old template", [5, 3, 3], 2, false),
+        ] {
+            let rollouts = Rollouts::default();
+            let (start, key) = (Instant::now(), Workload::new("a", "agent"));
+            rollouts.status(&workload(2, 2, counts), start);
+            rollouts.found(&key, start, || Standstill { age: hour, lost });
+            let age = rollouts.progress()[&key].age(start);
+            assert_eq!(age, if done { Duration::ZERO } else { hour }, "{what}");
         }
     }
 
@@ -306,8 +329,11 @@ mod tests {
         let rollouts = Rollouts::default();
         let (start, key) = (Instant::now(), Workload::new("a", "agent"));
         rollouts.status(&workload(2, 2, [3, 1, 3]), start);
-        rollouts.found(&key, start, || hour);
-        rollouts.found(&key, start + hour, || 2 * hour);
+        rollouts.found(&key, start, || Standstill { age: hour, lost: 0 });
+        rollouts.found(&key, start + hour, || Standstill {
+            age: 2 * hour,
+            lost: 0,
+        });
         assert_eq!(rollouts.progress()[&key].age(start + hour), 2 * hour);
     }
 

@@ -1,20 +1,32 @@
-//! For how long a rollout has stood still, as the cluster itself shows it.
+//! What the cluster itself shows of a rollout that nobody here has seen begin: for how long it has stood still, and what it does not wait for.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nodewise_proto::v1;
+use nodewise_proto::{bucket, v1};
 
 use super::{Store, is_live};
 use crate::buckets::Buckets;
 use crate::event::DaemonSet;
+
+/// A kubelet writes the first Ready condition of a pod within this time.
+const FIRST_CONDITION: Duration = Duration::from_mins(1);
+
+/// What is known of a rollout.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Standstill {
+    /// The time since anything of it changed.
+    pub(crate) age: Duration,
+    /// Live pods that had been ready before their nodes broke.
+    pub(crate) lost: usize,
+}
 
 impl Store {
     /// The time since a revision of the workload was created, or one of its live pods that are not ready, or since such a pod ceased to be
     /// ready; where all are ready, since one was created or became ready. Zero where nothing tells. A walk over all pods of the workload.
     ///
     /// The newest of all revisions counts: a rollout back to an older one began after it. Clocks of other machines wrote these times.
-    pub(crate) fn standstill(&self, workload: &DaemonSet, now: Timestamp) -> Duration {
+    pub(crate) fn standstill(&self, workload: &DaemonSet, now: Timestamp) -> Standstill {
         let namespace = self.namespaces.get(&workload.key.namespace);
         let is_own = |controller: &v1::ControllerReference| *controller.uid == *workload.uid;
         let revisions = namespace
@@ -39,11 +51,34 @@ impl Store {
         let newest = revisions
             .chain(times)
             .max_by_key(|time| (time.seconds, time.nanos));
-        newest
-            .and_then(|time| Timestamp::new(time.seconds, time.nanos).ok())
-            .and_then(|time| now.duration_since(time).try_into().ok())
-            .unwrap_or_default()
+        let newest = newest.and_then(since_epoch);
+        Standstill {
+            age: newest
+                .and_then(|time| now.duration_since(time).try_into().ok())
+                .unwrap_or_default(),
+            lost: pods.iter().filter(|pod| self.is_lost(pod)).count(),
+        }
     }
+
+    /// Whether the pod had been ready before its node broke. The node lifecycle controller changes the Ready conditions of such a node's
+    /// pods; that of a pod that has never been ready is as old as its containers.
+    fn is_lost(&self, pod: &v1::Pod) -> bool {
+        let [created, changed] =
+            [pod.creation_time, pod.ready_transition_time].map(|time| time.and_then(since_epoch));
+        let changed_later = (created.zip(changed)).is_some_and(|(created, changed)| {
+            changed.duration_since(created) > FIRST_CONDITION.try_into().unwrap_or_default()
+        });
+        let node = self
+            .nodes
+            .get(bucket::of(&pod.node_name, self.bucket_count), &pod.node_name);
+        let is_broken =
+            || node.is_some_and(|node| node.decode_own::<v1::Node>().ready() != v1::ConditionStatus::True);
+        pod.ready() != v1::ConditionStatus::True && changed_later && is_broken()
+    }
+}
+
+fn since_epoch(time: nodewise_proto::Timestamp) -> Option<Timestamp> {
+    Timestamp::new(time.seconds, time.nanos).ok()
 }
 
 #[cfg(test)]
@@ -51,7 +86,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::event::{ClusterEvent, Delta, Pod, Revision};
+    use crate::event::{ClusterEvent, Delta, Node, Pod, Revision};
     use crate::testing::{first_lists, key};
 
     const NOW: &str = "2026-11-23T10:00:00Z";
@@ -146,7 +181,51 @@ mod tests {
             }
             let workload = store.daemon_set(&key()).expect("the workload");
             let now = NOW.parse().expect("a time");
-            assert_eq!(store.standstill(workload, now), expected, "{what}");
+            assert_eq!(store.standstill(workload, now).age, expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn pods_that_were_ready_until_their_nodes_broke_are_told_apart() {
+        let on = |node: &str| [("/spec", json!({"nodeName": node}))];
+        let node = |name: &str, ready: &str| {
+            let status = json!({"conditions": [{"type": "Ready", "status": ready}]});
+            let metadata = json!({"name": name, "uid": name, "resourceVersion": "11"});
+            let object = json!({"metadata": metadata, "status": status});
+            ClusterEvent::Nodes(Delta::Applied(Node::from_json(&object).expect("a node")))
+        };
+        let (created, at_once, later) = (
+            "2026-11-23T09:00:00Z",
+            "2026-11-23T09:00:30Z",
+            "2026-11-23T09:40:00Z",
+        );
+        let ready = [
+            ("/spec", json!({"nodeName": "dead"})),
+            (
+                "/status",
+                json!({"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": later}]}),
+            ),
+        ];
+        for (what, pod, lost) in [
+            ("its node broke", pod(created, later, &on("dead")), 1),
+            ("nobody can say", pod(created, later, &on("unknown")), 1),
+            ("it has never been ready", pod(created, at_once, &on("dead")), 0),
+            ("its node is well", pod(created, later, &on("well")), 0),
+            ("its node is gone", pod(created, later, &on("gone")), 0),
+            ("it is ready", pod(created, later, &ready), 0),
+        ] {
+            let nodes = [
+                node("dead", "False"),
+                node("unknown", "Unknown"),
+                node("well", "True"),
+            ];
+            let mut store = Store::new(2);
+            for event in first_lists().into_iter().chain(nodes).chain([pod]) {
+                store.apply(event);
+            }
+            let workload = store.daemon_set(&key()).expect("the workload");
+            let now = NOW.parse().expect("a time");
+            assert_eq!(store.standstill(workload, now).lost, lost, "{what}");
         }
     }
 }

@@ -9,7 +9,10 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::{apps::v1::DaemonSet, core::v1::Pod};
-use kube::{Api, Client, api::DeleteParams};
+use kube::{
+    Api, Client,
+    api::{DeleteParams, PostParams},
+};
 use nodewise_client::{
     Answer, BuildRequest, ClientConfig, ClientTls, Digest, PlanClient, PlanService, ServiceError,
 };
@@ -48,6 +51,10 @@ pub(crate) enum Defect {
     BelievesAnybody,
     /// It deletes what a plan names before it looks whose pods these are.
     DeletesUnchecked,
+    /// It creates what a plan names before it looks where and how many these are.
+    CreatesUnchecked,
+    /// It sends a state again that the service has refused.
+    KeepsRefusedState,
     /// It does not end on SIGTERM.
     Deaf,
 }
@@ -81,11 +88,17 @@ impl PlanService for Wrong {
                     request: 0,
                 })
             }
+            // As if nobody had answered: then it asks again with the same state.
+            (Err(ServiceError::Refused(refusal)), _) if defect == Defect::KeepsRefusedState => {
+                Err(ServiceError::Unreachable(refusal.to_string()))
+            }
             (answer, _) => {
                 let mut answer = answer?;
                 apply_wrongly(defect, &mut answer.plan);
-                if defect == Defect::DeletesUnchecked {
-                    delete_unchecked(&self.cluster, &answer.plan);
+                match defect {
+                    Defect::DeletesUnchecked => delete_unchecked(&self.cluster, &answer.plan),
+                    Defect::CreatesUnchecked => create_unchecked(&self.cluster, &answer.plan),
+                    _ => {}
                 }
                 if creates(&answer.plan) {
                     last.insert(uid.to_owned(), answer.plan.clone());
@@ -113,6 +126,30 @@ fn delete_unchecked(cluster: &Client, plan: &v1::Plan) {
             let pods = pods.clone();
             tokio::spawn(async move { pods.delete(&name, &DeleteParams::default()).await });
         }
+    }
+}
+
+/// Creates all pods that a plan names, without waiting for that.
+fn create_unchecked(cluster: &Client, plan: &v1::Plan) {
+    let namespace = plan.workload.as_ref().map_or("", |workload| &*workload.namespace);
+    let pods: Api<Pod> = Api::namespaced(cluster.clone(), namespace);
+    for action in plan.actions() {
+        let Some(Kind::CreatePod(create)) = &action.kind else {
+            continue;
+        };
+        let mut pod: Value = serde_json::from_slice(&plan.pod_manifest).unwrap_or_default();
+        pod["metadata"]["name"] = json!(create.pod_name);
+        for pointer in &plan.node_name_pointers {
+            if let Some(name) = pod.pointer_mut(pointer) {
+                *name = json!(create.node_name);
+            }
+        }
+        let pods = pods.clone();
+        tokio::spawn(async move {
+            pods.create(&PostParams::default(), &serde_json::from_value(pod)?)
+                .await?;
+            anyhow::Ok(())
+        });
     }
 }
 

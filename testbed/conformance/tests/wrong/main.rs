@@ -11,7 +11,7 @@ use nodewise_conformance::{Case, Run, all_cases};
 use executor::Defect;
 
 /// What is wrong, the case that must fail, and a part of why.
-const DEFECTS: [(Defect, &str, &str); 11] = [
+const DEFECTS: [(Defect, &str, &str); 14] = [
     (Defect::AllAtOnce, "slow-start-batches", "a batch of"),
     (
         Defect::NamesRevisionsItself,
@@ -42,6 +42,17 @@ const DEFECTS: [(Defect, &str, &str); 11] = [
         "wrong-plan-delete",
         "a wrong plan was carried out",
     ),
+    (
+        Defect::CreatesUnchecked,
+        "wrong-plan-count",
+        "a wrong plan was carried out",
+    ),
+    (
+        Defect::CreatesUnchecked,
+        "wrong-plan-node",
+        "a wrong plan was carried out",
+    ),
+    (Defect::KeepsRefusedState, "wrong-plan-state", "agent"),
     (Defect::Deaf, "sigterm-at-rest", "SIGTERM must end it"),
 ];
 
