@@ -52,7 +52,11 @@ const DEFECTS: [(Defect, &str, &str); 14] = [
         "wrong-plan-node",
         "a wrong plan was carried out",
     ),
-    (Defect::KeepsRefusedState, "wrong-plan-state", "agent"),
+    (
+        Defect::KeepsRefusedState,
+        "wrong-plan-state",
+        "the rollout of agent",
+    ),
     (Defect::Deaf, "sigterm-at-rest", "SIGTERM must end it"),
 ];
 
