@@ -228,9 +228,12 @@ impl Collector for Reading {
             ([("step", "eligibility"), ("source", "computed")], tally.fits_made),
             (
                 [("step", "summary"), ("source", "cache")],
-                tally.sketches_recalled,
+                tally.summaries_recalled,
             ),
-            ([("step", "summary"), ("source", "computed")], tally.sketches_made),
+            (
+                [("step", "summary"), ("source", "computed")],
+                tally.summaries_made,
+            ),
         ];
         counters(
             &mut encoder,

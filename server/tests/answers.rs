@@ -729,7 +729,7 @@ fn what_a_replica_remembers_changes_no_byte_of_an_answer() {
     }
     let usage = warm.cache().usage(Kind::Plans);
     assert_eq!((usage.hits, usage.misses), (79, 1));
-    assert!(warm.tally().sketches_recalled > 8 * 40);
+    assert!(warm.tally().summaries_recalled > 8 * 40);
 }
 
 #[test]

@@ -53,9 +53,7 @@ func New(ctx context.Context, servers []string, options ...Option) (*Client, err
 	}
 	config := defaults()
 	for _, option := range options {
-		if option != nil {
-			option(&config)
-		}
+		option(&config)
 	}
 	if err := config.settle(); err != nil {
 		return nil, err

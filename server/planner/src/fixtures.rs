@@ -4,12 +4,14 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
-    json::Json,
-    manifest::HASH_LABEL,
-    snapshot::{
-        Bucket, ControllerRef, DaemonSet, Labels, Node, Options, Pod, PodPhase, Revision, RollingUpdate,
-        Scheduling, Selector, Snapshot, State, Status, Taint, TaintEffect, Target, UpdateStrategy,
+    core::{
+        json::Json,
+        snapshot::{
+            Bucket, ControllerRef, DaemonSet, Labels, Node, Options, Pod, PodPhase, Revision, RollingUpdate,
+            Scheduling, Selector, Snapshot, State, Status, Taint, TaintEffect, Target, UpdateStrategy,
+        },
     },
+    daemonset::manifest::HASH_LABEL,
 };
 
 /// DaemonSet `foo`, which selects `app=foo`.

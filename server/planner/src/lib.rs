@@ -4,47 +4,18 @@
 //! error type here: a snapshot that exists can be planned for, and equal snapshots give equal plans. The modules follow the
 //! chapters of the behaviour that they implement (docs/behaviour.md lists it by number).
 
-mod alike;
-mod backoff;
-mod batches;
-mod canonical;
-mod claims;
-mod companion;
-mod draft;
-mod eligibility;
-mod expectations;
-pub mod explain;
+mod core;
+mod daemonset;
 #[cfg(test)]
 mod fixtures;
-mod gate;
-mod held_names;
-pub mod identities;
-pub mod json;
-mod manifest;
-pub mod memory;
-mod moves;
-mod names;
-mod patience;
-mod picture;
-mod placement;
-pub mod plan;
-mod pods;
-mod ramp;
-pub mod report;
-mod requeue;
-mod revisions;
-mod rollout;
-mod selector;
-mod sketch;
-pub mod snapshot;
-mod status;
-mod surge;
-mod sync;
 
-pub use explain::{explain, explain_each, explain_until};
-pub use manifest::HASH_LABEL;
+pub use crate::core::{identities, json, plan, snapshot};
+pub use crate::daemonset::explain::{explain, explain_each, explain_until};
+pub use crate::daemonset::manifest::HASH_LABEL;
+pub use crate::daemonset::{explain, memory, report};
 
-use crate::{memory::Memory, patience::Patience, plan::Plan, snapshot::Snapshot};
+use crate::core::{cancellation::Cancellation, plan::Plan, snapshot::Snapshot};
+use crate::daemonset::{memory::Memory, sync};
 
 /// Plans for one workload.
 ///
@@ -60,5 +31,5 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
 /// soon after `stop` turns true. It is asked every thousand nodes or pods and between the steps.
 #[must_use]
 pub fn plan_until(snapshot: &Snapshot, memory: &mut Memory, stop: &dyn Fn() -> bool) -> Option<Plan> {
-    sync::plan(snapshot, memory, Patience::new(stop))
+    sync::plan(snapshot, memory, Cancellation::new(stop))
 }

@@ -177,7 +177,7 @@ mod tests {
             assert_eq!(verdicts.collect::<Result<Vec<_>>>()?, [noop, apply, noop, apply]);
         }
         assert_eq!(
-            replica.tally().sketches_made,
+            replica.tally().summaries_made,
             2 * (64 + 3),
             "one bucket changes at a time"
         );

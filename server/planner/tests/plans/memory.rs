@@ -53,7 +53,7 @@ fn of_a_cluster_at_rest_only_what_changed_is_looked_at() {
         let tally = memory.take_tally();
         (
             [tally.fits_made, tally.fits_recalled],
-            [tally.sketches_made, tally.sketches_recalled],
+            [tally.summaries_made, tally.summaries_recalled],
         )
     };
     assert_eq!(plan(&cluster.snapshot()), ([4, 0], [4, 0]), "everything is new");
@@ -129,7 +129,7 @@ fn the_passing_of_time_is_noticed() {
             nodewise_planner::plan_until(&snapshot, &mut memory, &|| false).expect("nothing asks to stop");
         assert_eq!(plan, nodewise_planner::plan(&snapshot));
         let available = plan.status.expect("nodes are counted").number_available;
-        (memory.take_tally().sketches_made, available)
+        (memory.take_tally().summaries_made, available)
     };
     // (clock, walked, available)
     for (now, walked, available) in [

@@ -1,0 +1,221 @@
+//! Which objects are the workload's (chapter 3, D-23 and D-27): who is kept, adopted, released, ignored.
+//!
+//! The same rules serve pods and revisions. What is decided here is carried out before anything that relies on it, and the
+//! plan goes on as if it had been: adopted objects count as owned, released ones as gone (D-28).
+
+use serde_json::{Value, json};
+
+use crate::core::{
+    canonical,
+    snapshot::{ControllerRef, DaemonSet, Labels},
+};
+
+/// The kind in controller references.
+const KIND: &str = "DaemonSet";
+
+/// What to do about an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// The workload's already.
+    Owned,
+    /// An orphan that becomes the workload's.
+    Adopt,
+    /// The workload's, but not selected any more.
+    Release,
+    /// None of the workload's business.
+    Ignore,
+}
+
+/// What to do about a pod. Pods are looked up by their controller's kind, name and uid (D-3), so a controller that agrees
+/// in the uid alone is another's.
+pub(crate) fn claim(
+    ds: &DaemonSet,
+    labels: &Labels,
+    controller: Option<&ControllerRef>,
+    deleting: bool,
+) -> Claim {
+    match controller {
+        Some(controller) if controller.kind != KIND || controller.name != ds.name => Claim::Ignore,
+        _ => claim_by_uid(ds, labels, controller, deleting),
+    }
+}
+
+/// What to do about an object that is looked up by its namespace alone, as revisions are (D-51): only the controller's uid
+/// counts.
+pub(crate) fn claim_by_uid(
+    ds: &DaemonSet,
+    labels: &Labels,
+    controller: Option<&ControllerRef>,
+    deleting: bool,
+) -> Claim {
+    // An absent selector selects nothing (D-22).
+    let selected = || {
+        ds.selector
+            .as_ref()
+            .is_some_and(|selector| selector.selects(labels))
+    };
+    match controller {
+        Some(controller) if controller.uid != ds.uid => Claim::Ignore,
+        Some(_) if selected() => Claim::Owned,
+        Some(_) if ds.deleting => Claim::Ignore,
+        Some(_) => Claim::Release,
+        None if ds.deleting || deleting || !selected() => Claim::Ignore,
+        None => Claim::Adopt,
+    }
+}
+
+/// The strategic merge patch that makes the workload the controller of the object with this uid.
+pub(crate) fn adopt_patch(ds: &DaemonSet, uid: &str) -> Vec<u8> {
+    canonical::to_bytes(&json!({"metadata": {"ownerReferences": [owner_reference(ds)], "uid": uid}}))
+}
+
+/// The strategic merge patch that removes the workload from the owners of the object with this uid.
+pub(crate) fn release_patch(ds: &DaemonSet, uid: &str) -> Vec<u8> {
+    canonical::to_bytes(&json!({
+        "metadata": {"ownerReferences": [{"$patch": "delete", "uid": ds.uid}], "uid": uid},
+    }))
+}
+
+/// The owner reference of everything that the workload controls (D-67).
+pub(crate) fn owner_reference(ds: &DaemonSet) -> Value {
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": KIND,
+        "name": ds.name,
+        "uid": ds.uid,
+        "controller": true,
+        "blockOwnerDeletion": true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{controller, daemon_set, labels};
+
+    fn other(kind: &str, name: &str, uid: &str) -> ControllerRef {
+        ControllerRef {
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            uid: uid.to_owned(),
+        }
+    }
+
+    #[test]
+    fn d_23_claims() {
+        let ds = daemon_set();
+        let gone = DaemonSet {
+            deleting: true,
+            ..daemon_set()
+        };
+        let (ours, theirs) = (controller(&ds), other("ReplicaSet", "rs", "rs-uid"));
+        let (fits, differs) = (labels(&[("app", "foo"), ("x", "y")]), labels(&[("app", "bar")]));
+        // (what, workload, labels, controller, object deleting, claim)
+        let table = [
+            ("D-23.1", &ds, &fits, Some(&ours), false, Claim::Owned),
+            ("D-23.1 deleting", &ds, &fits, Some(&ours), true, Claim::Owned),
+            (
+                "D-23.1 released (S-112)",
+                &ds,
+                &differs,
+                Some(&ours),
+                false,
+                Claim::Release,
+            ),
+            (
+                "D-23.1 released though deleting",
+                &ds,
+                &differs,
+                Some(&ours),
+                true,
+                Claim::Release,
+            ),
+            (
+                "D-23.1 workload deleting",
+                &gone,
+                &differs,
+                Some(&ours),
+                false,
+                Claim::Ignore,
+            ),
+            (
+                "D-23.1 workload deleting, labels match",
+                &gone,
+                &fits,
+                Some(&ours),
+                false,
+                Claim::Owned,
+            ),
+            ("D-23.2, S-37", &ds, &fits, Some(&theirs), false, Claim::Ignore),
+            ("D-23.3, S-35, S-111", &ds, &fits, None, false, Claim::Adopt),
+            ("D-23.3 labels", &ds, &differs, None, false, Claim::Ignore),
+            ("D-23.3 pod deleting, S-36", &ds, &fits, None, true, Claim::Ignore),
+            (
+                "D-23.3 workload deleting, S-46",
+                &gone,
+                &fits,
+                None,
+                false,
+                Claim::Ignore,
+            ),
+        ];
+        for (what, ds, labels, controller, deleting, expected) in table {
+            assert_eq!(claim(ds, labels, controller, deleting), expected, "{what}");
+            assert_eq!(
+                claim_by_uid(ds, labels, controller, deleting),
+                expected,
+                "{what}, by uid"
+            );
+        }
+    }
+
+    #[test]
+    fn d_22_without_a_selector_nothing_is_claimed() {
+        let ds = DaemonSet {
+            selector: None,
+            ..daemon_set()
+        };
+        let fits = labels(&[("app", "foo")]);
+        assert_eq!(claim(&ds, &fits, None, false), Claim::Ignore);
+        assert_eq!(claim(&ds, &fits, Some(&controller(&ds)), false), Claim::Release);
+    }
+
+    #[test]
+    fn d_3_pods_are_known_by_kind_name_and_uid_and_revisions_by_uid() {
+        let ds = daemon_set();
+        let fits = labels(&[("app", "foo")]);
+        for stranger in [
+            other("ReplicaSet", &ds.name, &ds.uid),
+            other(KIND, "bar", &ds.uid),
+        ] {
+            assert_eq!(
+                claim(&ds, &fits, Some(&stranger), false),
+                Claim::Ignore,
+                "{stranger:?}"
+            );
+            assert_eq!(
+                claim_by_uid(&ds, &fits, Some(&stranger), false),
+                Claim::Owned,
+                "D-51: {stranger:?}"
+            );
+        }
+        // The same name with another uid is an earlier object of that name.
+        let former = other(KIND, &ds.name, "former-uid");
+        assert_eq!(claim(&ds, &fits, Some(&former), false), Claim::Ignore);
+        assert_eq!(claim_by_uid(&ds, &fits, Some(&former), false), Claim::Ignore);
+    }
+
+    #[test]
+    fn d_27_patches_hold_the_uid_and_the_owner() {
+        let ds = daemon_set();
+        // D-67 too: the reference is that of created objects.
+        assert_eq!(
+            String::from_utf8(adopt_patch(&ds, "pod-uid")).unwrap(),
+            r#"{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","blockOwnerDeletion":true,"controller":true,"kind":"DaemonSet","name":"foo","uid":"foo-uid"}],"uid":"pod-uid"}}"#
+        );
+        assert_eq!(
+            String::from_utf8(release_patch(&ds, "pod-uid")).unwrap(),
+            r#"{"metadata":{"ownerReferences":[{"$patch":"delete","uid":"foo-uid"}],"uid":"pod-uid"}}"#
+        );
+    }
+}

@@ -1,0 +1,337 @@
+//! The names and uids of a snapshot's pods: that they are unique, and whether one is taken.
+//!
+//! Kept up from snapshot to snapshot: buckets that come again cost nothing.
+
+use std::{
+    hash::{BuildHasher as _, RandomState},
+    mem::size_of_val,
+};
+
+use hashbrown::{HashTable, hash_table::Entry as Slot};
+
+use crate::core::snapshot::{Bucket, Digest, Pod};
+
+/// Two pods of a snapshot that share what they must not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Twice {
+    /// Index of the bucket of one of them.
+    pub bucket: usize,
+    /// Its index there.
+    pub pod: usize,
+    /// What they share.
+    pub what: Identity,
+}
+
+/// What no two pods of a namespace share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Identity {
+    /// metadata.name.
+    Name,
+    /// metadata.uid.
+    Uid,
+}
+
+impl Identity {
+    const ALL: [Self; 2] = [Self::Name, Self::Uid];
+
+    fn of(self, pod: &Pod) -> &str {
+        match self {
+            Self::Name => &pod.name,
+            Self::Uid => &pod.uid,
+        }
+    }
+}
+
+/// Pods by name and by uid.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Identities {
+    /// Keyed, so that nobody can choose names that all fall together.
+    hasher: RandomState,
+    /// By name, and by uid.
+    tables: [HashTable<Entry>; 2],
+    buckets: Vec<Known>,
+    /// Digests of the buckets with pods in whose place others came when this was last brought up to date.
+    superseded: Vec<Digest>,
+}
+
+/// Where the pod is that has a name.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    hash: u64,
+    bucket: u32,
+    pod: u32,
+}
+
+/// What of a bucket is in the tables.
+#[derive(Debug, Clone, Default)]
+struct Known {
+    digest: Option<Digest>,
+    /// Hashes of each pod's name and uid.
+    hashes: Vec<[u64; 2]>,
+}
+
+impl Identities {
+    /// Those of some buckets. Of pods that share a name one counts.
+    pub(crate) fn of(buckets: &[Bucket]) -> Self {
+        let mut identities = Self::default();
+        // What is wrong with a snapshot is told before it is planned for.
+        let _ = identities.take_up(buckets);
+        identities
+    }
+
+    /// Brings everything up to date with the buckets of a snapshot. After an error it is of no use.
+    pub(crate) fn take_up(&mut self, buckets: &[Bucket]) -> Result<(), Vec<Twice>> {
+        if self.buckets.len() != buckets.len() {
+            self.tables.iter_mut().for_each(HashTable::clear);
+            self.buckets = vec![Known::default(); buckets.len()];
+        }
+        let is_new = |(index, bucket): &(usize, &Bucket)| {
+            bucket.pods.digest().is_none() || self.buckets[*index].digest.as_ref() != bucket.pods.digest()
+        };
+        let new: Vec<(usize, &Bucket)> = buckets.iter().enumerate().filter(is_new).collect();
+        let gone = new.iter().map(|(index, _)| &self.buckets[*index]);
+        let gone = gone.filter(|known| !known.hashes.is_empty());
+        self.superseded = gone.filter_map(|known| known.digest).collect();
+        // What goes makes room before what comes is looked at: a pod may have moved from one bucket to another.
+        for (index, _) in &new {
+            self.forget(*index);
+        }
+        let mut twice = Vec::new();
+        for (index, bucket) in new {
+            self.learn(index, bucket, buckets, &mut twice);
+        }
+        if twice.is_empty() { Ok(()) } else { Err(twice) }
+    }
+
+    /// Digests of the buckets with pods in whose place others came when this was last brought up to date.
+    pub(crate) fn superseded(&self) -> &[Digest] {
+        &self.superseded
+    }
+
+    fn forget(&mut self, bucket: usize) {
+        let known = std::mem::take(&mut self.buckets[bucket]);
+        for (pod, hashes) in known.hashes.iter().enumerate() {
+            for (table, hash) in self.tables.iter_mut().zip(hashes) {
+                let is_it = |entry: &Entry| (entry.bucket as usize, entry.pod as usize) == (bucket, pod);
+                if let Ok(entry) = table.find_entry(*hash, is_it) {
+                    entry.remove();
+                }
+            }
+        }
+    }
+
+    fn learn(&mut self, index: usize, bucket: &Bucket, buckets: &[Bucket], twice: &mut Vec<Twice>) {
+        let mut hashes = Vec::with_capacity(bucket.pods.len());
+        for (entry, pod) in bucket.pods.iter().enumerate() {
+            let mut both = [0; 2];
+            for ((what, table), hash) in Identity::ALL.into_iter().zip(&mut self.tables).zip(&mut both) {
+                let text = what.of(pod);
+                *hash = self.hasher.hash_one(text);
+                let same = |entry: &Entry| what.of(at(buckets, *entry)) == text;
+                match table.entry(*hash, same, |entry| entry.hash) {
+                    Slot::Occupied(_) => twice.push(Twice {
+                        bucket: index,
+                        pod: entry,
+                        what,
+                    }),
+                    Slot::Vacant(slot) => {
+                        slot.insert(Entry {
+                            hash: *hash,
+                            // A list of more does not fit in memory.
+                            bucket: u32::try_from(index).unwrap_or(u32::MAX),
+                            pod: u32::try_from(entry).unwrap_or(u32::MAX),
+                        });
+                    }
+                }
+            }
+            hashes.push(both);
+        }
+        self.buckets[index] = Known {
+            digest: bucket.pods.digest().copied(),
+            hashes,
+        };
+    }
+
+    /// Whether a pod has this name, among the buckets that were taken up.
+    pub(crate) fn is_taken(&self, name: &str, buckets: &[Bucket]) -> bool {
+        let hash = self.hasher.hash_one(name);
+        self.tables[0]
+            .find(hash, |entry| at(buckets, *entry).name == name)
+            .is_some()
+    }
+
+    /// Bytes of memory that it takes, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let tables = self.tables.iter().map(HashTable::allocation_size);
+        let hashes = self.buckets.iter().map(|known| size_of_val(&*known.hashes));
+        let lists = [size_of_val(&*self.buckets), size_of_val(&*self.superseded)];
+        tables.chain(hashes).chain(lists).sum()
+    }
+}
+
+fn at(buckets: &[Bucket], entry: Entry) -> &Pod {
+    &buckets[entry.bucket as usize].pods[entry.pod as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        core::snapshot::List,
+        fixtures::{daemon_set, pod},
+    };
+
+    /// A bucket of pods of these names; `digest` 0 stands for none.
+    fn bucket(digest: u8, names: &[&str]) -> Bucket {
+        let pods = names
+            .iter()
+            .map(|name| pod(&daemon_set(), name, "n", "h"))
+            .collect();
+        Bucket {
+            pods: match digest {
+                0 => List::new(pods),
+                digest => List::known_by(pods, [digest; 32]),
+            },
+            ..Bucket::default()
+        }
+    }
+
+    fn taken(identities: &Identities, buckets: &[Bucket]) -> String {
+        let names = ["a", "b", "c", "d", "e"];
+        names
+            .into_iter()
+            .filter(|name| identities.is_taken(name, buckets))
+            .collect()
+    }
+
+    #[test]
+    fn follows_the_buckets_from_snapshot_to_snapshot() {
+        let mut identities = Identities::default();
+        // (what, buckets, names that are taken)
+        let table = [
+            (
+                "the first",
+                vec![bucket(1, &["a", "b"]), bucket(2, &["c"])],
+                "abc",
+            ),
+            (
+                "one changes",
+                vec![bucket(3, &["b", "d"]), bucket(2, &["c"])],
+                "bcd",
+            ),
+            (
+                "a pod moves",
+                vec![bucket(4, &["c"]), bucket(5, &["b", "d"])],
+                "bcd",
+            ),
+            ("and back", vec![bucket(3, &["b", "d"]), bucket(2, &["c"])], "bcd"),
+            (
+                "without a digest",
+                vec![bucket(0, &["e"]), bucket(2, &["c"])],
+                "ce",
+            ),
+            ("again without", vec![bucket(0, &["a"]), bucket(2, &["c"])], "ac"),
+            ("all in one", vec![bucket(2, &["c"])], "c"),
+            ("none", vec![], ""),
+        ];
+        for (what, buckets, names) in table {
+            assert_eq!(identities.take_up(&buckets), Ok(()), "{what}");
+            assert_eq!(taken(&identities, &buckets), names, "{what}");
+        }
+    }
+
+    #[test]
+    fn tells_which_buckets_with_pods_others_came_for() {
+        let mut memory = crate::daemonset::memory::Memory::default();
+        assert_eq!(memory.superseded_pods(), [[0; 32]; 0]);
+        for (what, buckets, superseded) in [
+            (
+                "the first",
+                vec![bucket(1, &["a"]), bucket(2, &["b"]), bucket(3, &[])],
+                &[][..],
+            ),
+            (
+                "the same",
+                vec![bucket(1, &["a"]), bucket(2, &["b"]), bucket(3, &[])],
+                &[],
+            ),
+            (
+                "one pod more",
+                vec![bucket(1, &["a"]), bucket(4, &["b", "c"]), bucket(3, &[])],
+                &[2],
+            ),
+            (
+                "two change, one of which was empty",
+                vec![bucket(5, &[]), bucket(4, &["b", "c"]), bucket(6, &["d"])],
+                &[1],
+            ),
+            (
+                "without a digest",
+                vec![bucket(5, &[]), bucket(0, &["b"]), bucket(6, &["d"])],
+                &[4],
+            ),
+            (
+                "which nobody can ask for",
+                vec![bucket(5, &[]), bucket(7, &["b"]), bucket(6, &["d"])],
+                &[],
+            ),
+        ] {
+            assert_eq!(memory.identify(&buckets), Ok(()), "{what}");
+            let digests: Vec<_> = superseded.iter().map(|digest| [*digest; 32]).collect();
+            assert_eq!(memory.superseded_pods(), digests, "{what}");
+        }
+    }
+
+    #[test]
+    fn what_is_known_by_its_digest_is_not_looked_at_again() {
+        let mut identities = Identities::default();
+        assert_eq!(
+            identities.take_up(&[bucket(1, &["a"]), bucket(2, &["b"])]),
+            Ok(())
+        );
+        // A lie, to see who looks.
+        let other = [bucket(1, &["a"]), bucket(2, &["a"])];
+        assert_eq!(identities.take_up(&other), Ok(()));
+    }
+
+    #[test]
+    fn tells_who_shares_what() {
+        let named = |name: &str, uid: &str| Pod {
+            uid: uid.to_owned(),
+            ..pod(&daemon_set(), name, "n", "h")
+        };
+        let of = |pods: &[Pod]| Bucket {
+            pods: List::new(pods.to_vec()),
+            ..Bucket::default()
+        };
+        let twice = |bucket, pod, what| Twice { bucket, pod, what };
+        let table = [
+            (vec![of(&[named("a", "1")]), of(&[named("b", "2")])], vec![]),
+            (
+                vec![of(&[named("a", "1")]), of(&[named("0", "2"), named("a", "3")])],
+                vec![twice(1, 1, Identity::Name)],
+            ),
+            (
+                vec![of(&[named("a", "1"), named("b", "1")])],
+                vec![twice(0, 1, Identity::Uid)],
+            ),
+            (
+                vec![of(&[named("a", "1")]), of(&[named("a", "1")])],
+                vec![twice(1, 0, Identity::Name), twice(1, 0, Identity::Uid)],
+            ),
+        ];
+        for (buckets, expected) in table {
+            let result = Identities::default().take_up(&buckets);
+            assert_eq!(result.err().unwrap_or_default(), expected);
+        }
+    }
+
+    #[test]
+    fn takes_some_bytes_for_each_pod() {
+        let names: Vec<String> = (0..1_000).map(|index| format!("pod-{index}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let bytes = Identities::of(&[bucket(1, &names)]).bytes();
+        assert!((48_000..96_000).contains(&bytes), "{bytes}");
+        assert_eq!(Identities::default().bytes(), 0);
+    }
+}

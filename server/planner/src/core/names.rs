@@ -1,0 +1,226 @@
+//! Names that are derived, so that the same decision twice gives the same name: of revisions (chapter 9, D-60 and D-61) and
+//! of pods.
+
+use std::borrow::Cow;
+
+use sha2::{Digest, Sha256};
+
+use crate::core::snapshot::DaemonSet;
+
+/// The letters of Kubernetes' generated names: no vowels, and nothing that looks like another.
+const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+/// Characters of a derived name part. 27^10 is about 2^47: no two nodes of a cluster meet by chance.
+const HASH_LENGTH: usize = 10;
+/// Longest object name (a DNS-1123 subdomain).
+const MAX_OBJECT_NAME: usize = 253;
+/// Longest pod name that is also a host name (a DNS-1123 label).
+pub(crate) const MAX_POD_NAME: usize = 63;
+/// Longest value of a label.
+const MAX_LABEL_VALUE: usize = 63;
+
+/// The hash of a template: `data` is the canonical JSON of its revision. Valid as a label value and in a name.
+///
+/// It is not upstream's hash, which changes with every Kubernetes version; upstream knows a revision by its data (D-53).
+pub(crate) fn revision_hash(data: &[u8], collision_count: Option<i32>) -> String {
+    let count = collision_count.map(i32::to_be_bytes);
+    let count: &[u8] = count.as_ref().map_or(&[], |bytes| bytes);
+    encoded_digest([data, count])
+}
+
+/// The name of a revision. `shorten`: cut the workload's name so that the whole fits an object name.
+pub(crate) fn revision_name(ds: &DaemonSet, hash: &str, shorten: bool) -> String {
+    let limit = if shorten { MAX_OBJECT_NAME } else { usize::MAX };
+    joined(&ds.name, hash, limit)
+}
+
+/// The value that stands for a revision's name in a label: the name, or a hash of one that is too long. A name as an apiserver
+/// takes it (a DNS-1123 subdomain) is in all else a value, too.
+pub(crate) fn label_value(name: &str) -> Cow<'_, str> {
+    if name.len() <= MAX_LABEL_VALUE {
+        name.into()
+    } else {
+        encoded_digest([name.as_bytes()]).into()
+    }
+}
+
+/// The name of the next pod on a node.
+///
+/// Who plans twice gets one name, so the second create is refused: also when the caches have shown some change of the node's
+/// other pods in between. `salt` grows when a name is taken, so that a replacement never waits for its predecessor's name.
+pub(crate) fn pod_name(ds: &DaemonSet, node: &str, hash: &str, salt: u32) -> String {
+    let salt = salt.to_be_bytes();
+    let parts = [ds.uid.as_bytes(), node.as_bytes(), hash.as_bytes(), &salt];
+    joined(&ds.name, &encoded_digest(parts), MAX_POD_NAME)
+}
+
+/// `<name>-<suffix>`, the name cut so that the whole has at most `limit` bytes and stays a valid subdomain.
+fn joined(name: &str, suffix: &str, limit: usize) -> String {
+    let room = limit.saturating_sub(suffix.len() + 1);
+    let prefix = if name.len() <= room {
+        name
+    } else {
+        // No part of a subdomain may end in a dash or start with one, which the joining dash would do after a dot.
+        name[..name.floor_char_boundary(room)].trim_end_matches(['-', '.'])
+    };
+    if prefix.is_empty() {
+        suffix.to_owned()
+    } else {
+        format!("{prefix}-{suffix}")
+    }
+}
+
+/// [`HASH_LENGTH`] letters of the SHA-256 of the parts, each preceded by its length so that no two lists of parts agree.
+fn encoded_digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part);
+    }
+    let digest: [u8; 32] = hasher.finalize().into();
+    let (head, _) = digest
+        .split_first_chunk()
+        .expect("the digest is longer than a number");
+    let mut rest = u128::from_be_bytes(*head);
+    let letters = std::iter::repeat_with(|| {
+        let letter = ALPHABET[(rest % 27) as usize];
+        rest /= 27;
+        char::from(letter)
+    });
+    letters.take(HASH_LENGTH).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fixtures::daemon_set;
+
+    fn named(name: &str) -> DaemonSet {
+        DaemonSet {
+            name: name.to_owned(),
+            ..daemon_set()
+        }
+    }
+
+    fn is_subdomain(name: &str) -> bool {
+        let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+        name.len() <= MAX_OBJECT_NAME
+            && name.split('.').all(|part| {
+                part.bytes().all(|b| inner(b) || b == b'-')
+                    && part.bytes().next().is_some_and(inner)
+                    && part.bytes().last().is_some_and(inner)
+            })
+    }
+
+    #[test]
+    fn d_61_the_hash_depends_on_the_template_and_the_collision_count() {
+        let hashes: BTreeSet<_> = [
+            ("a", None),
+            ("a", Some(0)),
+            ("a", Some(1)),
+            ("a", Some(-1)),
+            ("b", None),
+        ]
+        .into_iter()
+        .map(|(data, count)| revision_hash(data.as_bytes(), count))
+        .collect();
+        assert_eq!(hashes.len(), 5, "{hashes:?}");
+        // The same on every replica and in every version: a changed hash would not be wrong, but would collide in names.
+        assert_eq!(revision_hash(b"{}", Some(1)), "bh4bjtvq7r");
+        for hash in hashes {
+            assert_eq!(hash.len(), HASH_LENGTH);
+            assert!(hash.bytes().all(|byte| ALPHABET.contains(&byte)), "{hash}");
+        }
+    }
+
+    #[test]
+    fn d_52_a_name_that_is_too_long_for_a_label_is_hashed() {
+        let (longest, long, longer) = ("a".repeat(63), "a".repeat(64), "a".repeat(253));
+        assert_eq!(label_value("foo-x"), "foo-x");
+        assert_eq!(label_value(&longest), longest);
+        let hashes = [label_value(&long), label_value(&longer)];
+        assert_ne!(hashes[0], hashes[1]);
+        for hash in hashes {
+            assert_eq!(hash.len(), HASH_LENGTH);
+            assert!(hash.bytes().all(|byte| ALPHABET.contains(&byte)), "{hash}");
+        }
+    }
+
+    #[test]
+    fn q_14_revision_names_are_shortened_only_where_the_deviation_is_on() {
+        let long = "a".repeat(250);
+        let dotted = format!("{}.-b", "a".repeat(240));
+        // (workload, shortened, as upstream)
+        let table = [
+            ("foo", "foo-hhhhhhhhhh".to_owned(), "foo-hhhhhhhhhh".to_owned()),
+            (
+                &long,
+                format!("{}-hhhhhhhhhh", "a".repeat(242)),
+                format!("{long}-hhhhhhhhhh"),
+            ),
+            (
+                &dotted,
+                format!("{}-hhhhhhhhhh", "a".repeat(240)),
+                format!("{dotted}-hhhhhhhhhh"),
+            ),
+        ];
+        for (name, shortened, upstream) in table {
+            let ds = named(name);
+            assert_eq!(
+                revision_name(&ds, "hhhhhhhhhh", true),
+                shortened,
+                "D-60 with Q-14: {name}"
+            );
+            assert_eq!(revision_name(&ds, "hhhhhhhhhh", false), upstream, "D-60: {name}");
+            assert!(is_subdomain(&shortened), "{shortened}");
+        }
+    }
+
+    #[test]
+    fn derived_pod_names_differ_with_every_part() {
+        let ds = daemon_set();
+        let other = DaemonSet {
+            uid: "other".to_owned(),
+            ..ds.clone()
+        };
+        let names = [
+            pod_name(&ds, "node-1", "h", 0),
+            pod_name(&other, "node-1", "h", 0),
+            pod_name(&ds, "node-2", "h", 0),
+            pod_name(&ds, "node-1", "i", 0),
+            pod_name(&ds, "node-1", "h", 1),
+            // The border between two parts counts.
+            pod_name(&ds, "node-1h", "", 0),
+        ];
+        assert_eq!(BTreeSet::from(names.clone()).len(), names.len(), "{names:?}");
+        assert_eq!(
+            names[0], "foo-nvz74mvvkg",
+            "the same on every replica and in every version"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn derived_pod_names_are_host_names_where_the_workload_name_is_one(
+            name in "[a-z0-9]([-a-z0-9]{0,60}[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]{0,60}[a-z0-9])?){0,3}",
+            node in ".*",
+            salt in any::<u32>(),
+        ) {
+            let ds = named(&name);
+            let pod = pod_name(&ds, &node, "hash", salt);
+            prop_assert!(pod.len() <= MAX_POD_NAME);
+            prop_assert!(is_subdomain(&pod), "{}", pod);
+            prop_assert!(is_subdomain(&revision_name(&ds, "hhhhhhhhhh", true)));
+        }
+
+        #[test]
+        fn names_never_panic(name in ".*", node in ".*", hash in ".*", salt in any::<u32>()) {
+            let ds = named(&name.repeat(9));
+            prop_assert!(pod_name(&ds, &node, &hash, salt).len() <= MAX_POD_NAME);
+            prop_assert!(revision_name(&ds, &hash, true).len() <= MAX_OBJECT_NAME.max(hash.len()));
+        }
+    }
+}

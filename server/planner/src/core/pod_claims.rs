@@ -1,0 +1,85 @@
+//! Which pods are the workload's, and whose owner changes for that (chapter 3).
+
+use crate::core::{
+    claims::{self, Claim},
+    plan::{Action, ActionKind, Batch, ObjectRef, Reason},
+    pod_findings::PodFindings,
+    snapshot::{DaemonSet, Listed as _, Pod, Snapshot},
+};
+
+/// The pods whose owner changes (D-28).
+#[derive(Debug, Default)]
+pub(crate) struct Claims<'a> {
+    /// Orphans that become the workload's.
+    pub(crate) adopted: Vec<&'a Pod>,
+    /// Pods that are let go.
+    pub(crate) released: Vec<&'a Pod>,
+}
+
+impl Claims<'_> {
+    /// By name, whatever the buckets.
+    pub(crate) fn sort(&mut self) {
+        for pods in [&mut self.adopted, &mut self.released] {
+            pods.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+    }
+
+    /// The batches of phase Claims, with so many actions at most. All go out together, so that a claim which fails holds up no
+    /// other (D-23.4).
+    pub(crate) fn batches(&self, ds: &DaemonSet, most: usize) -> Vec<Batch> {
+        let released = self.released.iter().map(|pod| Action {
+            reason: Reason::SelectorDoesNotMatch,
+            message: format!("pod {} no longer matches the selector", pod.name),
+            kind: ActionKind::ReleasePod {
+                pod: reference(pod),
+                patch: claims::release_patch(ds, &pod.uid),
+            },
+        });
+        let adopted = self.adopted.iter().map(|pod| Action {
+            reason: Reason::SelectorMatches,
+            message: format!("pod {} has no controller and matches the selector", pod.name),
+            kind: ActionKind::AdoptPod {
+                pod: reference(pod),
+                patch: claims::adopt_patch(ds, &pod.uid),
+            },
+        });
+        let actions: Vec<_> = released.chain(adopted).take(most).collect();
+        if actions.is_empty() {
+            return Vec::new();
+        }
+        vec![Batch {
+            actions,
+            confirm_workload: !self.adopted.is_empty(),
+        }]
+    }
+}
+
+/// What becomes of a pod.
+pub(crate) fn claim(ds: &DaemonSet, pod: &Pod) -> Claim {
+    claims::claim(ds, &pod.labels, pod.controller.as_deref(), pod.deleting)
+}
+
+/// All pods that are the workload's once they are claimed, by node, those without one first.
+pub(crate) fn owned(snapshot: &Snapshot) -> Vec<&Pod> {
+    let mut findings = PodFindings::default();
+    let owned = |pod: &&Pod| {
+        let claim = findings.find(pod, || claim(&snapshot.daemon_set, pod));
+        matches!(claim, Claim::Owned | Claim::Adopt)
+    };
+    let mut pods: Vec<_> = snapshot.pods().filter(owned).collect();
+    pods.sort_by(|a, b| Pod::order(a, b));
+    pods
+}
+
+/// A reference to a pod.
+pub(crate) fn reference(pod: &Pod) -> ObjectRef {
+    ObjectRef {
+        name: pod.name.clone(),
+        uid: pod.uid.clone(),
+    }
+}
+
+/// Adopted in this plan, for one of the workload's pods. Upstream decides about such pods after its own.
+pub(crate) fn is_adopted(pod: &Pod) -> bool {
+    pod.controller.is_none()
+}

@@ -1,0 +1,123 @@
+//! May the workload run on a node, may it stay there, and why (chapter 2).
+//!
+//! A function of the pod template and the node's name, labels and taints, and of nothing else (D-2, D-6, D-21): neither the
+//! node's conditions nor what else runs there counts.
+
+mod affinity;
+mod classes;
+mod explain;
+mod syntax;
+mod tolerations;
+
+#[cfg(test)]
+mod tests;
+
+use crate::core::snapshot::{Node, Scheduling};
+use affinity::RequiredTerms;
+use classes::Classes;
+pub(crate) use explain::{Constraint, Decision};
+use tolerations::Tolerations;
+pub(crate) use tolerations::automatic as automatic_tolerations;
+
+/// What a workload may do on a node. `run` implies `keep`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fit {
+    /// A pod may be started here.
+    pub(crate) run: bool,
+    /// A pod that is here may stay.
+    pub(crate) keep: bool,
+}
+
+impl Fit {
+    const RUN: Self = Self {
+        run: true,
+        keep: true,
+    };
+    const KEEP: Self = Self {
+        run: false,
+        keep: true,
+    };
+    pub(crate) const NEITHER: Self = Self {
+        run: false,
+        keep: false,
+    };
+}
+
+/// The constraints of a pod template, compiled for many nodes.
+#[derive(Debug)]
+pub(crate) struct Eligibility {
+    /// Empty: any node.
+    node_name: String,
+    node_selector: Vec<(String, String)>,
+    /// `None`: no required node affinity.
+    required_terms: Option<RequiredTerms>,
+    tolerations: Tolerations,
+    /// Of the required terms; `None` where these are evaluated faster than a node's class is found.
+    classes: Option<Classes>,
+}
+
+impl Eligibility {
+    /// Compiles the constraints. `comparison_operators`: tolerations may use `Gt` and `Lt`.
+    pub(crate) fn compile(scheduling: &Scheduling, comparison_operators: bool) -> Self {
+        let required_terms = scheduling.required_terms.as_deref().map(RequiredTerms::compile);
+        let tolerations = Tolerations::compile(
+            &scheduling.tolerations,
+            scheduling.host_network,
+            comparison_operators,
+        );
+        let terms = required_terms.iter();
+        let keys: Vec<&str> = terms.flat_map(RequiredTerms::label_keys).collect();
+        let named = required_terms
+            .as_ref()
+            .is_some_and(RequiredTerms::mix_names_and_labels);
+        Self {
+            classes: Classes::worth_it(keys.len(), named).then(|| Classes::new(keys.into_iter())),
+            node_name: scheduling.node_name.clone(),
+            node_selector: scheduling.node_selector.clone(),
+            required_terms,
+            tolerations,
+        }
+    }
+
+    /// Whether the workload may run on, and stay on, a node (D-8).
+    pub(crate) fn evaluate(&self, node: &Node) -> Fit {
+        if self.is_elsewhere(node) {
+            return Fit::NEITHER;
+        }
+        let terms_match = || match &self.classes {
+            Some(classes) => classes.recall(node, || self.terms_match(node)),
+            None => self.terms_match(node),
+        };
+        if self.selector_matches(node) && (self.is_named(node) || terms_match()) {
+            self.tolerations.fit(&node.taints)
+        } else {
+            Fit::NEITHER
+        }
+    }
+
+    /// The template's nodeName is that of another node.
+    fn is_elsewhere(&self, node: &Node) -> bool {
+        !self.node_name.is_empty() && self.node_name != node.name
+    }
+
+    fn selector_matches(&self, node: &Node) -> bool {
+        // The values are compared as they are, without a look at their syntax (D-10).
+        self.node_selector
+            .iter()
+            .all(|(key, value)| node.labels.get(key) == Some(value))
+    }
+
+    /// A term asks for this node by name and for nothing else.
+    fn is_named(&self, node: &Node) -> bool {
+        self.required_terms
+            .as_ref()
+            .is_some_and(|terms| terms.name(&node.name))
+    }
+
+    /// One of the other terms matches, or there is no required affinity.
+    fn terms_match(&self, node: &Node) -> bool {
+        self.required_terms
+            .as_ref()
+            .is_none_or(|terms| terms.match_otherwise(node))
+    }
+}

@@ -1,0 +1,176 @@
+//! Nodes that agree in all labels that the required node affinity looks at are evaluated once.
+
+use std::{
+    cell::RefCell,
+    collections::BTreeSet,
+    hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState},
+};
+
+use hashbrown::HashTable;
+
+use crate::core::snapshot::{Labels, Node};
+
+/// Below this many comparisons evaluating a node is cheaper than finding its class.
+const MIN_COMPARISONS: usize = 8;
+/// Most classes that are remembered. Nodes of further ones are evaluated each by itself: where every node is a class of its own,
+/// which one label does that no two nodes share, remembering saves nothing.
+const MOST_CLASSES: usize = 4096;
+
+/// Outcomes by class. The nodeSelector is left out: to find the class would take as long. So are taints: few nodes have any, and each
+/// has few.
+#[derive(Debug)]
+pub(super) struct Classes {
+    /// The labels that make the class.
+    keys: Vec<String>,
+    /// Keyed, so that nobody can choose labels that all fall together.
+    hasher: RandomState,
+    known: RefCell<HashTable<Class>>,
+}
+
+/// What is known of a class. It takes the same memory however many labels make it: a template may name thousands.
+#[derive(Debug)]
+struct Class {
+    /// Of the values of the labels that make it.
+    hash: u64,
+    /// Those of its first node: a copy, which takes no memory for them.
+    labels: Labels,
+    outcome: bool,
+}
+
+impl Classes {
+    /// Whether classes save anything: many comparisons, and an outcome that does not depend on the node's name.
+    pub(super) fn worth_it(comparisons: usize, depends_on_name: bool) -> bool {
+        comparisons >= MIN_COMPARISONS && !depends_on_name
+    }
+
+    pub(super) fn new<'a>(keys: impl Iterator<Item = &'a str>) -> Self {
+        let keys: BTreeSet<&str> = keys.collect();
+        Self {
+            keys: keys.into_iter().map(ToOwned::to_owned).collect(),
+            hasher: RandomState::new(),
+            known: RefCell::default(),
+        }
+    }
+
+    /// The outcome for the node's class, computed if none is known.
+    pub(super) fn recall(&self, node: &Node, compute: impl FnOnce() -> bool) -> bool {
+        let hash = self.hash(&node.labels);
+        let mut known = self.known.borrow_mut();
+        // Equal hashes are no proof.
+        let is_it = |class: &Class| class.hash == hash && self.are_equal(&class.labels, &node.labels);
+        if let Some(class) = known.find(hash, is_it) {
+            return class.outcome;
+        }
+        let outcome = compute();
+        if known.len() < MOST_CLASSES {
+            let class = Class {
+                hash,
+                labels: node.labels.clone(),
+                outcome,
+            };
+            known.insert_unique(hash, class, |class| class.hash);
+        }
+        outcome
+    }
+
+    fn hash(&self, labels: &Labels) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        self.keys.iter().for_each(|key| labels.get(key).hash(&mut hasher));
+        hasher.finish()
+    }
+
+    /// Whether nodes with these labels are of one class.
+    fn are_equal(&self, a: &Labels, b: &Labels) -> bool {
+        self.keys.iter().all(|key| a.get(key) == b.get(key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::node;
+
+    #[test]
+    fn d_21_classes_are_for_many_comparisons_that_leave_names_out() {
+        for (comparisons, depends_on_name, worth_it) in [
+            (MIN_COMPARISONS, false, true),
+            (MIN_COMPARISONS - 1, false, false),
+            (MIN_COMPARISONS, true, false),
+            (0, true, false),
+        ] {
+            assert_eq!(
+                Classes::worth_it(comparisons, depends_on_name),
+                worth_it,
+                "{comparisons} {depends_on_name}"
+            );
+        }
+    }
+
+    #[test]
+    fn d_21_each_class_is_computed_once_and_only_its_labels_make_it() {
+        let classes = Classes::new(["zone", "color", "zone"].into_iter());
+        let blue = |zone: &str| node("a", &[("color", "blue"), ("other", zone), ("zone", zone)], &[]);
+        // (node, computed now)
+        let table = [
+            (blue("x"), true),
+            (blue("y"), true),
+            (blue("x"), false),
+            (
+                node(
+                    "b",
+                    &[("color", "blue"), ("other", "z"), ("zone", "x")],
+                    &["a:NoSchedule"],
+                ),
+                false,
+            ),
+            (node("c", &[("color", "blue")], &[]), true),
+            (blue(""), true),
+            (node("d", &[("zone", "blue")], &[]), true),
+            (node("e", &[("color", "blue")], &[]), false),
+        ];
+        for (index, (node, fresh)) in table.iter().enumerate() {
+            let mut computed = false;
+            // The outcome tells classes apart: missing and empty labels, and values under another key.
+            let expected = node.labels.get("zone").is_some();
+            let outcome = classes.recall(node, || {
+                computed = true;
+                expected
+            });
+            assert_eq!((computed, outcome), (*fresh, expected), "row {index}");
+        }
+    }
+
+    #[test]
+    fn no_more_classes_are_remembered_than_are_of_use_and_the_others_are_evaluated() {
+        let classes = Classes::new(["name", "parity"].into_iter());
+        let remembers = |number: usize| {
+            let labels = [("name", number.to_string()), ("parity", (number % 2).to_string())];
+            let labels = labels.each_ref().map(|(key, value)| (*key, value.as_str()));
+            let node = node("a", &labels, &[]);
+            let mut computed = false;
+            let outcome = classes.recall(&node, || {
+                computed = true;
+                number.is_multiple_of(2)
+            });
+            assert_eq!(outcome, number.is_multiple_of(2), "{number}");
+            !computed
+        };
+        let numbers = || 0..2 * MOST_CLASSES;
+        assert!(!numbers().any(remembers), "each is met for the first time");
+        let remembered: Vec<_> = numbers().filter(|number| remembers(*number)).collect();
+        assert_eq!(remembered, (0..MOST_CLASSES).collect::<Vec<_>>());
+        assert_eq!(classes.known.borrow().len(), MOST_CLASSES);
+    }
+
+    #[test]
+    fn a_class_takes_no_memory_for_labels() {
+        let keys: Vec<String> = (0..2_000).map(|number| format!("key-{number}")).collect();
+        let classes = Classes::new(keys.iter().map(String::as_str));
+        let labels: Vec<_> = keys.iter().map(|key| (key.as_str(), "value")).collect();
+        let node = node("a", &labels, &[]);
+        assert!(classes.recall(&node, || true));
+        let known = classes.known.borrow();
+        assert!(known.iter().all(|class| class.labels.is_copy_of(&node.labels)));
+        assert!(size_of::<Class>() <= 24);
+    }
+}

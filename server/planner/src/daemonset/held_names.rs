@@ -1,0 +1,126 @@
+//! What is held of the names of pods that are gone, and of names that were found taken.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    core::{
+        cancellation::Cancellation,
+        claims::Claim,
+        pod_claims,
+        snapshot::{Bucket, Deviation, Snapshot, State},
+    },
+    daemonset::{cluster_view::ClusterView, pod_classifier::OwnPod},
+};
+
+/// Nodes for which names are held although none of the workload's pods may run there. A DaemonSet that leaves every node of a large
+/// cluster must not have a state of that size from then on.
+const MOST_IDLE_NODES: usize = 1_000;
+
+/// Holds what is known of names for nodes that lack a pod of the current revision, and drops the rest: no create is under way on the
+/// other nodes. A node where no pod may run just now may get one later. `None` when it is cancelled.
+pub(crate) fn keep_needed(
+    state: &mut State,
+    snapshot: &Snapshot,
+    view: &ClusterView<'_>,
+    cancellation: Cancellation<'_>,
+) -> Option<()> {
+    if !snapshot.options.deviates(Deviation::IdempotentCreates) {
+        state.used_pod_names.clear();
+    }
+    let collisions = state.pod_name_collisions.iter();
+    let named = collisions.map(|collision| collision.node_name.as_str());
+    let named = named.chain(state.used_pod_names.iter().map(|used| used.node_name.as_str()));
+    let lacking = lacking_pod(named.collect(), snapshot, view, cancellation)?;
+    let lacking: BTreeSet<String> = lacking.into_iter().map(str::to_owned).collect();
+    state
+        .pod_name_collisions
+        .retain(|collision| lacking.contains(&collision.node_name));
+    state
+        .used_pod_names
+        .retain(|used| lacking.contains(&used.node_name));
+    Some(())
+}
+
+/// Those of some nodes that have no live pod of the current revision.
+fn lacking_pod<'n>(
+    named: BTreeSet<&'n str>,
+    snapshot: &Snapshot,
+    view: &ClusterView<'_>,
+    cancellation: Cancellation<'_>,
+) -> Option<BTreeSet<&'n str>> {
+    let is_new = |pod: &OwnPod<'_>| pod.updated() && pod.is_live();
+    let (mut lacking, mut idle, mut settled) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for (index, name) in named.into_iter().enumerate() {
+        cancellation.tick(index)?;
+        let entry = view.entries.binary_search_by(|entry| entry.name.cmp(name));
+        let Ok(entry) = entry.map(|index| &view.entries[index]) else {
+            settled.insert(name);
+            continue;
+        };
+        if entry.node.is_some() && !view.pods(entry).iter().any(is_new) {
+            let nodes = if entry.fit.run { &mut lacking } else { &mut idle };
+            nodes.insert(name);
+        }
+    }
+    idle.append(&mut empty_nodes(settled, snapshot, cancellation)?);
+    lacking.extend(idle.into_iter().take(MOST_IDLE_NODES));
+    Some(lacking)
+}
+
+/// Those of some settled nodes that are nodes without a pod. The other settled nodes have the one pod that they should have.
+fn empty_nodes<'n>(
+    mut settled: BTreeSet<&'n str>,
+    snapshot: &Snapshot,
+    cancellation: Cancellation<'_>,
+) -> Option<BTreeSet<&'n str>> {
+    let nodes: usize = snapshot.buckets.iter().map(|bucket| bucket.nodes.len()).sum();
+    let mut empty = BTreeSet::new();
+    // Few names are looked up in each bucket; for many, each node is looked at once.
+    if settled.len() * snapshot.buckets.len() <= nodes {
+        let has_node = |bucket: &&Bucket, name| {
+            bucket
+                .nodes
+                .binary_search_by(|node| (*node.name).cmp(name))
+                .is_ok()
+        };
+        for (index, name) in settled.into_iter().enumerate() {
+            cancellation.tick(index)?;
+            let bucket = snapshot.buckets.iter().find(|bucket| has_node(bucket, name));
+            if let Some(bucket) = bucket
+                && !has_pod(name, bucket, snapshot, cancellation)?
+            {
+                empty.insert(name);
+            }
+        }
+    } else {
+        for bucket in &snapshot.buckets {
+            for (index, node) in bucket.nodes.iter().enumerate() {
+                cancellation.tick(index)?;
+                if let Some(name) = settled.take(&*node.name)
+                    && !has_pod(name, bucket, snapshot, cancellation)?
+                {
+                    empty.insert(name);
+                }
+            }
+        }
+    }
+    Some(empty)
+}
+
+/// Whether a node of this bucket has one of the workload's pods. A node may have any number of other pods.
+fn has_pod(node: &str, bucket: &Bucket, snapshot: &Snapshot, cancellation: Cancellation<'_>) -> Option<bool> {
+    let from = bucket.pods.partition_point(|pod| pod.target.node() < Some(node));
+    let on_node = bucket.pods[from..]
+        .iter()
+        .take_while(|pod| pod.target.node() == Some(node));
+    for (index, pod) in on_node.enumerate() {
+        cancellation.tick(index)?;
+        if matches!(
+            pod_claims::claim(&snapshot.daemon_set, pod),
+            Claim::Owned | Claim::Adopt
+        ) {
+            return Some(true);
+        }
+    }
+    Some(false)
+}

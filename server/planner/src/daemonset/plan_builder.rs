@@ -1,0 +1,386 @@
+//! Puts a plan together from what the other modules decide: phases, state and timers.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use crate::{
+    core::{
+        batches,
+        cancellation::Cancellation,
+        identities::Identities,
+        plan::{Action, Batch, Phase, PhaseKind, Plan, PodManifest, Reason, Rollout, Verdict},
+        snapshot::{Deviation, Snapshot, State, Status},
+    },
+    daemonset::{
+        backoff::Backoffs,
+        bucket_summary::SettledNodes,
+        companion,
+        context::PlanContext,
+        expectations, held_names, manifest, placement,
+        pod_changes::{self, Delete, Naming, PodChanges},
+        requeue::Timers,
+        revisions,
+        rollout::{self, step::Step},
+        slow_start, status,
+    },
+};
+
+/// A plan in the making.
+pub(crate) struct PlanBuilder<'d, 'a> {
+    snapshot: &'a Snapshot,
+    context: &'d PlanContext<'a>,
+    identities: Option<&'d Identities>,
+    cancellation: Cancellation<'d>,
+    step: Step<'a>,
+    phases: Vec<Phase>,
+    pod_manifest: Option<PodManifest>,
+    state: State,
+    timers: Timers,
+    /// The next plan follows at once.
+    goes_on: bool,
+    /// This plan does not claim everything, so nothing that rests on the claims may be done.
+    is_cut: bool,
+    error: Option<String>,
+    deviations: BTreeSet<Deviation>,
+}
+
+impl<'d, 'a> PlanBuilder<'d, 'a> {
+    /// Starts with what comes first in every plan: revisions and claims.
+    pub(crate) fn new(
+        snapshot: &'a Snapshot,
+        context: &'d PlanContext<'a>,
+        identities: Option<&'d Identities>,
+        cancellation: Cancellation<'d>,
+    ) -> Self {
+        let mut builder = Self {
+            identities,
+            ..Self::beside(snapshot, context, cancellation)
+        };
+        let mut left = snapshot.options.claims_per_plan();
+        let (mut revisions, mut claims) = (
+            context.resolution.batches.clone(),
+            // One more than there may be says that there are more.
+            context.view.claims.batches(&snapshot.daemon_set, left + 1),
+        );
+        if let Some(at) = context.resolution.claims_at {
+            revisions.splice(at..at, claims.drain(..));
+        }
+        for batches in [&mut revisions, &mut claims] {
+            builder.is_cut |= batches::cut(batches, &mut left);
+        }
+        builder.phase(PhaseKind::Revisions, revisions);
+        builder.phase(PhaseKind::Claims, claims);
+        builder
+    }
+
+    /// Starts with nothing: another controller has revisions and claims.
+    pub(crate) fn beside(
+        snapshot: &'a Snapshot,
+        context: &'d PlanContext<'a>,
+        cancellation: Cancellation<'d>,
+    ) -> Self {
+        Self {
+            snapshot,
+            context,
+            identities: None,
+            cancellation,
+            step: rollout::step(&context.strategy, &context.view, &snapshot.options),
+            phases: Vec::new(),
+            pod_manifest: None,
+            state: snapshot.state.clone().not_after(snapshot.now),
+            timers: Timers::default(),
+            goes_on: false,
+            is_cut: false,
+            error: None,
+            deviations: context.resolution.deviations.clone(),
+        }
+    }
+
+    /// Whether there is more to claim than one plan may.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// The first of many claims, and nothing else but the status: what comes after claims rests on all of them. It is as if the
+    /// executor had ended here, and the next plan, which follows at once, goes on.
+    pub(crate) fn claims_only(mut self) -> Plan {
+        self.timers
+            .at_once("there are more revisions and pods to claim than one plan may");
+        self.state.failed_pod_backoffs = Backoffs::of(self.snapshot).into_entries();
+        self.slow_start(Vec::new());
+        let status = self.write_status(self.snapshot.daemon_set.status.observed_generation);
+        self.finish(Verdict::Apply, status)
+    }
+
+    /// Expectations hold everything up but the status, for so long at most (D-71.7).
+    pub(crate) fn status_only(mut self, left: Duration) -> Plan {
+        self.timers.expectations(left);
+        self.state.failed_pod_backoffs = Backoffs::of(self.snapshot).into_entries();
+        self.slow_start(Vec::new());
+        let status = self.write_status(self.snapshot.daemon_set.status.observed_generation);
+        self.finish(Verdict::StatusOnly, status)
+    }
+
+    /// Creates have not been seen, and these nodes are waiting for them, for so long at most: others may get their pods
+    /// meanwhile. Upstream would write the status only.
+    pub(crate) fn ahead(mut self, left: Duration, unseen: &BTreeSet<&str>) -> Option<Plan> {
+        let backoffs = Backoffs::of(self.snapshot);
+        let placement = placement::decide(self.snapshot, &self.context.view, &backoffs);
+        let changes = slow_start::ahead(placement.changes, &self.context.view, unseen);
+        if changes.is_empty() {
+            return Some(self.status_only(left));
+        }
+        self.timers.expectations(left);
+        self.deviations.insert(Deviation::SlowStartAcrossPlans);
+        let before = self.snapshot.state.expectations.clone();
+        self.carry_out(changes, backoffs)?;
+        if let (Some(expected), Some(before)) = (&mut self.state.expectations, before) {
+            // What never shows must not be renewed by what comes after it.
+            expected.set_at = expected.set_at.min(before.set_at);
+            expected.creates.extend(before.creates);
+        }
+        let status = self.write_status(self.snapshot.daemon_set.status.observed_generation);
+        Some(self.finish(Verdict::Apply, status))
+    }
+
+    /// Steps 8 to 11 of D-71: placement, rolling update, clean-up, status.
+    pub(crate) fn in_full(mut self) -> Option<Plan> {
+        let ds = &self.snapshot.daemon_set;
+        let backoffs = Backoffs::of(self.snapshot);
+        let placement = placement::decide(self.snapshot, &self.context.view, &backoffs);
+        self.timers.failed_pods(&placement.waiting);
+        self.deviations.extend(&placement.deviations);
+        // Rolling actions only when placement asks for nothing (D-74).
+        let changes = if placement.changes.is_empty() {
+            self.deviations.extend(&self.step.deviations);
+            self.error = self.step.error.take();
+            std::mem::take(&mut self.step.changes)
+        } else {
+            placement.changes
+        };
+        self.carry_out(changes, backoffs)?;
+        if self.error.is_none() {
+            self.clean_up();
+        }
+        let status = self.write_status(ds.generation);
+        let verdict = self.verdict();
+        Some(self.finish(verdict, status))
+    }
+
+    /// The rollout alone.
+    pub(crate) fn rollout_only(mut self) -> Option<Plan> {
+        let backoffs = Backoffs::of(self.snapshot);
+        let placement = placement::decide(self.snapshot, &self.context.view, &backoffs);
+        self.deviations.extend(&self.step.deviations);
+        self.error = self.step.error.take();
+        let step = std::mem::take(&mut self.step.changes);
+        let changes = companion::changes(&self.context.resolution, &placement.changes, step);
+        self.carry_out(changes, backoffs)?;
+        let status = self.count_status(self.snapshot.daemon_set.generation);
+        let verdict = self.verdict();
+        Some(self.finish(verdict, status))
+    }
+
+    /// The rollout alone, which expectations hold up for so long at most.
+    pub(crate) fn rollout_later(mut self, left: Duration) -> Plan {
+        self.timers.expectations(left);
+        let status = self.count_status(self.snapshot.daemon_set.status.observed_generation);
+        self.finish(Verdict::StatusOnly, status)
+    }
+
+    fn verdict(&self) -> Verdict {
+        if self.phases.is_empty() && self.error.is_none() {
+            Verdict::Noop
+        } else {
+            Verdict::Apply
+        }
+    }
+
+    fn phase(&mut self, kind: PhaseKind, batches: Vec<Batch>) {
+        if !batches.is_empty() {
+            self.phases.push(Phase { kind, batches });
+        }
+    }
+
+    /// Makes phases of changes, and the state that they leave. `None` when it is cancelled.
+    fn carry_out(&mut self, mut changes: PodChanges<'a>, backoffs: Backoffs) -> Option<()> {
+        let (snapshot, hash) = (self.snapshot, &self.context.resolution.current_hash);
+        let options = &snapshot.options;
+        self.finished_pods(&changes, backoffs);
+        changes.cut(options.burst);
+        if !changes.creates.is_empty() && pod_changes::lack_labels(&snapshot.daemon_set, hash) {
+            self.error = Some("unable to create pods, no labels".to_owned());
+            changes.creates.clear();
+        }
+        let mut naming = Naming::new(snapshot, hash, self.identities);
+        let creates = changes.create_actions(&self.context.view, &mut naming);
+        let deletes = changes.delete_actions(options.deviates(Deviation::DeleteWithUid));
+        for (deviation, used) in [
+            (Deviation::IdempotentCreates, !creates.is_empty()),
+            (Deviation::DeleteWithUid, !deletes.is_empty()),
+        ] {
+            if used && options.deviates(deviation) {
+                self.deviations.insert(deviation);
+            }
+        }
+        let uids = changes
+            .deletes
+            .iter()
+            .map(|delete| delete.pod.uid.clone())
+            .collect();
+        self.state.expectations =
+            expectations::set(snapshot.now, pod_changes::expected_creates(&creates), uids);
+        self.state.pod_name_collisions = naming.into_collisions();
+        held_names::keep_needed(&mut self.state, snapshot, &self.context.view, self.cancellation)?;
+        if !creates.is_empty() {
+            let naming = pod_changes::naming_of(&creates);
+            self.pod_manifest = Some(manifest::pod_manifest(&snapshot.daemon_set, hash, naming));
+        }
+        self.slow_start(creates);
+        self.phase(PhaseKind::Deletes, batches::at_once(deletes));
+        Some(())
+    }
+
+    /// Puts creates into batches, and holds how far that has come.
+    fn slow_start(&mut self, creates: Vec<Action>) {
+        let (snapshot, hash) = (self.snapshot, &self.context.resolution.current_hash);
+        let first = (!creates.is_empty()).then(|| slow_start::first_batch(snapshot, hash));
+        self.state.slow_start = slow_start::held(snapshot, hash, first);
+        self.goes_on = slow_start::goes_on(creates.len(), &snapshot.options);
+        if self.goes_on {
+            self.timers
+                .at_once("as many pods as the burst were created; there may be more to create");
+        }
+        let remembers = creates.len() > 1 && first.is_some_and(|first| first > 1);
+        if remembers || self.goes_on {
+            self.deviations.insert(Deviation::SlowStartAcrossPlans);
+        }
+        self.phase(
+            PhaseKind::Creates,
+            batches::slow_start(creates, first.unwrap_or(1)),
+        );
+    }
+
+    /// Events and back-off of the failed and succeeded pods among the deletes. Upstream decides these before it cuts the
+    /// deletes at the burst.
+    fn finished_pods(&mut self, changes: &PodChanges<'a>, mut backoffs: Backoffs) {
+        let options = &self.snapshot.options;
+        let is_finished =
+            |delete: &&Delete<'_>| matches!(delete.reason, Reason::PodFailed | Reason::PodSucceeded);
+        let (within, beyond) = changes.deletes.split_at(changes.deletes.len().min(options.burst));
+        let beyond = if options.deviates(Deviation::DecideAfterCut) {
+            if beyond.iter().any(|delete| is_finished(&delete)) {
+                self.deviations.insert(Deviation::DecideAfterCut);
+            }
+            &[]
+        } else {
+            beyond
+        };
+        let mut events = Vec::new();
+        for delete in within.iter().chain(beyond).filter(is_finished) {
+            events.extend(pod_changes::finished_event(
+                &self.snapshot.daemon_set.namespace,
+                delete,
+            ));
+            if delete.reason == Reason::PodFailed {
+                backoffs.advance(delete.node);
+            }
+        }
+        self.state.failed_pod_backoffs = backoffs.into_entries();
+        self.phase(PhaseKind::Events, batches::at_once(events));
+    }
+
+    /// Deletes revisions beyond the history limit, except those that pods still carry (D-63).
+    fn clean_up(&mut self) {
+        let resolution = &self.context.resolution;
+        let settled = self.context.view.settled != SettledNodes::default();
+        let mut hashes: BTreeSet<&str> = settled.then_some(&*resolution.current_hash).into_iter().collect();
+        let mut last = None;
+        for pod in self.context.view.every_pod() {
+            let hash = pod.hash(resolution);
+            // Most pods are of one revision: a comparison is cheaper than a set.
+            if hash != last {
+                hashes.extend(hash);
+                last = hash;
+            }
+        }
+        let limit = self.snapshot.daemon_set.revision_history_limit;
+        let mut actions = revisions::cleanup(resolution, &hashes, limit);
+        let most = self.snapshot.options.claims_per_plan();
+        if actions.len() > most {
+            actions.truncate(most);
+            self.timers
+                .at_once("there are more old revisions to delete than one plan may");
+        }
+        self.phase(PhaseKind::Cleanup, batches::one_by_one(actions).collect());
+    }
+
+    fn write_status(&mut self, observed_generation: i64) -> Status {
+        let ds = &self.snapshot.daemon_set;
+        let status = self.count_status(observed_generation);
+        match status::write(ds, status, &self.snapshot.options) {
+            status::Write::No => {}
+            status::Write::Spared => {
+                self.deviations.insert(Deviation::SkipEqualStatusWrites);
+            }
+            // The deviation is told already.
+            status::Write::Yes(_) if self.goes_on && self.status_can_wait(&status) => {}
+            status::Write::Yes(action) => self.phase(PhaseKind::Status, batches::at_once(vec![action])),
+        }
+        status
+    }
+
+    /// The status as it is, and when it changes by itself.
+    fn count_status(&mut self, observed_generation: i64) -> Status {
+        let (ds, view) = (&self.snapshot.daemon_set, &self.context.view);
+        let status = status::count(view, observed_generation);
+        self.timers.availability(ds, view, &status, self.snapshot.now);
+        status
+    }
+
+    /// Whether a status may be left to the next plan, which follows at once: while one full burst of creates follows the other
+    /// within a second, it is enough to tell of every quarter of them.
+    fn status_can_wait(&self, status: &Status) -> bool {
+        let (snapshot, hash) = (self.snapshot, &self.context.resolution.current_hash);
+        slow_start::is_quick(snapshot, hash) && !status::is_news(&snapshot.daemon_set.status, status)
+    }
+
+    fn finish(mut self, verdict: Verdict, status: Status) -> Plan {
+        let rollout = self.rollout();
+        let (requeue, differs) = self
+            .timers
+            .choose(self.snapshot.options.deviates(Deviation::EarliestRequeue));
+        if differs {
+            self.deviations.insert(Deviation::EarliestRequeue);
+        }
+        Plan {
+            verdict,
+            phases: self.phases,
+            pod_manifest: self.pod_manifest,
+            state: self.state,
+            requeue,
+            error: self.error,
+            status: Some(status),
+            rollout: Some(rollout),
+            deviations: self.deviations,
+        }
+    }
+
+    fn rollout(&self) -> Rollout {
+        let (view, step) = (&self.context.view, &self.step);
+        let count = |number: i64| u32::try_from(number.max(0)).unwrap_or(u32::MAX);
+        Rollout {
+            current_hash: self.context.resolution.current_hash.clone(),
+            current_revision: self.context.resolution.current_number,
+            desired: u32::try_from(view.desired).unwrap_or(u32::MAX),
+            max_unavailable: if step.limits.max_surge == 0 {
+                count(step.limits.max_unavailable)
+            } else {
+                0
+            },
+            max_surge: count(step.limits.max_surge),
+            unavailable: count(step.unavailable),
+            surging: count(step.surging),
+            nodes: rollout::count_nodes(view),
+        }
+    }
+}

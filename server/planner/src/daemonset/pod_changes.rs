@@ -1,0 +1,310 @@
+//! Pods to create and to delete: what the deciding chapters ask for, and how that becomes actions.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use crate::{
+    core::{
+        identities::Identities,
+        names,
+        plan::{Action, ActionKind, EventType, Reason},
+        pod_claims,
+        snapshot::{DaemonSet, Deviation, ExpectedCreate, Pod, PodNameCollision, Snapshot},
+    },
+    daemonset::{
+        cluster_view::{ClusterView, NodeEntry},
+        manifest::{self, PodNaming},
+        pod_classifier::OwnPod,
+    },
+};
+
+/// A pod to create.
+#[derive(Debug, Clone)]
+pub(crate) struct Create {
+    /// Index of the entry.
+    pub(crate) entry: usize,
+    /// Why.
+    pub(crate) reason: Reason,
+}
+
+/// A pod to delete.
+#[derive(Debug, Clone)]
+pub(crate) struct Delete<'a> {
+    /// The pod.
+    pub(crate) pod: &'a Pod,
+    /// The node that it is on or meant for.
+    pub(crate) node: &'a str,
+    /// Why.
+    pub(crate) reason: Reason,
+    /// The pod that stays on the node and for whose sake this one goes.
+    pub(crate) kept: Option<&'a Pod>,
+}
+
+/// Creates and deletes of one step, in order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PodChanges<'a> {
+    /// Creates.
+    pub(crate) creates: Vec<Create>,
+    /// Deletes.
+    pub(crate) deletes: Vec<Delete<'a>>,
+    /// What a rolling update had of its budget: used before this step, and the limit.
+    pub(crate) budget: Option<(i64, i64)>,
+}
+
+impl<'a> PodChanges<'a> {
+    /// Neither creates nor deletes.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.creates.is_empty() && self.deletes.is_empty()
+    }
+
+    /// Asks for a pod.
+    pub(crate) fn create(&mut self, entry: usize, reason: Reason) {
+        self.creates.push(Create { entry, reason });
+    }
+
+    /// Asks for a delete.
+    pub(crate) fn delete(&mut self, entry: &NodeEntry<'a>, pod: &OwnPod<'a>, reason: Reason) {
+        self.deletes.push(Delete {
+            pod: pod.pod,
+            node: entry.name,
+            reason,
+            kept: None,
+        });
+    }
+
+    /// Asks for a delete for the sake of another pod.
+    pub(crate) fn delete_beside(
+        &mut self,
+        entry: &NodeEntry<'a>,
+        pod: &OwnPod<'a>,
+        reason: Reason,
+        kept: &OwnPod<'a>,
+    ) {
+        self.deletes.push(Delete {
+            pod: pod.pod,
+            node: entry.name,
+            reason,
+            kept: Some(kept.pod),
+        });
+    }
+
+    /// Drops what exceeds the burst; it comes back in later plans (D-75).
+    pub(crate) fn cut(&mut self, burst: usize) {
+        self.creates.truncate(burst);
+        self.deletes.truncate(burst);
+    }
+
+    /// The actions that delete.
+    pub(crate) fn delete_actions(&self, uid_precondition: bool) -> Vec<Action> {
+        let action = |delete: &Delete<'_>| Action {
+            reason: delete.reason,
+            message: delete_message(delete, self.budget),
+            kind: ActionKind::DeletePod {
+                pod: pod_claims::reference(delete.pod),
+                node_name: delete.node.to_owned(),
+                uid_precondition,
+            },
+        };
+        self.deletes.iter().map(action).collect()
+    }
+
+    /// The actions that create.
+    pub(crate) fn create_actions<'n>(
+        &self,
+        view: &'n ClusterView<'_>,
+        naming: &mut Naming<'n>,
+    ) -> Vec<Action> {
+        let action = |create: &Create| {
+            let entry = &view.entries[create.entry];
+            Action {
+                reason: create.reason,
+                message: create_message(create, entry, view.pods(entry), self.budget),
+                kind: ActionKind::CreatePod {
+                    pod_name: naming.name(entry.name),
+                    node_name: entry.name.to_owned(),
+                },
+            }
+        };
+        self.creates.iter().map(action).collect()
+    }
+}
+
+/// The expectations that creates set.
+pub(crate) fn expected_creates(actions: &[Action]) -> Vec<ExpectedCreate> {
+    let expected = actions.iter().filter_map(|action| match &action.kind {
+        ActionKind::CreatePod { pod_name, node_name } => Some(ExpectedCreate {
+            pod_name: pod_name.clone(),
+            node_name: node_name.clone(),
+        }),
+        _ => None,
+    });
+    expected.collect()
+}
+
+/// Who names the pods that these actions create.
+pub(crate) fn naming_of(creates: &[Action]) -> PodNaming {
+    let is_generated = |action: &Action| matches!(&action.kind, ActionKind::CreatePod { pod_name, .. } if pod_name.is_empty());
+    if creates.iter().any(is_generated) {
+        PodNaming::SomeGenerated
+    } else {
+        PodNaming::AllDerived
+    }
+}
+
+/// The event of a decision about a finished pod (D-95, D-96); `None` for other deletes.
+pub(crate) fn finished_event(namespace: &str, delete: &Delete<'_>) -> Option<Action> {
+    let (event_type, reason, what, intent) = match delete.reason {
+        Reason::PodFailed => (EventType::Warning, "FailedDaemonPod", "failed", "kill"),
+        Reason::PodSucceeded => (EventType::Normal, "SucceededDaemonPod", "succeeded", "delete"),
+        _ => return None,
+    };
+    let (pod, node) = (&delete.pod.name, delete.node);
+    Some(Action {
+        reason: delete.reason,
+        message: format!("pod {pod} on {node} {what}"),
+        kind: ActionKind::EmitEvent {
+            event_type,
+            reason,
+            message: format!(
+                "Found {what} daemon pod {namespace}/{pod} on node {node}, will try to {intent} it"
+            ),
+        },
+    })
+}
+
+/// Whether the pods to create would have no label at all, in which case none is created (D-66).
+pub(crate) fn lack_labels(ds: &DaemonSet, hash: &str) -> bool {
+    hash.is_empty() && !manifest::has_template_labels(ds) && manifest::template_generation(ds).is_none()
+}
+
+/// Most derived names that are tried on a node where the apiserver refuses them, because they are taken by other pods. After
+/// that the apiserver chooses the name, which cannot be computed and taken beforehand.
+const MOST_REFUSED_NAMES: u32 = 3;
+
+/// Names pods so that the same decision twice gives the same name, whatever else of the node the caches show meanwhile, and so
+/// that no pod is called like the one that it replaces.
+pub(crate) struct Naming<'a> {
+    snapshot: &'a Snapshot,
+    hash: &'a str,
+    derived: bool,
+    /// The names of all pods of the snapshot, found out when first needed.
+    identities: Option<Cow<'a, Identities>>,
+    /// By node, how many names were found taken, and how many of these the apiserver refused.
+    collisions: BTreeMap<&'a str, (u32, u32)>,
+    /// Names of pods that are gone.
+    used: BTreeSet<&'a str>,
+}
+
+impl<'a> Naming<'a> {
+    /// Names pods of the revision with this hash. `identities` are those of the snapshot, if they are known.
+    pub(crate) fn new(snapshot: &'a Snapshot, hash: &'a str, identities: Option<&'a Identities>) -> Self {
+        let derived = snapshot.options.deviates(Deviation::IdempotentCreates);
+        let collisions = snapshot.state.pod_name_collisions.iter();
+        let used = snapshot.state.used_pod_names.iter();
+        Self {
+            snapshot,
+            hash,
+            derived,
+            identities: identities.map(Cow::Borrowed),
+            collisions: collisions
+                .map(|known| (known.node_name.as_str(), (known.count, known.refused)))
+                .collect(),
+            used: used.map(|used| used.pod_name.as_str()).collect(),
+        }
+    }
+
+    /// The name of the next pod on a node; empty when the apiserver chooses.
+    fn name(&mut self, node: &'a str) -> String {
+        let (mut salt, refused) = self.collisions.get(node).copied().unwrap_or_default();
+        if !self.derived || refused >= MOST_REFUSED_NAMES {
+            return String::new();
+        }
+        let snapshot = self.snapshot;
+        let identities = self
+            .identities
+            .get_or_insert_with(|| Cow::Owned(Identities::of(&snapshot.buckets)));
+        loop {
+            let name = names::pod_name(&snapshot.daemon_set, node, self.hash, salt);
+            let is_taken = identities.is_taken(&name, &snapshot.buckets);
+            if !is_taken && !self.used.contains(name.as_str()) {
+                break name;
+            }
+            salt = salt.wrapping_add(1);
+            if is_taken {
+                // Remembered: when the pod that has the name is gone, the next plan must not go back to it while the pod that
+                // this one names may be there unseen. Used names need no such memory: the executor holds them so long.
+                self.collisions.insert(node, (salt, refused));
+            }
+        }
+    }
+
+    /// The names that were found taken, by node, in this plan and before.
+    pub(crate) fn into_collisions(self) -> Vec<PodNameCollision> {
+        let collisions = self.collisions.into_iter();
+        collisions
+            .map(|(node, (count, refused))| PodNameCollision {
+                node_name: node.to_owned(),
+                count,
+                refused,
+            })
+            .collect()
+    }
+}
+
+/// Why a pod is created, for people.
+pub(crate) fn create_message(
+    create: &Create,
+    entry: &NodeEntry<'_>,
+    pods: &[OwnPod<'_>],
+    budget: Option<(i64, i64)>,
+) -> String {
+    let node = entry.name;
+    let pod = pods
+        .iter()
+        .find(|pod| !pod.pod.deleting)
+        .or(pods.first())
+        .map_or("its pod", |pod| &pod.pod.name);
+    let (used, limit) = budget.unwrap_or_default();
+    match create.reason {
+        Reason::NodeWithoutLivePod => {
+            format!("{node} has no pod that runs: {pod} is finished or being deleted")
+        }
+        Reason::SurgeOldUnavailable => format!("{node}: {pod} is outdated and not available"),
+        Reason::SurgeWithinBudget => {
+            format!("{node}: {pod} is outdated and available; {used} of {limit} surging before this plan")
+        }
+        _ => format!("{node} has no pod of this workload"),
+    }
+}
+
+/// Why a pod is deleted, for people.
+pub(crate) fn delete_message(delete: &Delete<'_>, budget: Option<(i64, i64)>) -> String {
+    let (pod, node) = (&delete.pod.name, delete.node);
+    // One pod may stay for many that go. The names of pods that a workload made are no longer than that.
+    let kept = delete.kept.map_or("another pod", |pod| {
+        &pod.name[..pod.name.floor_char_boundary(names::MAX_POD_NAME)]
+    });
+    let (used, limit) = budget.unwrap_or_default();
+    match delete.reason {
+        Reason::NodeNotEligible => format!("{pod} is on {node}, which must not run this workload"),
+        Reason::PodFailed => format!("{pod} on {node} failed"),
+        Reason::PodSucceeded => format!("{pod} on {node} succeeded, but has to run"),
+        Reason::SurgeOldNotReady => format!("{pod} on {node} is outdated and not ready; {kept} replaces it"),
+        Reason::SurgeNewAvailable => {
+            format!("{pod} on {node} is outdated; its replacement {kept} is available")
+        }
+        Reason::NodeMissing => format!("{pod} waits for {node}, which does not exist"),
+        Reason::RolloutOldUnavailable => format!("{pod} on {node} is outdated and not available"),
+        Reason::RolloutWithinBudget => {
+            format!(
+                "{pod} on {node} is outdated and available; {used} of {limit} unavailable before this plan"
+            )
+        }
+        Reason::RolloutNodeSunset => {
+            format!("{pod} is outdated and {node} may not get a new one; enough others are available")
+        }
+        _ => format!("{node} has more pods than it should; {kept} stays"),
+    }
+}

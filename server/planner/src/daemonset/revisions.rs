@@ -1,0 +1,436 @@
+//! The workload's ControllerRevisions (chapter 9): which one is current, and what must be written so that it is.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use serde_json::json;
+
+use crate::{
+    core::{
+        batches, canonical,
+        claims::{self, Claim},
+        json::{Json, Object, append, write_string},
+        names,
+        plan::{Action, ActionKind, Batch, Collision, ObjectRef, Reason},
+        pod_claims::{self, is_adopted},
+        snapshot::{DaemonSet, Deviation, Pod, Revision, Snapshot},
+    },
+    daemonset::manifest::{self, HASH_LABEL},
+};
+
+/// Old revisions that are kept where the workload does not say (Q-15).
+const DEFAULT_HISTORY_LIMIT: usize = 10;
+
+/// What the revisions say, once `batches` are applied.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Resolution<'a> {
+    /// The value of the hash label of the current revision; may be empty for a revision that is used as it is.
+    pub(crate) current_hash: String,
+    /// The number of the current revision.
+    pub(crate) current_number: i64,
+    /// The batches of phase Revisions, in order; empty when there is nothing to write or on a halt.
+    pub(crate) batches: Vec<Batch>,
+    /// The claimed revisions of other templates, ascending by (number, creation, name).
+    pub(crate) old: Vec<&'a Revision>,
+    /// Where among `batches` the pods are claimed, when there are duplicates: a pod is claimed before it is relabelled, and
+    /// no duplicate is deleted before all are (D-56).
+    pub(crate) claims_at: Option<usize>,
+    /// Uids of pods that `batches` relabel: they count as carrying `current_hash` in this plan (D-57).
+    pub(crate) relabelled: BTreeSet<&'a str>,
+    /// Set when nothing else may be planned.
+    pub(crate) halt: Option<Halt>,
+    /// The deviations that made a difference here.
+    pub(crate) deviations: BTreeSet<Deviation>,
+}
+
+/// The name of the revision to be created is taken by another template (D-62).
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Halt {
+    /// The one action of the plan, for phase Status: it raises the collision count.
+    pub(crate) action: Action,
+    /// The plan's error.
+    pub(crate) error: String,
+}
+
+/// Resolves the revisions of a snapshot.
+pub(crate) fn resolve(snapshot: &Snapshot) -> Resolution<'_> {
+    let ds = &snapshot.daemon_set;
+    let data = canonical::revision_data(&ds.template);
+    let mut resolution = Resolution {
+        current_hash: String::new(),
+        current_number: 0,
+        batches: Vec::new(),
+        claims_at: None,
+        old: Vec::new(),
+        relabelled: BTreeSet::new(),
+        halt: None,
+        deviations: BTreeSet::new(),
+    };
+    let claimed = resolution.claim(snapshot);
+    resolution.add_missing_labels(&claimed);
+    // Both in the one form: whoever reads JSON cannot see how the server's strings are escaped (D-59).
+    let (current, old): (Vec<_>, Vec<_>) = claimed.into_iter().partition(|revision| revision.data == data);
+    let next = old
+        .last()
+        .map_or(0, |newest| newest.number)
+        .max(0)
+        .saturating_add(1);
+    resolution.old = old;
+    match current.split_last() {
+        Some((kept, duplicates)) => {
+            resolution.current_hash = effective_hash(kept).into_owned();
+            resolution.remove_duplicates(snapshot, duplicates);
+            resolution.renumber(ds, kept, next);
+        }
+        None => resolution.create(snapshot, &data, next),
+    }
+    resolution
+}
+
+/// The deletes of phase Cleanup (D-63). What is being deleted counts as deleted, and is not deleted again. `live_hashes` are those that pods carry, terminal deleting ones included; `limit` is
+/// spec.revisionHistoryLimit.
+pub(crate) fn cleanup(
+    resolution: &Resolution<'_>,
+    live_hashes: &BTreeSet<&str>,
+    limit: Option<i32>,
+) -> Vec<Action> {
+    let limit = limit.map_or(DEFAULT_HISTORY_LIMIT, |limit| usize::try_from(limit).unwrap_or(0));
+    let excess = resolution.old.len().saturating_sub(limit);
+    let dead = resolution.old.iter().filter(|revision| {
+        let hash = effective_hash(revision);
+        hash.is_empty() || !live_hashes.contains(&*hash)
+    });
+    dead.take(excess)
+        .filter(|revision| !revision.deleting)
+        .map(|revision| {
+            let message = format!(
+                "revision {} is old, no pod is of it, and more than {limit} old revisions are there",
+                revision.number
+            );
+            delete(revision, Reason::HistoryLimit, message)
+        })
+        .collect()
+}
+
+impl<'a> Resolution<'a> {
+    /// Claims revisions (D-51) and returns those that are the workload's now, ascending: of equal templates the last one is
+    /// the one to keep (Q-1).
+    fn claim(&mut self, snapshot: &'a Snapshot) -> Vec<&'a Revision> {
+        let ds = &snapshot.daemon_set;
+        let (mut claimed, mut adopt, mut release) = (Vec::new(), Vec::new(), Vec::new());
+        // One that was read because its name is taken is used as it is, whoever owns it, or not at all.
+        let mut revisions: Vec<_> = snapshot
+            .revisions
+            .iter()
+            .filter(|revision| !revision.read_after_name_collision)
+            .collect();
+        revisions.sort_by_key(|revision| (revision.number, revision.created, &revision.name));
+        for revision in revisions {
+            match claims::claim_by_uid(
+                ds,
+                &revision.labels,
+                revision.controller.as_ref(),
+                revision.deleting,
+            ) {
+                Claim::Owned => claimed.push(revision),
+                Claim::Adopt => {
+                    claimed.push(revision);
+                    adopt.push(adoption(ds, revision));
+                }
+                Claim::Release => release.push(release_of(ds, revision)),
+                Claim::Ignore => {}
+            }
+        }
+        // All together, so that a claim which fails holds up no other (D-23.4).
+        let confirm_workload = !adopt.is_empty();
+        release.append(&mut adopt);
+        if !release.is_empty() {
+            self.batches.push(Batch {
+                actions: release,
+                confirm_workload,
+            });
+        }
+        claimed
+    }
+
+    /// Every revision gets a hash label: its own name, or a hash of a name that is too long for a label (D-52).
+    fn add_missing_labels(&mut self, claimed: &[&Revision]) {
+        let unlabelled = claimed
+            .iter()
+            .filter(|revision| revision.labels.get(HASH_LABEL).is_none());
+        let actions = unlabelled.map(|revision| {
+            let hash = effective_hash(revision);
+            Action {
+                reason: Reason::HashLabelMissing,
+                message: format!(
+                    "revision {} has no label {HASH_LABEL}; {hash} serves as hash",
+                    revision.name
+                ),
+                kind: ActionKind::UpdateRevision {
+                    revision: reference(revision),
+                    patch: label_patch(&revision.uid, &hash),
+                    number: None,
+                },
+            }
+        });
+        // All together, so that one plan finds all that cannot be changed.
+        self.batches.extend(batches::at_once(actions.collect()));
+    }
+
+    /// One revision of the present template is enough (D-56). A duplicate that is being deleted is not deleted again: that would
+    /// change nothing, and use up the claims that a plan may make.
+    fn remove_duplicates(&mut self, snapshot: &'a Snapshot, duplicates: &[&Revision]) {
+        if duplicates.is_empty() {
+            return;
+        }
+        let hashes: BTreeSet<_> = duplicates
+            .iter()
+            .map(|duplicate| effective_hash(duplicate))
+            .collect();
+        let of_duplicate = |pod: &Pod| {
+            pod.labels
+                .get(HASH_LABEL)
+                .is_some_and(|hash| hashes.contains(hash))
+        };
+        let only_theirs = snapshot.options.deviates(Deviation::RelabelDuplicatesOnly);
+        let mut relabels = Vec::new();
+        // Upstream has its own pods before those that it has adopted just now (Q-1).
+        let mut pods = pod_claims::owned(snapshot);
+        pods.sort_by_key(|pod| is_adopted(pod));
+        for pod in pods
+            .into_iter()
+            .filter(|pod| pod.labels.get(HASH_LABEL).unwrap_or_default() != self.current_hash)
+        {
+            if only_theirs && !of_duplicate(pod) {
+                // Upstream would pass this pod off as one of the present template (Q-4).
+                self.deviations.insert(Deviation::RelabelDuplicatesOnly);
+            } else {
+                self.relabelled.insert(&pod.uid);
+                // One more than there may be says that there are more.
+                if relabels.len() <= snapshot.options.claims_per_plan() {
+                    relabels.push(self.relabel(pod));
+                }
+            }
+        }
+        self.claims_at = Some(self.batches.len());
+        self.push(relabels);
+        let there = duplicates.iter().filter(|duplicate| !duplicate.deleting);
+        let deletes = there.map(|duplicate| {
+            let message = format!(
+                "revision {} has the same template as the current one",
+                duplicate.name
+            );
+            delete(duplicate, Reason::DuplicateRevision, message)
+        });
+        self.push(deletes.collect());
+    }
+
+    /// The revision of the present template must have the highest number (D-54).
+    ///
+    /// Its duplicates are gone by then, as upstream's are. Where the API refuses to have this one changed, because of how its
+    /// data is written, that loses no template: it stays as it is, and the next plan, which counts it out, creates a
+    /// revision of the template with this number. Upstream compares bytes and never takes it for a duplicate. To renumber
+    /// first would keep the one that is deleted, but end in another state than upstream's whenever a relabel or a delete is
+    /// refused.
+    fn renumber(&mut self, ds: &DaemonSet, kept: &Revision, next: i64) {
+        self.current_number = kept.number.max(next);
+        if kept.number < next {
+            let patch = json!({"metadata": {"uid": kept.uid}, "revision": next});
+            let message = format!(
+                "{} is back at the template of revision {}, which becomes revision {next}",
+                ds.name, kept.number
+            );
+            let kind = ActionKind::UpdateRevision {
+                revision: reference(kept),
+                patch: canonical::to_bytes(&patch),
+                number: Some(next),
+            };
+            self.push(vec![Action {
+                reason: Reason::Rollback,
+                message,
+                kind,
+            }]);
+        }
+    }
+
+    fn relabel(&self, pod: &Pod) -> Action {
+        Action {
+            reason: Reason::DuplicateRevision,
+            message: format!("pod {} carries the hash of a revision that is not kept", pod.name),
+            kind: ActionKind::RelabelPod {
+                pod: ObjectRef {
+                    name: pod.name.clone(),
+                    uid: pod.uid.clone(),
+                },
+                patch: label_patch(&pod.uid, &self.current_hash),
+            },
+        }
+    }
+
+    /// No revision has the present template: creates one, unless its name is known to be taken (D-60, D-62).
+    fn create(&mut self, snapshot: &'a Snapshot, data: &Json, number: i64) {
+        let ds = &snapshot.daemon_set;
+        let hash = names::revision_hash(data.as_str().as_bytes(), ds.collision_count);
+        let name = self.revision_name(snapshot, &hash);
+        let taken = snapshot
+            .revisions
+            .iter()
+            .find(|other| other.read_after_name_collision && other.name == name);
+        match taken {
+            Some(same) if same.data == *data => {
+                same.labels
+                    .get(HASH_LABEL)
+                    .unwrap_or_default()
+                    .clone_into(&mut self.current_hash);
+                self.current_number = same.number;
+            }
+            Some(other) => {
+                self.batches.clear();
+                self.halt = Some(halt(snapshot, &other.name));
+            }
+            None => {
+                let manifest = manifest(ds, &name, &hash, data, number);
+                let message = format!(
+                    "no revision has the present template of {}; it becomes revision {number}",
+                    ds.name
+                );
+                let kind = ActionKind::CreateRevision { name, manifest };
+                self.push(vec![Action {
+                    reason: Reason::NewTemplate,
+                    message,
+                    kind,
+                }]);
+                self.current_hash = hash;
+                self.current_number = number;
+            }
+        }
+    }
+
+    fn revision_name(&mut self, snapshot: &Snapshot, hash: &str) -> String {
+        let ds = &snapshot.daemon_set;
+        let upstream = names::revision_name(ds, hash, false);
+        if !snapshot.options.deviates(Deviation::ShortenRevisionNames) {
+            return upstream;
+        }
+        let name = names::revision_name(ds, hash, true);
+        if name != upstream {
+            self.deviations.insert(Deviation::ShortenRevisionNames);
+        }
+        name
+    }
+
+    /// Writes that are made one after the other, as upstream makes them.
+    fn push(&mut self, actions: Vec<Action>) {
+        self.batches.extend(batches::one_by_one(actions));
+    }
+}
+
+/// The hash that a claimed revision has, or is given by [`Resolution::add_missing_labels`].
+fn effective_hash(revision: &Revision) -> Cow<'_, str> {
+    let hash = revision.labels.get(HASH_LABEL);
+    hash.map_or_else(|| names::label_value(&revision.name), Cow::Borrowed)
+}
+
+fn reference(revision: &Revision) -> ObjectRef {
+    ObjectRef {
+        name: revision.name.clone(),
+        uid: revision.uid.clone(),
+    }
+}
+
+/// A merge patch of the hash label. The uid makes the API refuse it for another object of the name.
+fn label_patch(uid: &str, hash: &str) -> Vec<u8> {
+    canonical::to_bytes(&json!({"metadata": {"labels": {HASH_LABEL: hash}, "uid": uid}}))
+}
+
+fn adoption(ds: &DaemonSet, revision: &Revision) -> Action {
+    Action {
+        reason: Reason::SelectorMatches,
+        message: format!(
+            "revision {} has no controller and the selector matches",
+            revision.name
+        ),
+        kind: ActionKind::AdoptRevision {
+            revision: reference(revision),
+            patch: claims::adopt_patch(ds, &revision.uid),
+        },
+    }
+}
+
+fn release_of(ds: &DaemonSet, revision: &Revision) -> Action {
+    Action {
+        reason: Reason::SelectorDoesNotMatch,
+        message: format!("the selector does not match revision {} any more", revision.name),
+        kind: ActionKind::ReleaseRevision {
+            revision: reference(revision),
+            patch: claims::release_patch(ds, &revision.uid),
+        },
+    }
+}
+
+fn delete(revision: &Revision, reason: Reason, message: String) -> Action {
+    let kind = ActionKind::DeleteRevision {
+        revision: reference(revision),
+        number: revision.number,
+    };
+    Action {
+        reason,
+        message,
+        kind,
+    }
+}
+
+/// Another template has the name: the collision count makes the next name differ.
+fn halt(snapshot: &Snapshot, name: &str) -> Halt {
+    let ds = &snapshot.daemon_set;
+    let count = ds.collision_count.unwrap_or(0).saturating_add(1);
+    let action = Action {
+        reason: Reason::RevisionNameCollision,
+        message: format!(
+            "revision {name} has another template; collision count {count} makes the next name differ"
+        ),
+        kind: ActionKind::UpdateStatus {
+            status: ds.status,
+            collision: Some(Collision {
+                count,
+                expected: ds.collision_count,
+            }),
+            uid_precondition: snapshot.options.deviates(Deviation::StatusWithUid),
+        },
+    };
+    Halt {
+        action,
+        error: format!("creating revision {name}: the name is taken by another template"),
+    }
+}
+
+/// A new ControllerRevision (D-60). The annotations are the workload's of this moment.
+fn manifest(ds: &DaemonSet, name: &str, hash: &str, data: &Json, number: i64) -> Vec<u8> {
+    let mut out = String::new();
+    let mut revision = Object::begin(&mut out);
+    revision.member("apiVersion").push_str(r#""apps/v1""#);
+    revision.member("data").push_str(data.as_str());
+    revision.member("kind").push_str(r#""ControllerRevision""#);
+    let mut metadata = Object::begin(revision.member("metadata"));
+    if !ds.annotations.is_empty() {
+        let sorted: BTreeMap<_, _> = ds.annotations.iter().map(|(key, value)| (key, value)).collect();
+        let mut annotations = Object::begin(metadata.member("annotations"));
+        for (key, value) in sorted {
+            write_string(annotations.member(key), value);
+        }
+        annotations.end();
+    }
+    manifest::write_labels(metadata.member("labels"), ds, &[(HASH_LABEL, Some(hash))]);
+    write_string(metadata.member("name"), name);
+    write_string(metadata.member("namespace"), &ds.namespace);
+    manifest::write_owner(metadata.member("ownerReferences"), ds);
+    metadata.end();
+    append(revision.member("revision"), format_args!("{number}"));
+    revision.end();
+    out.into_bytes()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+//! The next step of a rollout, whatever its strategy.
+
+pub(crate) mod in_place;
+pub(crate) mod limits;
+pub(crate) mod node_content;
+pub(crate) mod step;
+pub(crate) mod surge;
+
+use crate::{
+    core::{
+        plan::NodeCounts,
+        snapshot::{Options, UpdateStrategy},
+    },
+    daemonset::{cluster_view::ClusterView, pod_classifier::OwnPod, rollout::step::Step},
+};
+
+/// The next step of the rollout. Nothing with OnDelete (D-50).
+pub(crate) fn step<'a>(strategy: &UpdateStrategy, view: &ClusterView<'a>, options: &Options) -> Step<'a> {
+    let UpdateStrategy::RollingUpdate(rolling_update) = strategy else {
+        return Step::default();
+    };
+    match limits::limits(rolling_update.as_ref(), view.desired) {
+        Err(error) => Step {
+            error: Some(error),
+            ..Step::default()
+        },
+        Ok(limits) if limits.max_surge == 0 => in_place::step(view, limits),
+        Ok(limits) => surge::step(view, limits, options),
+    }
+}
+
+/// The nodes that should run a pod by what they have, for people who watch a rollout.
+pub(crate) fn count_nodes(view: &ClusterView<'_>) -> NodeCounts {
+    let mut counts = NodeCounts {
+        updated_available: u32::try_from(view.settled.running).unwrap_or(u32::MAX),
+        ..NodeCounts::default()
+    };
+    for entry in view.entries.iter().filter(|entry| entry.fit.run) {
+        let pods = view.pods(entry);
+        let count = if pods.is_empty() {
+            &mut counts.without_pod
+        } else if !pods.iter().any(OwnPod::updated) {
+            &mut counts.outdated
+        } else if pods.iter().any(is_updated_and_available) {
+            &mut counts.updated_available
+        } else {
+            &mut counts.updated_unavailable
+        };
+        *count = count.saturating_add(1);
+    }
+    counts
+}
+
+fn is_updated_and_available(pod: &OwnPod<'_>) -> bool {
+    pod.updated() && pod.available && !pod.pod.deleting
+}

@@ -1,0 +1,105 @@
+//! The rolling update with surge (chapter 7): the new pod comes before the old one goes.
+
+use crate::{
+    core::{
+        plan::Reason,
+        snapshot::{Deviation, Options},
+    },
+    daemonset::{
+        cluster_view::{ClusterView, NodeEntry},
+        pod_changes::PodChanges,
+        pod_classifier::OwnPod,
+        rollout::{limits::Limits, node_content::Content, step::Step},
+    },
+};
+
+/// The next step. maxUnavailable plays no part.
+pub(crate) fn step<'a>(view: &ClusterView<'a>, limits: Limits, options: &Options) -> Step<'a> {
+    let mut budget = SurgeBudget {
+        step: Step {
+            limits,
+            ..Step::default()
+        },
+        available: view.settled.running + view.settled.keeping,
+        ..SurgeBudget::default()
+    };
+    for (index, entry, pods) in view.rollout_entries() {
+        budget.weigh(index, entry, Content::of(pods), options);
+    }
+    budget.finish(view.desired)
+}
+
+#[derive(Default)]
+struct SurgeBudget<'p, 'a> {
+    step: Step<'a>,
+    /// Entries with a pod that is available.
+    available: usize,
+    /// Nodes that may get a second pod.
+    candidates: Vec<usize>,
+    /// Available old pods on nodes that may not get a new one.
+    sunset: Vec<(&'p NodeEntry<'a>, &'p OwnPod<'a>)>,
+}
+
+impl<'p, 'a> SurgeBudget<'p, 'a> {
+    /// Looks at one entry (D-45).
+    fn weigh(&mut self, index: usize, entry: &'p NodeEntry<'a>, content: Content<'p, 'a>, options: &Options) {
+        if let Content::Old(pod) | Content::New(pod) | Content::Both { old: pod, .. } = content {
+            self.available += usize::from(pod.available);
+        }
+        self.step.surging += i64::from(content.is_surging());
+        match content {
+            Content::Both { new, old } if new.available => {
+                self.step
+                    .changes
+                    .delete_beside(entry, old, Reason::SurgeNewAvailable, new);
+            }
+            Content::Old(_) if entry.node.is_none() => {
+                if options.deviates(Deviation::SurgeIgnoresMissingNodes) {
+                    self.step.deviations.insert(Deviation::SurgeIgnoresMissingNodes);
+                } else {
+                    let error = || {
+                        format!(
+                            "couldn't get node for nodeName {:?}: it does not exist",
+                            entry.name
+                        )
+                    };
+                    self.step.error.get_or_insert_with(error);
+                }
+            }
+            Content::Old(old) => match (old.available, entry.fit.run) {
+                (false, true) => self.step.changes.create(index, Reason::SurgeOldUnavailable),
+                (false, false) => self
+                    .step
+                    .changes
+                    .delete(entry, old, Reason::RolloutOldUnavailable),
+                (true, true) => self.candidates.push(index),
+                (true, false) => self.sunset.push((entry, old)),
+            },
+            _ => {}
+        }
+    }
+
+    /// Spends the budget (D-46, D-47).
+    fn finish(mut self, desired: usize) -> Step<'a> {
+        let room = self.step.limits.max_surge.saturating_sub(self.step.surging);
+        for index in self
+            .candidates
+            .into_iter()
+            .take(usize::try_from(room).unwrap_or(0))
+        {
+            self.step.changes.create(index, Reason::SurgeWithinBudget);
+        }
+        for (entry, old) in self
+            .sunset
+            .into_iter()
+            .take(self.available.saturating_sub(desired))
+        {
+            self.step.changes.delete(entry, old, Reason::RolloutNodeSunset);
+        }
+        self.step.changes.budget = Some((self.step.surging, self.step.limits.max_surge));
+        if self.step.error.is_some() {
+            self.step.changes = PodChanges::default();
+        }
+        self.step
+    }
+}

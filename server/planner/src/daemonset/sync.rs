@@ -1,0 +1,175 @@
+//! The order of a plan (chapter 11): what is decided after what, and what stands in the way.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    core::{
+        batches,
+        cancellation::Cancellation,
+        plan::{Action, ActionKind, EventType, Phase, PhaseKind, Plan, Reason, Verdict},
+        selector,
+        snapshot::{Deviation, Scope, Snapshot},
+        staleness,
+    },
+    daemonset::{
+        bucket_summary::Detail,
+        companion,
+        context::PlanContext,
+        expectations,
+        memory::Memory,
+        plan_builder::PlanBuilder,
+        revisions::{Halt, Resolution},
+        slow_start,
+    },
+};
+
+/// Plans, unless it is cancelled.
+pub(crate) fn plan(snapshot: &Snapshot, memory: &mut Memory, cancellation: Cancellation<'_>) -> Option<Plan> {
+    if let Some(behind) = staleness::stale(&snapshot.own_writes) {
+        return Some(Plan {
+            error: Some(behind),
+            ..nothing(snapshot, Verdict::Stale)
+        });
+    }
+    let scope = snapshot.options.scope;
+    match inactive(snapshot) {
+        // The other controller tells.
+        Some(_) if scope == Scope::Rollouts => return Some(nothing(snapshot, Verdict::Noop)),
+        Some(Inactive::SelectingAll { literally }) => return Some(selecting_all(snapshot, literally)),
+        Some(Inactive::Deleting) => return Some(nothing(snapshot, Verdict::Noop)),
+        None => {}
+    }
+    if scope == Scope::Rollouts {
+        return plan_rollout(snapshot, memory, cancellation);
+    }
+    let context = PlanContext::of(snapshot, memory, Detail::Notable, cancellation)?;
+    if let Some(halt) = &context.resolution.halt {
+        return Some(halted(snapshot, &context.resolution, halt));
+    }
+    let builder = PlanBuilder::new(snapshot, &context, memory.identities.as_ref(), cancellation);
+    if builder.is_cut() {
+        return Some(builder.claims_only());
+    }
+    let expected = snapshot.state.expectations.as_ref();
+    match expectations::pending(expected, snapshot.now) {
+        Some(left) => match expected.and_then(|expected| slow_start::unseen(expected, &snapshot.options)) {
+            Some(unseen) => builder.ahead(left, &unseen),
+            None => Some(builder.status_only(left)),
+        },
+        None => builder.in_full(),
+    }
+}
+
+/// Plans for the rollout alone, unless it is cancelled.
+fn plan_rollout(snapshot: &Snapshot, memory: &mut Memory, cancellation: Cancellation<'_>) -> Option<Plan> {
+    match companion::rollout_request(&snapshot.daemon_set) {
+        companion::RolloutRequest::None => return Some(nothing(snapshot, Verdict::Noop)),
+        companion::RolloutRequest::Wrong(because) => {
+            let reason = (Reason::InvalidAnnotation, "an annotation is of no use".to_owned());
+            return Some(warning(snapshot, reason, "InvalidRollout", because));
+        }
+        companion::RolloutRequest::Rollouts(_) => {}
+    }
+    let context = PlanContext::of(snapshot, memory, Detail::Notable, cancellation)?;
+    if companion::is_unrecorded(&context.resolution) {
+        return Some(nothing(snapshot, Verdict::Noop));
+    }
+    let builder = PlanBuilder::beside(snapshot, &context, cancellation);
+    match expectations::pending(snapshot.state.expectations.as_ref(), snapshot.now) {
+        Some(left) => Some(builder.rollout_later(left)),
+        None => builder.rollout_only(),
+    }
+}
+
+/// Why nothing at all is decided for a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Inactive {
+    /// The selector is empty (D-71.4). `literally`: upstream's test sees that, too.
+    SelectingAll { literally: bool },
+    /// The workload is being deleted (D-71.5).
+    Deleting,
+}
+
+/// Whether nothing at all is decided.
+pub(crate) fn inactive(snapshot: &Snapshot) -> Option<Inactive> {
+    let ds = &snapshot.daemon_set;
+    let by_meaning = snapshot.options.deviates(Deviation::EmptySelectorByMeaning);
+    match &ds.selector {
+        Some(selector) if selector::is_empty(selector, by_meaning) => Some(Inactive::SelectingAll {
+            literally: selector::is_empty(selector, false),
+        }),
+        _ => ds.deleting.then_some(Inactive::Deleting),
+    }
+}
+
+/// A plan that leaves everything as it is.
+pub(crate) fn nothing(snapshot: &Snapshot, verdict: Verdict) -> Plan {
+    Plan {
+        verdict,
+        phases: Vec::new(),
+        pod_manifest: None,
+        state: snapshot.state.clone(),
+        requeue: None,
+        error: None,
+        status: None,
+        rollout: None,
+        deviations: BTreeSet::new(),
+    }
+}
+
+fn selecting_all(snapshot: &Snapshot, literally: bool) -> Plan {
+    let message = "This daemon set is selecting all pods. A non-empty selector is required.";
+    let because = "the selector is empty".to_owned();
+    let deviation = (!literally).then_some(Deviation::EmptySelectorByMeaning);
+    Plan {
+        deviations: deviation.into_iter().collect(),
+        ..warning(
+            snapshot,
+            (Reason::SelectingAll, because),
+            "SelectingAll",
+            message.to_owned(),
+        )
+    }
+}
+
+/// Longest message of an Event that an apiserver takes, in bytes. Executors emit no longer one.
+pub(crate) const MAX_EVENT_MESSAGE: usize = 1024;
+
+/// A plan that tells of something, and leaves everything as it is. What is too long of the message is cut: it may show a text of any length.
+pub(crate) fn warning(
+    snapshot: &Snapshot,
+    (reason, because): (Reason, String),
+    event: &'static str,
+    mut message: String,
+) -> Plan {
+    message.truncate(message.floor_char_boundary(MAX_EVENT_MESSAGE));
+    let event = Action {
+        reason,
+        message: because,
+        kind: ActionKind::EmitEvent {
+            event_type: EventType::Warning,
+            reason: event,
+            message,
+        },
+    };
+    Plan {
+        phases: vec![Phase {
+            kind: PhaseKind::Events,
+            batches: batches::at_once(vec![event]),
+        }],
+        ..nothing(snapshot, Verdict::Apply)
+    }
+}
+
+/// The name of the next revision is taken: this plan only makes the next one try another (D-62).
+fn halted(snapshot: &Snapshot, resolution: &Resolution<'_>, halt: &Halt) -> Plan {
+    Plan {
+        phases: vec![Phase {
+            kind: PhaseKind::Status,
+            batches: batches::at_once(vec![halt.action.clone()]),
+        }],
+        error: Some(halt.error.clone()),
+        deviations: resolution.deviations.clone(),
+        ..nothing(snapshot, Verdict::Apply)
+    }
+}

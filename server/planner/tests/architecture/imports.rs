@@ -1,0 +1,191 @@
+//! Which files of a crate import which.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
+
+use petgraph::{algo::tarjan_scc, graphmap::DiGraphMap};
+use proc_macro2::{TokenStream, TokenTree};
+use syn::{Attribute, Item, ItemUse, Macro, UseTree, visit::Visit};
+
+/// The path of a module below the root of its crate; the root's own is empty.
+type Module = Vec<String>;
+
+/// The circles among the files of the crate whose sources are in this folder, each with the imports that make it.
+///
+/// A file and those in the folder of its name belong together: the imports between them do not count. Neither does the root of
+/// the crate, nor what is compiled for tests only.
+pub(crate) fn circles(sources: &Path) -> Vec<Vec<String>> {
+    let mut files = BTreeMap::new();
+    read(sources, &[], &mut files);
+    let modules: BTreeSet<Module> = files.keys().cloned().collect();
+    let names: BTreeMap<&Module, String> = modules.iter().map(|module| (module, module.join("::"))).collect();
+    let mut graph = DiGraphMap::<&str, ()>::new();
+    for (module, file) in &files {
+        let mut imports = Imports {
+            module,
+            modules: &modules,
+            found: BTreeSet::new(),
+        };
+        imports.visit_file(file);
+        for found in &imports.found {
+            let is_apart = !found.starts_with(module) && !module.starts_with(found);
+            if is_apart && !module.is_empty() {
+                graph.add_edge(&*names[module], &*names[found], ());
+            }
+        }
+    }
+    let circles = tarjan_scc(&graph)
+        .into_iter()
+        .filter(|component| component.len() > 1);
+    circles
+        .map(|circle| {
+            let within = graph
+                .all_edges()
+                .filter(|(from, to, ())| circle.contains(from) && circle.contains(to));
+            within
+                .map(|(from, to, ())| format!("{from} imports {to}"))
+                .collect()
+        })
+        .collect()
+}
+
+/// Reads the files of a folder, which is that of a module.
+fn read(folder: &Path, module: &[String], files: &mut BTreeMap<Module, syn::File>) {
+    for entry in fs::read_dir(folder).expect("the folder is readable") {
+        let path = entry.expect("the entry is readable").path();
+        let stem = path
+            .file_stem()
+            .and_then(|stem| stem.to_str())
+            .unwrap_or_default();
+        let mut inner = module.to_vec();
+        if !matches!(stem, "lib" | "main" | "mod") {
+            inner.push(stem.to_owned());
+        }
+        if path.is_dir() {
+            read(&path, &inner, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") && stem != "tests" {
+            let text = fs::read_to_string(&path).expect("the file is readable");
+            let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            files.insert(inner, file);
+        }
+    }
+}
+
+/// What one file imports.
+struct Imports<'a> {
+    module: &'a [String],
+    modules: &'a BTreeSet<Module>,
+    found: BTreeSet<Module>,
+}
+
+impl Imports<'_> {
+    /// A path as it is written in this file.
+    fn note(&mut self, path: &[String]) {
+        let Some((first, rest)) = path.split_first() else {
+            return;
+        };
+        let (mut module, mut rest) = match first.as_str() {
+            "crate" => (Module::new(), rest),
+            "self" => (self.module.to_vec(), rest),
+            "super" => (self.module[..self.module.len().saturating_sub(1)].to_vec(), rest),
+            _ => return,
+        };
+        while let Some((first, others)) = rest.split_first().filter(|(first, _)| *first == "super") {
+            debug_assert_eq!(first, "super");
+            module.pop();
+            rest = others;
+        }
+        module.extend(rest.iter().cloned());
+        while !module.is_empty() && !self.modules.contains(&module) {
+            module.pop();
+        }
+        if !module.is_empty() {
+            self.found.insert(module);
+        }
+    }
+
+    fn note_tree(&mut self, tree: &UseTree, before: &[String]) {
+        let with = |last: &dyn ToString| [before, &[last.to_string()]].concat();
+        match tree {
+            UseTree::Path(path) => self.note_tree(&path.tree, &with(&path.ident)),
+            UseTree::Name(name) => self.note(&with(&name.ident)),
+            UseTree::Rename(rename) => self.note(&with(&rename.ident)),
+            UseTree::Glob(_) => self.note(before),
+            UseTree::Group(group) => group.items.iter().for_each(|tree| self.note_tree(tree, before)),
+        }
+    }
+
+    /// A macro's tokens are not parsed; paths in them are names between colons.
+    fn note_tokens(&mut self, tokens: TokenStream) {
+        let mut path: Vec<String> = Vec::new();
+        let mut colons = 0;
+        for token in tokens {
+            match token {
+                TokenTree::Punct(punct) if punct.as_char() == ':' && !path.is_empty() => colons += 1,
+                TokenTree::Ident(ident) if colons == 2 => {
+                    path.push(ident.to_string());
+                    colons = 0;
+                }
+                other => {
+                    self.note(&path);
+                    path.clear();
+                    colons = 0;
+                    match other {
+                        TokenTree::Ident(ident) => path.push(ident.to_string()),
+                        TokenTree::Group(group) => self.note_tokens(group.stream()),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        self.note(&path);
+    }
+}
+
+impl<'ast> Visit<'ast> for Imports<'_> {
+    fn visit_item(&mut self, item: &'ast Item) {
+        if !attributes(item).iter().any(is_for_tests) {
+            syn::visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast ItemUse) {
+        self.note_tree(&item.tree, &[]);
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let segments: Vec<String> = path
+            .segments
+            .iter()
+            .map(|segment| segment.ident.to_string())
+            .collect();
+        self.note(&segments);
+        syn::visit::visit_path(self, path);
+    }
+
+    fn visit_macro(&mut self, call: &'ast Macro) {
+        self.note_tokens(call.tokens.clone());
+    }
+}
+
+fn attributes(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Const(item) => &item.attrs,
+        Item::Fn(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        Item::Mod(item) => &item.attrs,
+        Item::Struct(item) => &item.attrs,
+        Item::Use(item) => &item.attrs,
+        _ => &[],
+    }
+}
+
+fn is_for_tests(attribute: &Attribute) -> bool {
+    attribute.path().is_ident("cfg")
+        && attribute
+            .parse_args::<syn::Path>()
+            .is_ok_and(|condition| condition.is_ident("test"))
+}
