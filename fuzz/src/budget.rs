@@ -62,7 +62,7 @@ impl Origin {
     /// What an input may take besides what its bytes allow it.
     const fn allowance(self) -> usize {
         match self {
-            // Of which the service itself gives 3 MiB away (`server/src/weigh`): a list of 16,384 node names is read into
+            // Of which the service itself gives 3 MiB away (`server/src/size_estimate`): a list of 16,384 node names is read into
             // strings of their own, and a list that grows counts twice. Another 2 MiB are for the answer: each orphan that a plan
             // adopts, of which there are some thousands at most here, is told the workload's name, namespace and uid.
             Self::Request(_) => 6 << 20,

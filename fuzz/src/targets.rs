@@ -46,7 +46,7 @@ fn decode<M: Request>(bytes: &[u8]) -> Option<M> {
 
 /// Where a request comes from, and the memory that the service holds for it: itself, and what it is decoded to.
 fn request<M: Request>(bytes: &[u8]) -> Origin {
-    Origin::Request(nodewise_server::weigh::<M>(bytes).map_or(0, |weight| bytes.len() + weight))
+    Origin::Request(nodewise_server::estimate::<M>(bytes).map_or(0, |weight| bytes.len() + weight))
 }
 
 /// A refusal that names no field helps nobody.

@@ -16,11 +16,11 @@ use nodewise_planner::{
 };
 use quick_cache::{Lifecycle, OptionsBuilder, Weighter, sync};
 
-use crate::{parse::Warnings, size::ByteSize};
+use crate::{size::ByteSize, warnings::Warnings};
 
 /// The bucket of which a decoded bucket is known to be a valid one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct BucketId {
     /// `Snapshot.bucket_count`.
     pub(crate) count: u32,
     /// The index of the bucket.
@@ -35,7 +35,7 @@ pub(crate) struct Decoded<T> {
     /// What is odd about them: told in each plan, whether the bucket was decoded for it or was here.
     pub(crate) warnings: Warnings,
     /// Where every item was seen to belong. The same bytes may come again for another place: an empty bucket does.
-    pub(crate) place: Place,
+    pub(crate) id: BucketId,
 }
 
 impl<T> Decoded<T> {
@@ -359,7 +359,7 @@ mod tests {
         Decoded {
             items: List::new((0..nodes).map(node).collect()),
             warnings: Warnings::default(),
-            place: Place { count: 1, index: 0 },
+            id: BucketId { count: 1, index: 0 },
         }
     }
 

@@ -8,7 +8,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-/// Who is at the other end of a connection, as calls find it among their extensions.
+/// Who is at the other end of a connection, as the gate finds it among the extensions of a call.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     /// The name in its certificate that tells it from others, if it has one.

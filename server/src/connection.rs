@@ -25,7 +25,7 @@ use tonic::transport::server::Connected;
 
 use crate::{
     client::{Client, Key},
-    shares::{Alone, Share, Shares},
+    fair_share::{Alone, FairShare, Share},
 };
 
 /// Longest time that a connection may take to begin, TLS and HTTP/2 each: less than clients wait for that.
@@ -38,7 +38,7 @@ const PREFACE: usize = 24;
 /// The connections that there are.
 #[derive(Debug, Clone)]
 pub(crate) struct Connections {
-    room: Shares,
+    room: FairShare,
     /// Longest time that a client may take nothing of what is written.
     patience: Duration,
     refused: Arc<[AtomicU64; Reason::ALL.len()]>,
@@ -70,7 +70,7 @@ impl Reason {
 impl Connections {
     pub(crate) fn new(most: usize, patience: Duration) -> Self {
         Self {
-            room: Shares::new(most, Alone::QUARTER),
+            room: FairShare::new(most, Alone::QUARTER),
             patience,
             refused: Arc::default(),
         }

@@ -18,10 +18,11 @@ use crate::{
     answer::{self, Caller, Explanations, Needs},
     cache::Cache,
     limits::Limits,
-    parse::{self, Context, OddKind, OddReason, Parsed, Warnings},
+    parse::{self, Context, Parsed},
     refusal::Refusal,
     render,
     size::ByteSize,
+    warnings::{OddKind, OddReason, Warnings},
 };
 
 /// Answers requests. It keeps decoded buckets, and what plans found out in them, and nothing else; the answers depend on the

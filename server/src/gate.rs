@@ -9,41 +9,41 @@ use std::{
 
 use futures::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, Request, Response};
+use nodewise_proto::v1::reconcile_service_server::SERVICE_NAME;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, body::Body, server::NamedService};
 use tower::Service;
 
 use crate::{
+    admission::Admission,
     client::{Client, Key},
     config::Config,
+    fair_share::FairShare,
     methods::{self, Class},
-    outflow::{Outflow, Times},
     pool::Pool,
-    refusal, service,
-    shares::Shares,
+    refusal,
+    response_body::{ResponseBody, Timeouts},
+    route::Router,
+    service,
 };
-
-/// When a call's time is up, as its handler finds it among the request's extensions.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Deadline(pub(crate) Instant);
 
 /// Stands before the service.
 #[derive(Debug, Clone)]
-pub(crate) struct Gate<S> {
-    inner: S,
+pub(crate) struct Gate {
+    router: Router,
     pool: Pool,
-    memory: Shares,
+    memory: FairShare,
     draining: CancellationToken,
     longest_call: Duration,
     transfer_timeout: Duration,
 }
 
-impl<S> Gate<S> {
+impl Gate {
     /// Puts a gate before a service. No call but a stream takes longer than the configured time.
-    pub(crate) fn new(inner: S, service: &service::Service, config: &Config) -> Self {
+    pub(crate) fn new(service: &service::Service, config: &Config) -> Self {
         Self {
-            inner,
+            router: Router::new(service.clone(), config),
             pool: service.pool().clone(),
             memory: service.memory().clone(),
             draining: service.draining().clone(),
@@ -63,59 +63,58 @@ impl<S> Gate<S> {
     }
 }
 
-impl<S: NamedService> NamedService for Gate<S> {
-    const NAME: &'static str = S::NAME;
+impl NamedService for Gate {
+    const NAME: &'static str = SERVICE_NAME;
 }
 
-impl<S> Service<Request<Body>> for Gate<S>
-where
-    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
-    S::Future: Send + 'static,
-{
+impl Service<Request<Body>> for Gate {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.inner.poll_ready(context)
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
         let class = methods::class(request.uri().path());
         if self.draining.is_cancelled() {
             return answer(refusal::draining());
         }
         let client = request.extensions().get::<Client>().cloned();
         let key = client.as_ref().map_or(Key::Unknown, Client::key);
-        if class == Class::Planning {
-            let Some(place) = self.pool.try_enter(&key) else {
-                return answer(refusal::saturated());
-            };
-            request.extensions_mut().insert(Arc::new(place));
-        }
+        let permit = match class {
+            Class::Planning => match self.pool.try_enter(&key) {
+                None => return answer(refusal::saturated()),
+                permit => permit,
+            },
+            Class::Stream | Class::Cheap => None,
+        };
         let memory = Arc::new(self.memory.nothing(&key));
-        request.extensions_mut().insert(Arc::clone(&memory));
         let deadline = self.deadline(request.headers(), class);
-        if let Some(deadline) = deadline {
-            request.extensions_mut().insert(Deadline(deadline));
-        }
+        let admission = Admission {
+            client: client.clone(),
+            permit,
+            memory: Arc::clone(&memory),
+            deadline,
+        };
         let (path, start) = (request.uri().path().to_owned(), Instant::now());
         // A stream's reader may be busy with the last answer for as long as a call may take.
-        let times = Times {
+        let timeouts = Timeouts {
             piece: match class {
                 Class::Stream => self.longest_call,
                 Class::Planning | Class::Cheap => self.transfer_timeout,
             },
             message: self.longest_call.max(self.transfer_timeout),
         };
-        let response = self.inner.call(request);
+        let response = self.router.clone().answer(request, admission);
         Box::pin(async move {
             let response = match deadline {
                 Some(deadline) => match tokio::time::timeout_at(deadline, response).await {
-                    Ok(response) => response?,
+                    Ok(response) => response,
                     Err(_) => refusal::deadline_exceeded().into_http(),
                 },
-                None => response.await?,
+                None => response.await,
             };
             // An error that is known before the first answer is in the headers; without one the call went well so far.
             let code = response
@@ -124,7 +123,7 @@ where
                 .map_or(Code::Ok, |status| Code::from_bytes(status.as_bytes()));
             let who = client.as_ref().map(tracing::field::display);
             tracing::debug!(path, client = who, ?code, took = ?start.elapsed(), "answered");
-            Ok(response.map(|body| Body::new(Outflow::new(body, times, client, memory))))
+            Ok(response.map(|body| Body::new(ResponseBody::new(body, timeouts, client, memory))))
         })
     }
 }

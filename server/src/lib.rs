@@ -4,6 +4,7 @@
 //! a bounded pool of threads, and rendered. Everything that decides is in `nodewise-planner`; this crate owns the protocol's
 //! side of it. [`Engine`] gives the same answers without a network.
 
+mod admission;
 mod answer;
 pub mod args;
 mod cache;
@@ -13,33 +14,34 @@ mod codec;
 mod config;
 mod connection;
 mod engine;
+mod fair_queue;
+mod fair_share;
 mod gate;
-mod intake;
 mod limits;
 mod methods;
 mod metrics;
-mod outflow;
 mod parse;
 mod pool;
 mod refusal;
 mod render;
+mod request_reader;
+mod response_body;
 mod route;
 mod serve;
 mod service;
-mod shares;
 mod size;
+mod size_estimate;
 mod stream;
 mod streams;
-mod turns;
-mod weigh;
+mod warnings;
 
 pub use cache::{Cache, Kind, Usage};
 pub use config::Config;
 pub use engine::{Engine, never};
 pub use limits::Limits;
-pub use parse::{OddKind, OddReason};
 pub use refusal::{MISSING_BUCKETS_TYPE_URL, Refusal, Violation};
 pub use serve::{Ended, Error, Listeners, run};
 pub use service::Service;
 pub use size::ByteSize;
-pub use weigh::{Request, decode, weigh};
+pub use size_estimate::{Request, decode, estimate};
+pub use warnings::{OddKind, OddReason};

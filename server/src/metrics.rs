@@ -18,10 +18,10 @@ use crate::{
     cache::Kind,
     connection::{Connections, Reason},
     engine::Engine,
-    parse::{OddKind, OddReason},
+    fair_share::FairShare,
     pool::Pool,
     service::Service,
-    shares::Shares,
+    warnings::{OddKind, OddReason},
 };
 
 /// The metrics of a service.
@@ -124,7 +124,7 @@ impl Collector for Load {
 /// What clients take of the server besides.
 #[derive(Debug)]
 struct Taken {
-    memory: Shares,
+    memory: FairShare,
     connections: Connections,
 }
 

@@ -17,18 +17,18 @@ use tonic::Status;
 
 use crate::{
     client::Key,
+    fair_queue::FairQueue,
+    fair_share::{Alone, FairShare, Share},
     refusal::{self, Refusal},
-    shares::{Alone, Share, Shares},
-    turns::Turns,
 };
 
 /// A bounded pool.
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
     /// Queued and running calls.
-    places: Shares,
+    places: FairShare,
     /// Running calls.
-    slots: Turns,
+    slots: FairQueue,
     most: Load,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Load {
 
 /// The right to be queued or running. Given back on drop.
 #[derive(Debug)]
-pub(crate) struct Place(Share);
+pub(crate) struct Permit(Share);
 
 /// Tells the work that its caller has gone.
 struct AbandonOnDrop(Arc<AtomicBool>);
@@ -57,8 +57,8 @@ impl Pool {
     pub(crate) fn new(concurrent: usize, queued: usize) -> Self {
         let running = concurrent.max(1);
         Self {
-            places: Shares::new(running.saturating_add(queued), Alone::FOUR_FIFTHS),
-            slots: Turns::new(running),
+            places: FairShare::new(running.saturating_add(queued), Alone::FOUR_FIFTHS),
+            slots: FairQueue::new(running),
             most: Load { queued, running },
         }
     }
@@ -78,29 +78,29 @@ impl Pool {
     }
 
     /// A place, if there is one for this client.
-    pub(crate) fn try_enter(&self, client: &Key) -> Option<Place> {
-        self.places.take(client, 1).map(Place)
+    pub(crate) fn try_enter(&self, client: &Key) -> Option<Permit> {
+        self.places.take(client, 1).map(Permit)
     }
 
     /// A place, as soon as there is one for this client.
-    pub(crate) async fn enter(&self, client: &Key) -> Place {
-        Place(self.places.wait(client, 1).await)
+    pub(crate) async fn enter(&self, client: &Key) -> Permit {
+        Permit(self.places.wait(client, 1).await)
     }
 
     /// Runs `work` and hands it what tells whether to stop: that the deadline has passed, or that this future was dropped.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
-        place: Arc<Place>,
+        permit: Permit,
         deadline: Option<Instant>,
         work: impl FnOnce(&dyn Fn() -> bool) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Status> {
-        let slot = self.slots.acquire(place.0.client()).await;
+        let slot = self.slots.acquire(permit.0.client()).await;
         let abandoned = Arc::new(AtomicBool::new(false));
         let _abandon = AbandonOnDrop(Arc::clone(&abandoned));
         on_a_thread(move || {
             let late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
             let result = work(&|| abandoned.load(Ordering::Relaxed) || late());
-            drop((slot, place));
+            drop((slot, permit));
             result.map_err(Status::from)
         })
         .await
@@ -156,7 +156,7 @@ mod tests {
         Err(Refusal::Stopped)
     }
 
-    async fn until_free(pool: &Pool) -> Place {
+    async fn until_free(pool: &Pool) -> Permit {
         tokio::time::timeout(SOON, pool.enter(&Key::Unknown))
             .await
             .expect("the place is given back")
@@ -166,7 +166,7 @@ mod tests {
     async fn a_full_pool_has_no_place_and_a_queue_that_is_bounded() {
         let pool = Pool::new(1, 1);
         let (release, released) = mpsc::channel::<()>();
-        let running = Arc::new(pool.try_enter(&Key::Unknown).expect("the slot"));
+        let running = pool.try_enter(&Key::Unknown).expect("the slot");
         let other = Key::Principal(Arc::from("another client"));
         let queued = pool.try_enter(&other).expect("the queue");
         assert!(
@@ -177,7 +177,7 @@ mod tests {
             released.recv().expect("released");
             Ok(())
         });
-        let waiting = pool.run(Arc::new(queued), None, |_| Ok(()));
+        let waiting = pool.run(queued, None, |_| Ok(()));
         let both = async { tokio::join!(work, waiting) };
         let ((), (worked, waited)) = tokio::join!(async { release.send(()).unwrap() }, both);
         assert!(worked.is_ok() && waited.is_ok());
@@ -187,9 +187,9 @@ mod tests {
     #[tokio::test]
     async fn work_whose_deadline_has_passed_ends_and_frees_its_slot() {
         let pool = Pool::new(1, 0);
-        let place = Arc::new(pool.try_enter(&Key::Unknown).unwrap());
+        let permit = pool.try_enter(&Key::Unknown).unwrap();
         let deadline = Instant::now() + Duration::from_millis(10);
-        let ended = tokio::time::timeout(SOON, pool.run(place, Some(deadline), works))
+        let ended = tokio::time::timeout(SOON, pool.run(permit, Some(deadline), works))
             .await
             .expect("in time");
         assert_eq!(ended.unwrap_err().code(), Code::DeadlineExceeded);
@@ -199,9 +199,9 @@ mod tests {
     #[tokio::test]
     async fn work_whose_caller_has_gone_ends_and_frees_its_slot() {
         let pool = Pool::new(1, 0);
-        let place = Arc::new(pool.try_enter(&Key::Unknown).unwrap());
+        let permit = pool.try_enter(&Key::Unknown).unwrap();
         let (started, starts) = tokio::sync::oneshot::channel();
-        let call = pool.run(place, None, move |stop| {
+        let call = pool.run(permit, None, move |stop| {
             started.send(()).expect("the test waits");
             works(stop)
         });
@@ -216,7 +216,7 @@ mod tests {
     #[tokio::test]
     async fn a_message_that_nobody_waits_for_holds_its_memory_as_long_as_it_is_decoded() {
         let pool = Pool::new(1, 0);
-        let memory = Shares::new(10, Alone::HALF);
+        let memory = FairShare::new(10, Alone::HALF);
         let held = Arc::new(memory.take(&Key::Unknown, 5).expect("half of it"));
         let (release, released) = mpsc::channel::<()>();
         let (started, starts) = tokio::sync::oneshot::channel();
@@ -244,10 +244,10 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_one_calls_error() {
         let pool = Pool::new(1, 0);
-        let place = Arc::new(pool.try_enter(&Key::Unknown).unwrap());
-        let result: Result<(), _> = pool.run(place, None, |_| panic!("a defect")).await;
+        let permit = pool.try_enter(&Key::Unknown).unwrap();
+        let result: Result<(), _> = pool.run(permit, None, |_| panic!("a defect")).await;
         assert_eq!(result.unwrap_err().code(), Code::Internal);
-        let place = Arc::new(until_free(&pool).await);
-        assert!(pool.run(place, None, |_| Ok(())).await.is_ok());
+        let permit = until_free(&pool).await;
+        assert!(pool.run(permit, None, |_| Ok(())).await.is_ok());
     }
 }

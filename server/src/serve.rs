@@ -16,7 +16,7 @@ use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
 
 use crate::{
     ByteSize, config::Config, connection::Connections, gate::Gate, limits::Limits, methods, metrics::Metrics,
-    route::Router, service::Service, weigh,
+    service::Service, size_estimate,
 };
 
 /// HTTP/2 flow-control window of a call. A usual snapshot fits, so that its sender never waits for an acknowledgement.
@@ -111,7 +111,7 @@ pub async fn run(
         .set_service_status(SERVICE_NAME, ServingStatus::Serving)
         .await;
 
-    let gate = Gate::new(Router::new(service.clone(), &config), &service, &config);
+    let gate = Gate::new(&service, &config);
     let listening = TcpIncoming::from(listener)
         .with_nodelay(Some(true))
         .with_keepalive(Some(config.keepalive));
@@ -163,7 +163,7 @@ pub async fn run(
 /// Whether there is memory for every message that is allowed.
 fn enough_memory(config: &Config) -> Result<(), Error> {
     let longest = config.max_message_size.as_usize();
-    let needed = ByteSize(longest.saturating_add(weigh::most(longest)) as u64);
+    let needed = ByteSize(longest.saturating_add(size_estimate::most(longest)) as u64);
     let given = config.max_request_memory;
     if given < needed {
         return Err(Error::RequestMemory { given, needed });

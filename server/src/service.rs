@@ -7,21 +7,21 @@ use nodewise_proto::v1::{self, plan_stream_response};
 use nodewise_telemetry::grpc::code_name;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tonic::{Extensions, Request, Response, Status};
+use tonic::{Response, Status};
 use tracing::{Instrument as _, field::Empty};
 
 use crate::{
+    admission::Admission,
     answer::{Caller, Needs},
     capabilities,
-    client::{Client, Key},
+    client::Key,
     config::Config,
     engine::Engine,
-    gate::Deadline,
-    intake::{Intake, Room},
-    pool::{Place, Pool},
+    fair_share::{Alone, FairShare, Share},
+    pool::{Permit, Pool},
     refusal::{self, Refusal, Violation},
-    shares::{Alone, Share, Shares},
-    stream::{self, Admitted, Terms},
+    request_reader::{MemorySource, RequestReader},
+    stream::{self, Admitted, StreamOptions},
     streams::Streams,
 };
 
@@ -31,7 +31,7 @@ pub struct Service {
     engine: Arc<Engine>,
     pool: Pool,
     /// Bytes for requests, from their arrival to the end of their answers.
-    memory: Shares,
+    memory: FairShare,
     draining: CancellationToken,
     /// Open streams. Each may have a question in memory for which there is no place yet.
     streams: Streams,
@@ -43,13 +43,10 @@ type Work<Q, A> = fn(&Engine, Q, Caller<'_>) -> Result<A, Refusal>;
 
 /// Does the work for a request, and holds memory for what follows from it. What the share holds already is for the request.
 fn within<A>(
-    memory: Option<&Share>,
+    memory: &Share,
     stop: &dyn Fn() -> bool,
     work: impl FnOnce(Caller<'_>) -> Result<A, Refusal>,
 ) -> Result<A, Refusal> {
-    let Some(memory) = memory else {
-        return work(Caller::unbounded(stop));
-    };
     let request = memory.amount();
     let hold = |needs| {
         let bytes = match needs {
@@ -75,7 +72,7 @@ impl Service {
         Self {
             engine: Arc::new(Engine::new(config.limits, config.bucket_cache_size)),
             pool: Pool::new(config.max_concurrent_plans, config.max_queued_plans),
-            memory: Shares::new(config.max_request_memory.as_usize(), Alone::HALF),
+            memory: FairShare::new(config.max_request_memory.as_usize(), Alone::HALF),
             draining: CancellationToken::new(),
             streams: Streams::new(
                 config.max_streams,
@@ -99,7 +96,7 @@ impl Service {
         &self.pool
     }
 
-    pub(crate) fn memory(&self) -> &Shares {
+    pub(crate) fn memory(&self) -> &FairShare {
         &self.memory
     }
 
@@ -107,41 +104,26 @@ impl Service {
         &self.draining
     }
 
-    /// The place that the gate took for this call, or a new one where there is no gate.
-    fn place(&self, extensions: &mut Extensions) -> Result<Arc<Place>, Status> {
-        if let Some(place) = extensions.remove::<Arc<Place>>() {
-            return Ok(place);
-        }
-        if self.draining.is_cancelled() {
-            return Err(refusal::draining());
-        }
-        self.pool
-            .try_enter(&Key::Unknown)
-            .map(Arc::new)
-            .ok_or_else(refusal::saturated)
-    }
-
-    /// Answers a request on the pool.
-    async fn answer<Q: Send + 'static, A: Send + 'static>(
+    /// Answers a request on the pool. The permit and the memory are held until the work has really ended, also when its caller has gone.
+    pub(crate) async fn answer<Q: Send + 'static, A: Send + 'static>(
         &self,
-        mut request: Request<Q>,
+        message: Q,
+        admission: Admission,
         work: Work<Q, A>,
-    ) -> Result<Response<A>, Status> {
-        let place = self.place(request.extensions_mut())?;
-        let deadline = request
-            .extensions()
-            .get::<Deadline>()
-            .map(|deadline| deadline.0.into_std());
+    ) -> Result<A, Status> {
+        let Admission {
+            permit,
+            memory,
+            deadline,
+            ..
+        } = admission;
+        let permit = permit.ok_or_else(refusal::saturated)?;
         let engine = Arc::clone(&self.engine);
-        // Held until the work has really ended, also when its caller has gone.
-        let memory = request.extensions_mut().remove::<Arc<Share>>();
-        let message = request.into_inner();
         self.pool
-            .run(place, deadline, move |stop| {
-                within(memory.as_deref(), stop, |caller| work(&engine, message, caller))
+            .run(permit, deadline.map(Instant::into_std), move |stop| {
+                within(&memory, stop, |caller| work(&engine, message, caller))
             })
             .await
-            .map(Response::new)
     }
 
     /// Answers one question of a stream.
@@ -150,7 +132,7 @@ impl Service {
             question: v1::PlanStreamRequest { id, request },
             memory,
             deadline,
-            place,
+            permit,
             in_work: _in_work,
         } = admitted;
         let span = tracing::debug_span!(
@@ -158,7 +140,7 @@ impl Service {
             nodewise.question.id = id,
             rpc.response.status_code = Empty
         );
-        let answer = self.plan_one(&id, request, memory, deadline, place);
+        let answer = self.plan_one(&id, request, memory, deadline, permit);
         let result = tokio::time::timeout_at(deadline, answer)
             .instrument(span.clone())
             .await
@@ -185,7 +167,7 @@ impl Service {
         request: Option<v1::PlanRequest>,
         memory: Arc<Share>,
         deadline: Instant,
-        place: Option<Place>,
+        permit: Option<Permit>,
     ) -> Result<v1::PlanResponse, Status> {
         let required = |field: &str| {
             let violation = Violation {
@@ -201,11 +183,11 @@ impl Service {
             return Err(required("id"));
         }
         let request = request.ok_or_else(|| required("request"))?;
-        let place = Arc::new(place.ok_or_else(refusal::deadline_exceeded)?);
+        let permit = permit.ok_or_else(refusal::deadline_exceeded)?;
         let engine = Arc::clone(&self.engine);
         self.pool
-            .run(place, Some(deadline.into_std()), move |stop| {
-                within(Some(&memory), stop, |caller| engine.plan_for(request, caller))
+            .run(permit, Some(deadline.into_std()), move |stop| {
+                within(&memory, stop, |caller| engine.plan_for(request, caller))
             })
             .await
     }
@@ -213,41 +195,54 @@ impl Service {
 
 /// The methods of the contract.
 impl Service {
-    /// One plan.
-    pub async fn plan(
-        &self,
-        request: Request<v1::PlanRequest>,
-    ) -> Result<Response<v1::PlanResponse>, Status> {
-        self.answer(request, Engine::plan_for).await
+    /// One plan, for who asks within this process: nothing bounds the memory.
+    ///
+    /// # Errors
+    ///
+    /// As the method `Plan` of the contract has them.
+    pub async fn plan(&self, request: v1::PlanRequest) -> Result<v1::PlanResponse, Status> {
+        if self.draining.is_cancelled() {
+            return Err(refusal::draining());
+        }
+        let permit = self
+            .pool
+            .try_enter(&Key::Unknown)
+            .ok_or_else(refusal::saturated)?;
+        let engine = Arc::clone(&self.engine);
+        self.pool
+            .run(permit, None, move |stop| {
+                engine.plan_for(request, Caller::unbounded(stop))
+            })
+            .await
     }
 
     /// Many of them.
     pub(crate) fn plan_stream(
         &self,
-        extensions: &Extensions,
-        questions: Intake<v1::PlanStreamRequest>,
+        admission: &Admission,
+        questions: RequestReader<v1::PlanStreamRequest>,
     ) -> Result<Response<BoxStream<'static, Result<v1::PlanStreamResponse, Status>>>, Status> {
-        let client = extensions.get::<Arc<Share>>();
-        let client = client.map_or(Key::Unknown, |share| share.client().clone());
-        let connection = extensions.get::<Client>().cloned();
-        let open = self.streams.open(&client, connection, Instant::now());
+        let client = admission.key().clone();
+        let open = self
+            .streams
+            .open(&client, admission.client.clone(), Instant::now());
         let open = Arc::new(open.ok_or_else(refusal::too_many_streams)?);
-        let terms = Terms {
+        let options = StreamOptions {
             most: self.config.max_plans_per_stream,
-            deadline: extensions.get::<Deadline>().map(|deadline| deadline.0),
+            deadline: admission.deadline,
             longest_call: self.config.longest_call,
             draining: self.draining.clone(),
             open: Arc::clone(&open),
         };
         let service = self.clone();
         let pool = self.pool.clone();
-        let room = Room {
+        let memory_source = MemorySource {
             memory: self.memory.clone(),
             client,
             patience: self.config.longest_call,
         };
-        let questions = questions.all(room);
-        let answers = stream::answers(questions.boxed(), pool, terms, move |admitted| {
+        let questions = questions.all(memory_source);
+        let answers = stream::answers(questions.boxed(), pool, options, move |admitted| {
             // Also until the answers to the last questions are made.
             let _open = &open;
             service.clone().answer_one(admitted)
@@ -255,25 +250,9 @@ impl Service {
         Ok(Response::new(answers.boxed()))
     }
 
-    /// What follows from what an executor did.
-    pub async fn report(
-        &self,
-        request: Request<v1::ReportRequest>,
-    ) -> Result<Response<v1::ReportResponse>, Status> {
-        self.answer(request, Engine::report_for).await
-    }
-
     /// What this server takes.
     #[must_use]
     pub fn capabilities(&self) -> v1::GetCapabilitiesResponse {
         capabilities::of(&self.config)
-    }
-
-    /// Why the workload runs on its nodes, or does not.
-    pub async fn explain(
-        &self,
-        request: Request<v1::ExplainRequest>,
-    ) -> Result<Response<v1::ExplainResponse>, Status> {
-        self.answer(request, Engine::explain_for).await
     }
 }

@@ -17,15 +17,15 @@ use tonic::Status;
 use tracing::Instrument as _;
 
 use crate::{
-    intake::Held,
-    pool::{Place, Pool},
+    fair_share::Share,
+    pool::{Permit, Pool},
     refusal,
-    shares::Share,
+    request_reader::Held,
     streams::{InWork, Open},
 };
 
 /// What a stream is told when it begins.
-pub(crate) struct Terms {
+pub(crate) struct StreamOptions {
     /// Questions in work at the same time.
     pub(crate) most: NonZeroUsize,
     /// The end of the whole stream.
@@ -46,7 +46,7 @@ pub(crate) struct Admitted {
     /// When its time is up.
     pub(crate) deadline: Instant,
     /// `None`: there was none before the deadline.
-    pub(crate) place: Option<Place>,
+    pub(crate) permit: Option<Permit>,
     /// As long as this is here the stream is not idle.
     pub(crate) in_work: InWork,
 }
@@ -56,7 +56,7 @@ pub(crate) struct Admitted {
 pub(crate) fn answers<Q, F, A>(
     questions: Q,
     pool: Pool,
-    terms: Terms,
+    options: StreamOptions,
     answer: A,
 ) -> impl Stream<Item = Result<v1::PlanStreamResponse, Status>> + Send + 'static
 where
@@ -65,11 +65,11 @@ where
     A: Fn(Admitted) -> F + Send + 'static,
 {
     let ending = Arc::new(OnceLock::new());
-    let most = terms.most.get();
+    let most = options.most.get();
     let source = Source {
         questions,
         pool,
-        terms,
+        options,
         ending: Arc::clone(&ending),
     };
     let last = stream::once(async move { ending.get().cloned() })
@@ -93,7 +93,7 @@ where
 struct Source<Q> {
     questions: Q,
     pool: Pool,
-    terms: Terms,
+    options: StreamOptions,
     /// The error that the stream is to end with.
     ending: Arc<OnceLock<Status>>,
 }
@@ -105,17 +105,17 @@ impl<Q: Stream<Item = Result<Held<v1::PlanStreamRequest>, Status>> + Unpin> Sour
             message: question,
             memory,
         } = self.read().await?;
-        let in_work = self.terms.open.begin();
-        let longest = Instant::now() + self.terms.longest_call;
-        let deadline = self.terms.deadline.map_or(longest, |end| end.min(longest));
-        let place = tokio::time::timeout_at(deadline, self.pool.enter(memory.client()))
+        let in_work = self.options.open.begin();
+        let longest = Instant::now() + self.options.longest_call;
+        let deadline = self.options.deadline.map_or(longest, |end| end.min(longest));
+        let permit = tokio::time::timeout_at(deadline, self.pool.enter(memory.client()))
             .await
             .ok();
         let admitted = Admitted {
             question,
             memory,
             deadline,
-            place,
+            permit,
             in_work,
         };
         Some((admitted, self))
@@ -123,16 +123,16 @@ impl<Q: Stream<Item = Result<Held<v1::PlanStreamRequest>, Status>> + Unpin> Sour
 
     async fn read(&mut self) -> Option<Held<v1::PlanStreamRequest>> {
         let late = async {
-            match self.terms.deadline {
+            match self.options.deadline {
                 Some(deadline) => tokio::time::sleep_until(deadline).await,
                 None => std::future::pending().await,
             }
         };
         let error = tokio::select! {
             biased;
-            () = self.terms.draining.cancelled() => refusal::draining(),
+            () = self.options.draining.cancelled() => refusal::draining(),
             () = late => refusal::deadline_exceeded(),
-            idle = self.terms.open.displaced().wait() => refusal::idle_stream(idle),
+            idle = self.options.open.displaced().wait() => refusal::idle_stream(idle),
             question = self.questions.next() => match question? {
                 Ok(question) => return Some(question),
                 Err(status) => status,
@@ -151,12 +151,12 @@ mod tests {
     use super::*;
     use crate::{
         client::Key,
-        shares::{Alone, Shares},
+        fair_share::{Alone, FairShare},
         streams::Streams,
     };
 
     fn held(message: v1::PlanStreamRequest) -> Held<v1::PlanStreamRequest> {
-        let memory = Shares::new(1, Alone::HALF);
+        let memory = FairShare::new(1, Alone::HALF);
         Held {
             message,
             memory: Arc::new(memory.nothing(&Key::Unknown)),
@@ -180,7 +180,7 @@ mod tests {
             read.fetch_add(1, Ordering::Relaxed);
             Ok(held(v1::PlanStreamRequest::default()))
         });
-        let terms = Terms {
+        let options = StreamOptions {
             most: NonZeroUsize::new(16).expect("16 is not 0"),
             deadline: None,
             longest_call,
@@ -188,13 +188,13 @@ mod tests {
             open: open(),
         };
         let id = |admitted: Admitted| {
-            if admitted.place.is_some() {
+            if admitted.permit.is_some() {
                 "placed"
             } else {
                 "late"
             }
         };
-        answers(questions, pool.clone(), terms, move |admitted| {
+        answers(questions, pool.clone(), options, move |admitted| {
             std::future::ready(v1::PlanStreamResponse {
                 id: id(admitted).to_owned(),
                 result: None,
@@ -228,7 +228,7 @@ mod tests {
     #[tokio::test]
     async fn answers_come_in_any_order() {
         let pool = Pool::new(2, 3);
-        let terms = Terms {
+        let options = StreamOptions {
             most: NonZeroUsize::new(2).expect("2 is not 0"),
             deadline: None,
             longest_call: Duration::from_hours(1),
@@ -248,14 +248,14 @@ mod tests {
         let answers = answers(
             questions,
             pool,
-            terms,
-            move |Admitted { question, place, .. }| {
+            options,
+            move |Admitted { question, permit, .. }| {
                 let awaited = awaited.clone();
                 async move {
                     if question.id == "slow" {
                         awaited.cancelled().await;
                     }
-                    drop(place);
+                    drop(permit);
                     v1::PlanStreamResponse {
                         id: question.id,
                         result: None,

@@ -13,13 +13,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     client::{Client, Key},
-    shares::{Alone, Share, Shares},
+    fair_share::{Alone, FairShare, Share},
 };
 
 /// The streams of a server.
 #[derive(Debug, Clone)]
 pub(crate) struct Streams {
-    room: Shares,
+    room: FairShare,
     idle_timeout: Duration,
     /// How long a stream may take to end that makes room.
     transfer_timeout: Duration,
@@ -78,7 +78,7 @@ pub(crate) struct InWork(Arc<Stream>);
 impl Streams {
     pub(crate) fn new(most: usize, idle_timeout: Duration, transfer_timeout: Duration) -> Self {
         Self {
-            room: Shares::new(most, Alone::FOUR_FIFTHS),
+            room: FairShare::new(most, Alone::FOUR_FIFTHS),
             idle_timeout,
             transfer_timeout,
             open: Arc::default(),
@@ -145,7 +145,7 @@ impl Stream {
     }
 
     /// For how long it has asked nothing, if its place is of use to this client.
-    fn idle(&self, room: &Shares, client: &Key, now: Instant) -> Option<Duration> {
+    fn idle(&self, room: &FairShare, client: &Key, now: Instant) -> Option<Duration> {
         let state = self.state();
         let place = state.place.as_ref().filter(|_| state.in_work == 0)?;
         // A client may have one stream in place of another, however many it has.

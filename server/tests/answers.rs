@@ -9,7 +9,7 @@ use nodewise_server::{
 use prost::Message as _;
 use serde_json::json;
 use support::{Cluster, Form, NOW, actions, created_nodes, engine, moment, node};
-use tonic::{Code, Request};
+use tonic::Code;
 use tonic_types::StatusExt as _;
 
 #[test]
@@ -661,10 +661,7 @@ fn the_service_tells_what_it_accepts() {
 #[tokio::test]
 async fn refusals_are_statuses_for_programs() {
     let service = Service::new(&Config::default());
-    let wrong = service
-        .plan(Request::new(v1::PlanRequest::default()))
-        .await
-        .unwrap_err();
+    let wrong = service.plan(v1::PlanRequest::default()).await.unwrap_err();
     assert_eq!(wrong.code(), Code::InvalidArgument);
     let violations = wrong
         .get_details_bad_request()
@@ -673,7 +670,7 @@ async fn refusals_are_statuses_for_programs() {
     assert_eq!(violations[0].field, "snapshot");
 
     let request = Cluster::settled(3).request(4, Form::DigestOnly);
-    let missing = service.plan(Request::new(request)).await.unwrap_err();
+    let missing = service.plan(request).await.unwrap_err();
     assert_eq!(missing.code(), Code::FailedPrecondition);
     let status = tonic_types::pb::Status::decode(missing.details()).unwrap();
     assert_eq!(status.code, i32::from(Code::FailedPrecondition));
@@ -683,7 +680,7 @@ async fn refusals_are_statuses_for_programs() {
 
     let mut too_much = Cluster::empty(1).request(1, Form::Inline);
     too_much.snapshot.as_mut().unwrap().bucket_count = 1_000_000;
-    let too_much = service.plan(Request::new(too_much)).await.unwrap_err();
+    let too_much = service.plan(too_much).await.unwrap_err();
     assert_eq!(too_much.code(), Code::ResourceExhausted);
     assert!(
         too_much.get_details_retry_info().is_none(),
@@ -695,7 +692,7 @@ async fn refusals_are_statuses_for_programs() {
     );
 
     service.drain();
-    let request = Request::new(Cluster::empty(1).request(1, Form::Inline));
+    let request = Cluster::empty(1).request(1, Form::Inline);
     assert_eq!(service.plan(request).await.unwrap_err().code(), Code::Unavailable);
 }
 

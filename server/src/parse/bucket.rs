@@ -7,12 +7,12 @@ use sha2::{Digest as _, Sha256};
 use super::{
     Context, Path,
     items::{Item, Notes},
-    warnings::Warnings,
     wire::{self, Elements},
 };
 use crate::{
-    cache::{Decoded, Place},
+    cache::{BucketId, Decoded},
     refusal::{Refusal, Violation},
+    warnings::Warnings,
 };
 
 /// Items decoded, or checked, between two looks at the deadline.
@@ -61,12 +61,12 @@ pub(super) fn all<T: Item>(
     }
     let mut room = most as usize;
     for (index, message) in (0_u32..).zip(messages) {
-        let place = Place {
+        let id = BucketId {
             count: bucket_count,
             index,
         };
         let at = at.index(index as usize);
-        match one::<T>(message, place, room, &at, context)? {
+        match one::<T>(message, id, room, &at, context)? {
             Found::Here(bucket) => {
                 room = room
                     .checked_sub(bucket.items.len())
@@ -92,7 +92,7 @@ enum Found<T> {
 
 fn one<T: Item>(
     message: v1::Bucket,
-    place: Place,
+    id: BucketId,
     room: usize,
     at: &Path<'_>,
     context: &mut Context<'_>,
@@ -117,7 +117,7 @@ fn one<T: Item>(
             let Some(bucket) = T::get(context.cache, &digest) else {
                 return Ok(Found::Missing(digest));
             };
-            return recheck(bucket, digest, place, at, context);
+            return recheck(bucket, digest, id, at, context);
         }
         (Some(data), None) => (data, None),
         (Some(data), Some(digest)) => {
@@ -128,12 +128,12 @@ fn one<T: Item>(
                 return Ok(Found::Wrong);
             }
             if let Some(bucket) = T::get(context.cache, &digest) {
-                return recheck(bucket, digest, place, at, context);
+                return recheck(bucket, digest, id, at, context);
             }
             (data, Some(digest))
         }
     };
-    let Some(bucket) = decode::<T>(&data, digest, place, room, &at.field("data"), context)? else {
+    let Some(bucket) = decode::<T>(&data, digest, id, room, &at.field("data"), context)? else {
         return Ok(Found::Wrong);
     };
     if let Some(digest) = digest {
@@ -142,15 +142,15 @@ fn one<T: Item>(
     Ok(Found::Here(bucket))
 }
 
-/// A bucket of the cache that may have been decoded for another place.
+/// A bucket of the cache that may have been decoded for another index or count.
 fn recheck<T: Item>(
     bucket: Decoded<T>,
     digest: Digest,
-    place: Place,
+    id: BucketId,
     at: &Path<'_>,
     context: &mut Context<'_>,
 ) -> Result<Found<T>, Refusal> {
-    if bucket.place == place {
+    if bucket.id == id {
         return Ok(Found::Here(bucket));
     }
     let at = at.field("data");
@@ -160,12 +160,12 @@ fn recheck<T: Item>(
         if index % ITEMS_PER_LOOK == 0 {
             context.look()?;
         }
-        right &= belongs(item, place, &at.index(index), context);
+        right &= belongs(item, id, &at.index(index), context);
     }
     if !right {
         return Ok(Found::Wrong);
     }
-    let bucket = Decoded { place, ..bucket };
+    let bucket = Decoded { id, ..bucket };
     T::put(context.cache, digest, &bucket);
     Ok(Found::Here(bucket))
 }
@@ -174,7 +174,7 @@ fn recheck<T: Item>(
 fn decode<T: Item>(
     data: &[u8],
     digest: Option<Digest>,
-    place: Place,
+    id: BucketId,
     room: usize,
     at: &Path<'_>,
     context: &mut Context<'_>,
@@ -211,7 +211,7 @@ fn decode<T: Item>(
                     warnings: &mut warnings,
                 };
                 let item = T::parse(message, &mut labels, &mut shared, &at, notes);
-                right &= belongs(&item, place, &at, context);
+                right &= belongs(&item, id, &at, context);
                 items.push(item);
             }
             Err(error) => {
@@ -231,25 +231,25 @@ fn decode<T: Item>(
             Some(digest) => List::known_by(items, digest),
             None => List::new(items),
         },
-        place,
+        id,
     }))
 }
 
-fn belongs<T: Item>(item: &T, place: Place, at: &Path<'_>, context: &mut Context<'_>) -> bool {
+fn belongs<T: Item>(item: &T, id: BucketId, at: &Path<'_>, context: &mut Context<'_>) -> bool {
     let name = item.bucket_name();
     // Everything belongs to the only bucket there is.
-    let right = if place.count == 1 {
+    let right = if id.count == 1 {
         0
     } else {
-        placement::of(name, place.count)
+        placement::of(name, id.count)
     };
-    if right != place.index {
+    if right != id.index {
         context.problems.add(
             at,
             format!("is for node `{name}`, which belongs to bucket {right}"),
         );
     }
-    right == place.index
+    right == id.index
 }
 
 fn too_many(at: &Path<'_>, list: &str) -> Refusal {

@@ -2,20 +2,22 @@
 
 use std::collections::HashSet;
 
-use nodewise_planner::snapshot::{
-    ControllerRef, Labels, Listed, Node, Pod, PodPhase, Taint, TaintEffect, Target,
-};
+use nodewise_planner::snapshot::{Labels, Listed, Node, Pod, PodPhase, Taint, TaintEffect, Target};
 use nodewise_proto::v1;
 
 use super::{
     Context,
     labels::{self, Odd},
     problems::{Path, Problems},
-    shared::{Metadata, Shared},
+    shared::{Metadata, Shared, controller},
     time,
+};
+use crate::{
+    cache::Cacheable,
+    limits::Limits,
+    refusal::Refusal,
     warnings::{OddKind, OddReason, Warnings},
 };
-use crate::{cache::Cacheable, limits::Limits, refusal::Refusal};
 
 /// What a bucket holds: its strings are moved from its message, and its labels are copied once.
 pub(super) trait Item: Cacheable + Listed + Clone {
@@ -213,20 +215,6 @@ fn taint(message: v1::Taint, at: &Path<'_>, problems: &mut Problems) -> Taint {
             "NoExecute" => TaintEffect::NoExecute,
             _ => TaintEffect::Other,
         },
-    }
-}
-
-/// A controller that has a uid.
-pub(super) fn controller(
-    message: v1::ControllerReference,
-    at: &Path<'_>,
-    problems: &mut Problems,
-) -> ControllerRef {
-    problems.require(&at.field("uid"), &message.uid);
-    ControllerRef {
-        kind: message.kind,
-        name: message.name,
-        uid: message.uid,
     }
 }
 

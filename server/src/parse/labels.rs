@@ -2,8 +2,8 @@
 
 use nodewise_planner::snapshot::Labels;
 
-use super::warnings::OddReason;
 use crate::limits::Limits;
+use crate::warnings::OddReason;
 
 /// Bytes of a key that a warning repeats. The apiserver takes none that is longer.
 const KEY_BYTES: usize = 317;

@@ -19,7 +19,6 @@ mod shared;
 mod snapshot;
 mod state;
 mod time;
-mod warnings;
 mod wire;
 mod workload;
 
@@ -27,11 +26,10 @@ use crate::{
     cache::Cache,
     limits::Limits,
     refusal::{Refusal, Violation},
+    warnings::Warnings,
 };
 pub(crate) use problems::{Path, Problems};
 pub(crate) use snapshot::Parsed;
-pub(crate) use warnings::Warnings;
-pub use warnings::{OddKind, OddReason};
 
 /// Entries of small messages read between two looks at the deadline.
 const ENTRIES_PER_LOOK: usize = 4_096;

@@ -23,12 +23,15 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Context, Warnings,
+    Context,
     json::{self, Meta, Whose},
     problems::Path,
-    warnings::{OddKind, OddReason},
 };
-use crate::{limits::Limits, refusal::Refusal};
+use crate::{
+    limits::Limits,
+    refusal::Refusal,
+    warnings::{OddKind, OddReason, Warnings},
+};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -6,13 +6,12 @@ use nodewise_planner::snapshot::{ControllerRef, Labels};
 use nodewise_proto::v1;
 
 use super::{
-    Context, items,
+    Context,
     labels::{self, Odd},
     problems::{Path, Problems},
-    warnings::OddReason,
     wire::{self, Elements},
 };
-use crate::refusal::Refusal;
+use crate::{refusal::Refusal, warnings::OddReason};
 
 /// Different ones that are remembered: a workload has pods of few revisions at a time. What comes back later than that is kept
 /// once more, which costs memory only.
@@ -47,12 +46,12 @@ impl Shared {
             let metadata = wire::decode::<v1::SharedMetadata>(element, &mut labels)
                 .map_err(|error| problems.add(&at, error));
             // What is wrong has its number, too: pods that refer to it are not wrong besides.
-            let controller = metadata.unwrap_or_default().controller;
+            let message = metadata.unwrap_or_default().controller;
             let (labels, odd) = labels::read(&mut labels, Labels::of);
             let metadata = Metadata {
                 labels,
-                controller: controller
-                    .map(|message| Arc::new(items::controller(message, &at.field("controller"), problems))),
+                controller: message
+                    .map(|message| Arc::new(controller(message, &at.field("controller"), problems))),
             };
             shared.numbered.push((metadata, odd));
             if problems.is_full() {
@@ -102,6 +101,20 @@ impl Shared {
             return Arc::clone(known);
         }
         remember(&mut self.controllers, Arc::new(controller))
+    }
+}
+
+/// A controller that has a uid.
+pub(super) fn controller(
+    message: v1::ControllerReference,
+    at: &Path<'_>,
+    problems: &mut Problems,
+) -> ControllerRef {
+    problems.require(&at.field("uid"), &message.uid);
+    ControllerRef {
+        kind: message.kind,
+        name: message.name,
+        uid: message.uid,
     }
 }
 

@@ -7,8 +7,8 @@ use nodewise_planner::{
 };
 use nodewise_proto::v1;
 
-use super::{Context, Path, Problems, Warnings, bucket, bucket::Buckets, revision, state, time, workload};
-use crate::refusal::Refusal;
+use super::{Context, Path, Problems, bucket, bucket::Buckets, revision, state, time, workload};
+use crate::{refusal::Refusal, warnings::Warnings};
 
 /// Most digests that an error names. Errors travel in a header, and some clients take no more than 8 KiB of headers.
 const MOST_DIGESTS: usize = 32;

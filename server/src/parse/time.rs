@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use super::{
     labels::Odd,
     problems::{Path, Problems},
-    warnings::OddReason,
 };
+use crate::warnings::OddReason;
 
 /// 0001-01-01T00:00:00Z, the first moment that Protobuf knows.
 const FIRST_SECOND: i64 = -62_135_596_800;

@@ -3,7 +3,7 @@
 use nodewise_planner::plan::{Action, ActionKind, EventType, ObjectRef, Reason};
 use nodewise_proto::v1::{self, action::Kind};
 
-use super::plan;
+use super::status::status as render_status;
 
 /// The action as a message, under an id.
 pub(super) fn action(action: Action, id: u32) -> v1::Action {
@@ -80,7 +80,7 @@ fn kind(kind: ActionKind) -> Kind {
         } => Kind::UpdateStatus(v1::UpdateStatus {
             uid_precondition,
             // A raised collision count goes to the live status, and nothing of the cached one does.
-            status: collision.is_none().then(|| plan::status(status)),
+            status: collision.is_none().then(|| render_status(status)),
             collision_count: collision.map(|collision| collision.count),
             expected_collision_count: collision.and_then(|collision| collision.expected),
         }),

@@ -5,6 +5,7 @@ mod explain;
 mod plan;
 mod report;
 mod state;
+mod status;
 
 pub(crate) use explain::explanation;
 pub(crate) use plan::{DAEMON_SET, plan};

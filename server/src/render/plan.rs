@@ -2,17 +2,14 @@
 
 use nodewise_planner::{
     plan::{Batch, Phase, PhaseKind, Plan, PodManifest, Rollout, Verdict},
-    snapshot::{DaemonSet, Scope, Status},
+    snapshot::{DaemonSet, Scope},
 };
 use nodewise_proto::v1;
 use prost::Message as _;
 use sha2::{Digest as _, Sha256};
 
-use super::{action, duration, hex, state};
-use crate::{
-    limits::Limits,
-    parse::{Warnings, options},
-};
+use super::{action, duration, hex, state, status::status};
+use crate::{limits::Limits, parse::options, warnings::Warnings};
 
 /// The plan for a workload as a message, with its ids.
 pub(crate) fn plan(plan: Plan, workload: &DaemonSet, scope: Scope, warnings: &Warnings) -> v1::Plan {
@@ -121,19 +118,6 @@ fn batch(batch: Batch, ids: &mut impl Iterator<Item = u32>) -> v1::Batch {
             .map(|(write, id)| action::action(write, id))
             .collect(),
         confirm_workload: batch.confirm_workload,
-    }
-}
-
-pub(super) fn status(status: Status) -> v1::DaemonSetStatus {
-    v1::DaemonSetStatus {
-        current_number_scheduled: status.current_number_scheduled,
-        number_misscheduled: status.number_misscheduled,
-        desired_number_scheduled: status.desired_number_scheduled,
-        number_ready: status.number_ready,
-        updated_number_scheduled: status.updated_number_scheduled,
-        number_available: status.number_available,
-        number_unavailable: status.number_unavailable,
-        observed_generation: status.observed_generation,
     }
 }
 

@@ -94,12 +94,12 @@ impl Request for v1::GetCapabilitiesRequest {
 
 /// Decodes a request that does not take too much.
 pub fn decode<M: Request>(bytes: Bytes) -> Result<M, Status> {
-    weigh::<M>(&bytes)?;
-    decode_weighed(bytes)
+    estimate::<M>(&bytes)?;
+    decode_estimated(bytes)
 }
 
 /// What a request takes in memory from decoding to the answer, in bytes; an error if that is too much.
-pub fn weigh<M: Request>(bytes: &[u8]) -> Result<usize, Refusal> {
+pub fn estimate<M: Request>(bytes: &[u8]) -> Result<usize, Refusal> {
     let mut scale = Scale {
         weight: 0,
         passing: 0,
@@ -112,7 +112,7 @@ pub fn weigh<M: Request>(bytes: &[u8]) -> Result<usize, Refusal> {
 }
 
 /// Decodes a request that was weighed.
-pub(crate) fn decode_weighed<M: Request>(bytes: Bytes) -> Result<M, Status> {
+pub(crate) fn decode_estimated<M: Request>(bytes: Bytes) -> Result<M, Status> {
     // As the generated code answers.
     M::decode(bytes).map_err(|error| Status::internal(error.to_string()))
 }

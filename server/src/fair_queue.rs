@@ -8,14 +8,14 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use crate::{client::Key, shares::Alone};
+use crate::{client::Key, fair_share::Alone};
 
 /// The most slots that a client has while others have none.
 const MOST: Alone = Alone::FOUR_FIFTHS;
 
 /// So many slots.
 #[derive(Debug, Clone)]
-pub(crate) struct Turns(Arc<Mutex<State>>);
+pub(crate) struct FairQueue(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -29,11 +29,11 @@ struct State {
 /// The right to run. Given on, or back, on drop.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    of: Turns,
+    of: FairQueue,
     client: Key,
 }
 
-impl Turns {
+impl FairQueue {
     pub(crate) fn new(slots: usize) -> Self {
         Self(Arc::new(Mutex::new(State {
             free: slots,
@@ -138,14 +138,14 @@ mod tests {
     }
 
     /// A call that waits.
-    fn waiting(turns: &Turns, name: &str) -> BoxFuture<'static, Slot> {
+    fn waiting(turns: &FairQueue, name: &str) -> BoxFuture<'static, Slot> {
         let (turns, client) = (turns.clone(), client(name));
         let mut call = async move { turns.acquire(&client).await }.boxed();
         assert!(call.as_mut().now_or_never().is_none(), "nobody has ended");
         call
     }
 
-    fn taken(turns: &Turns) -> Slot {
+    fn taken(turns: &FairQueue) -> Slot {
         turns
             .acquire(&client("first"))
             .now_or_never()
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn clients_take_turns_however_many_calls_they_have() {
-        let turns = Turns::new(1);
+        let turns = FairQueue::new(1);
         let mut slot = taken(&turns);
         let names = ["noisy", "noisy", "noisy", "quiet", "other", "quiet"];
         let mut calls: Vec<_> = names.map(|name| (name, waiting(&turns, name))).into();
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn no_client_has_all_slots_and_the_others_do_not_wait_for_it() {
-        let turns = Turns::new(4);
+        let turns = FairQueue::new(4);
         let mut noisy: Vec<_> = (0..3).map(|_| taken(&turns)).collect();
         let more = waiting(&turns, "first");
         let quiet = turns.acquire(&client("quiet")).now_or_never();
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn calls_that_are_given_up_lose_no_slot() {
-        let turns = Turns::new(1);
+        let turns = FairQueue::new(1);
         let slot = taken(&turns);
         let (gone, stays, chosen) = (
             waiting(&turns, "gone"),
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn who_asks_and_goes_again_and_again_is_forgotten() {
-        let turns = Turns::new(1);
+        let turns = FairQueue::new(1);
         let slot = taken(&turns);
         for _ in 0..1_000 {
             drop(waiting(&turns, "fickle"));

@@ -17,14 +17,14 @@ use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Status, body::Body};
 
-use crate::{client::Client, shares::Share};
+use crate::{client::Client, fair_share::Share};
 
 /// What is handed over at once: as much as most readers take in one frame. The transport may keep the last piece of an answer,
 /// of which it could send a byte.
 const PIECE: usize = 16 << 10;
 
 /// An answer.
-pub(crate) struct Outflow {
+pub(crate) struct ResponseBody {
     answer: Body,
     /// What has not been handed over of the present message.
     left: Bytes,
@@ -34,7 +34,7 @@ pub(crate) struct Outflow {
     late: Option<AbortOnDropHandle<()>>,
     /// When the present message must have gone as a whole.
     until: Instant,
-    times: Times,
+    timeouts: Timeouts,
     client: Option<Client>,
     /// Held for a request, and then for its answer, as long as it is here. Nothing on a stream, whose questions hold their own.
     memory: Arc<Share>,
@@ -42,23 +42,23 @@ pub(crate) struct Outflow {
 
 /// How long a client may take over an answer.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Times {
+pub(crate) struct Timeouts {
     /// Over each piece.
     pub(crate) piece: Duration,
     /// Over each message.
     pub(crate) message: Duration,
 }
 
-impl Outflow {
+impl ResponseBody {
     /// An answer that must be taken in time.
-    pub(crate) fn new(answer: Body, times: Times, client: Option<Client>, memory: Arc<Share>) -> Self {
+    pub(crate) fn new(answer: Body, timeouts: Timeouts, client: Option<Client>, memory: Arc<Share>) -> Self {
         Self {
             answer,
             left: Bytes::new(),
             is_long: false,
             late: None,
             until: Instant::now(),
-            times,
+            timeouts,
             client,
             memory,
         }
@@ -68,7 +68,7 @@ impl Outflow {
     fn begin(&mut self, message: Bytes) {
         // What it was encoded from is gone.
         self.memory.shrink(message.len());
-        self.until = Instant::now() + self.times.message;
+        self.until = Instant::now() + self.timeouts.message;
         self.is_long = message.len() > PIECE;
         self.left = message;
     }
@@ -81,7 +81,7 @@ impl Outflow {
             piece = Bytes::copy_from_slice(&piece);
         }
         self.late = self.client.clone().map(|client| {
-            let Times { piece, message } = self.times;
+            let Timeouts { piece, message } = self.timeouts;
             let (piece_late, message_late) = (Instant::now() + piece, self.until);
             AbortOnDropHandle::new(tokio::spawn(async move {
                 tokio::time::sleep_until(piece_late.min(message_late)).await;
@@ -97,7 +97,7 @@ impl Outflow {
     }
 }
 
-impl http_body::Body for Outflow {
+impl http_body::Body for ResponseBody {
     type Data = Bytes;
     type Error = Status;
 

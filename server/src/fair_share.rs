@@ -18,7 +18,7 @@ use crate::client::Key;
 
 /// All there is of something.
 #[derive(Debug, Clone)]
-pub(crate) struct Shares(Arc<Inner>);
+pub(crate) struct FairShare(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -57,13 +57,13 @@ impl Alone {
 /// What a client has taken. Given back on drop.
 #[derive(Debug)]
 pub(crate) struct Share {
-    of: Shares,
+    of: FairShare,
     client: Key,
     /// Changes under the lock of the state only.
     amount: AtomicUsize,
 }
 
-impl Shares {
+impl FairShare {
     pub(crate) fn new(capacity: usize, alone: Alone) -> Self {
         Self(Arc::new(Inner {
             capacity,
@@ -206,7 +206,7 @@ mod tests {
     }
 
     /// Takes one after the other until there is no more.
-    fn all_of(shares: &Shares, name: &str) -> Vec<Share> {
+    fn all_of(shares: &FairShare, name: &str) -> Vec<Share> {
         std::iter::from_fn(|| shares.take(&client(name), 1)).collect()
     }
 
@@ -219,7 +219,7 @@ mod tests {
             (Alone::FOUR_FIFTHS, 1, [1, 0, 0]),
             (Alone::HALF, 12, [6, 3, 1]),
         ] {
-            let shares = Shares::new(capacity, alone);
+            let shares = FairShare::new(capacity, alone);
             let taken = ["first", "second", "third"].map(|name| all_of(&shares, name));
             assert_eq!(
                 taken.each_ref().map(Vec::len),
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn who_gives_back_while_others_ask_comes_down_to_their_part() {
-        let shares = Shares::new(20, Alone::FOUR_FIFTHS);
+        let shares = FairShare::new(20, Alone::FOUR_FIFTHS);
         let mut noisy = all_of(&shares, "noisy");
         let mut quiet = Vec::new();
         for _ in 0..40 {
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn one_call_may_have_whatever_is_left() {
-        let shares = Shares::new(100, Alone::HALF);
+        let shares = FairShare::new(100, Alone::HALF);
         let call = shares.take(&client("one"), 10).expect("a part");
         assert!(call.resize(100), "all of it, for one call");
         assert!(!call.resize(101));
@@ -266,7 +266,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_gets_what_is_given_back() {
-        let shares = Shares::new(1, Alone::HALF);
+        let shares = FairShare::new(1, Alone::HALF);
         let taken = shares.take(&client("first"), 1).expect("all");
         let second = client("second");
         let waiting = shares.wait(&second, 1);

@@ -15,10 +15,9 @@ use tonic::{Status, body::Body};
 
 use crate::{
     client::Key,
+    fair_share::{FairShare, Share},
     pool::Pool,
-    refusal,
-    shares::{Share, Shares},
-    weigh,
+    refusal, size_estimate,
 };
 
 /// What stands before each message: a byte that says whether it is compressed, and its length.
@@ -32,7 +31,7 @@ const LONG: usize = 1 << 20;
 
 /// What may come.
 #[derive(Debug, Clone)]
-pub(crate) struct Terms {
+pub(crate) struct ReadLimits {
     /// Most bytes of one message, before and after decompression.
     pub(crate) most: usize,
     /// Longest time that a message may be on its way.
@@ -41,7 +40,7 @@ pub(crate) struct Terms {
     pub(crate) pool: Pool,
 }
 
-impl Terms {
+impl ReadLimits {
     /// What is read in time.
     async fn in_time<T>(&self, reading: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
         tokio::time::timeout(self.within, reading)
@@ -50,7 +49,7 @@ impl Terms {
     }
 
     /// The message decompressed, and what it takes on the whole: itself, and what it is decoded to.
-    async fn unpack<Q: weigh::Request>(
+    async fn unpack<Q: size_estimate::Request>(
         &self,
         begun: Begun,
         bytes: Bytes,
@@ -63,15 +62,20 @@ impl Terms {
             } else {
                 bytes
             };
-            let taken = bytes.len() + weigh::weigh::<Q>(&bytes)?;
+            let taken = bytes.len() + size_estimate::estimate::<Q>(&bytes)?;
             Ok((bytes, taken))
         };
         self.work(begun.bytes(most), memory, unpack).await
     }
 
-    async fn decode<Q: weigh::Request>(&self, bytes: Bytes, memory: &Arc<Share>) -> Result<Q, Status> {
+    async fn decode<Q: size_estimate::Request>(
+        &self,
+        bytes: Bytes,
+        memory: &Arc<Share>,
+    ) -> Result<Q, Status> {
         let usual = bytes.len().saturating_mul(USUAL_WEIGHT);
-        self.work(usual, memory, || weigh::decode_weighed(bytes)).await
+        self.work(usual, memory, || size_estimate::decode_estimated(bytes))
+            .await
     }
 
     /// Does with a message of so much memory what takes longer the longer it is.
@@ -89,15 +93,15 @@ impl Terms {
 }
 
 /// Where the memory for messages of a stream is.
-pub(crate) struct Room {
-    pub(crate) memory: Shares,
+pub(crate) struct MemorySource {
+    pub(crate) memory: FairShare,
     /// Whose they are.
     pub(crate) client: Key,
     /// Longest time that one waits for memory.
     pub(crate) patience: Duration,
 }
 
-impl Room {
+impl MemorySource {
     /// Waits until the client may have so much.
     async fn hold(&self, memory: &Share, bytes: usize) -> Result<(), Status> {
         tokio::time::timeout(self.patience, memory.grow(bytes))
@@ -107,9 +111,9 @@ impl Room {
 }
 
 /// The messages of a call.
-pub(crate) struct Intake<Q> {
+pub(crate) struct RequestReader<Q> {
     wire: Wire,
-    terms: Terms,
+    limits: ReadLimits,
     message: PhantomData<fn() -> Q>,
 }
 
@@ -151,8 +155,8 @@ impl Begun {
     }
 }
 
-impl<Q: weigh::Request> Intake<Q> {
-    pub(crate) fn new(head: &Parts, body: Body, terms: Terms) -> Self {
+impl<Q: size_estimate::Request> RequestReader<Q> {
+    pub(crate) fn new(head: &Parts, body: Body, limits: ReadLimits) -> Self {
         // Others are refused before anything is taken in.
         let is_gzip = head
             .headers
@@ -164,23 +168,23 @@ impl<Q: weigh::Request> Intake<Q> {
                 is_gzip,
                 next: Bytes::new(),
             },
-            terms,
+            limits,
             message: PhantomData,
         }
     }
 
     /// The message of a call that has one.
     pub(crate) async fn only(self, memory: Arc<Share>) -> Result<Q, Status> {
-        let Self { mut wire, terms, .. } = self;
+        let Self { mut wire, limits, .. } = self;
         let arriving = async {
             let begun = wire
                 .begun()
                 .await?
                 .ok_or_else(|| Status::internal("Missing request message."))?;
-            if !memory.resize(begun.bytes(terms.most)) {
+            if !memory.resize(begun.bytes(limits.most)) {
                 return Err(refusal::out_of_memory());
             }
-            let bytes = wire.read(begun, terms.most).await?;
+            let bytes = wire.read(begun, limits.most).await?;
             if wire.begun().await?.is_some() {
                 return Err(Status::internal(
                     "this method takes one message, and more have come",
@@ -188,33 +192,36 @@ impl<Q: weigh::Request> Intake<Q> {
             }
             Ok((begun, bytes))
         };
-        let (begun, bytes) = terms.in_time(arriving).await?;
-        let (bytes, taken) = terms.unpack::<Q>(begun, bytes, &memory).await?;
+        let (begun, bytes) = limits.in_time(arriving).await?;
+        let (bytes, taken) = limits.unpack::<Q>(begun, bytes, &memory).await?;
         if !memory.resize(taken) {
             return Err(refusal::out_of_memory());
         }
-        terms.decode(bytes, &memory).await
+        limits.decode(bytes, &memory).await
     }
 
     /// The messages of a stream. The first error is the end.
-    pub(crate) fn all(self, room: Room) -> impl Stream<Item = Result<Held<Q>, Status>> + Send + 'static {
-        stream::try_unfold((self, room), |(mut intake, room)| async move {
-            let held = intake.next(&room).await?;
-            Ok(held.map(|held| (held, (intake, room))))
+    pub(crate) fn all(
+        self,
+        memory_source: MemorySource,
+    ) -> impl Stream<Item = Result<Held<Q>, Status>> + Send + 'static {
+        stream::try_unfold((self, memory_source), |(mut intake, memory_source)| async move {
+            let held = intake.next(&memory_source).await?;
+            Ok(held.map(|held| (held, (intake, memory_source))))
         })
     }
 
-    async fn next(&mut self, room: &Room) -> Result<Option<Held<Q>>, Status> {
-        let Self { wire, terms, .. } = self;
+    async fn next(&mut self, memory_source: &MemorySource) -> Result<Option<Held<Q>>, Status> {
+        let Self { wire, limits, .. } = self;
         let Some(begun) = wire.begun().await? else {
             return Ok(None);
         };
-        let memory = Arc::new(room.memory.nothing(&room.client));
-        room.hold(&memory, begun.bytes(terms.most)).await?;
-        let bytes = terms.in_time(wire.read(begun, terms.most)).await?;
-        let (bytes, taken) = terms.unpack::<Q>(begun, bytes, &memory).await?;
-        room.hold(&memory, taken).await?;
-        let message = terms.decode(bytes, &memory).await?;
+        let memory = Arc::new(memory_source.memory.nothing(&memory_source.client));
+        memory_source.hold(&memory, begun.bytes(limits.most)).await?;
+        let bytes = limits.in_time(wire.read(begun, limits.most)).await?;
+        let (bytes, taken) = limits.unpack::<Q>(begun, bytes, &memory).await?;
+        memory_source.hold(&memory, taken).await?;
+        let message = limits.decode(bytes, &memory).await?;
         Ok(Some(Held { message, memory }))
     }
 }
