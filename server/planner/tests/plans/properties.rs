@@ -226,12 +226,15 @@ fn keeps_bounds(snapshot: &Snapshot, plan: &Plan) -> Result<(), TestCaseError> {
             .is_some_and(|controller| controller.uid == snapshot.daemon_set.uid)
     };
     let lives = |pod: &&Pod| !pod.deleting && !pod.phase.is_terminal();
+    // The plan releases the others of its own pods.
+    let selector = snapshot.daemon_set.selector.as_ref();
+    let is_selected = |pod: &&Pod| selector.is_some_and(|selector| selector.selects(&pod.labels));
     let mut nodes = HashSet::new();
     for node in creates {
         prop_assert!(nodes.insert(node), "one create for {node}");
         prop_assert!(snapshot.nodes().any(|known| known.name == node), "{node} exists");
         let on_node = snapshot.pods().filter(|pod| pod.target.node() == Some(node));
-        let live = on_node.filter(is_own).filter(lives).count();
+        let live = on_node.filter(is_own).filter(is_selected).filter(lives).count();
         prop_assert!(live <= 1, "{node} has {live} pods already");
     }
     Ok(())
