@@ -85,16 +85,18 @@ var errBehind = errors.New("a cache is behind")
 // after which there is nothing to do, and the back-off stays what it is. When the context ends the service is asked no more; the
 // writes that are under way by then are brought to their end, and reported.
 func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) error {
-	_, err := r.look(context.WithoutCancel(ctx), ctx, key)
-	return err
+	if _, _, err := r.look(context.WithoutCancel(ctx), ctx, key); err != nil {
+		return fmt.Errorf("reconciling DaemonSet %s: %w", key, err)
+	}
+	return nil
 }
 
 // look looks at one DaemonSet. It asks for plans as long as asking lasts, and writes as long as ctx does. The logger is for what is
-// still to be said of this reconcile.
-func (r *Reconciler) look(ctx, asking context.Context, key types.NamespacedName) (logr.Logger, error) {
+// still to be said of this reconcile; after is when the workload comes back by itself, where that is known.
+func (r *Reconciler) look(ctx, asking context.Context, key types.NamespacedName) (logger logr.Logger, after *time.Duration, err error) {
 	ctx, span := r.startReconcile(ctx, key)
 	defer span.End()
-	logger := withTrace(klog.FromContext(ctx).WithValues("daemonSet", key), span)
+	logger = withTrace(klog.FromContext(ctx).WithValues("daemonSet", key), span)
 	asking = trace.ContextWithSpan(klog.NewContext(asking, logger), span)
 	ended, err := r.turn(klog.NewContext(ctx, logger), asking, key)
 	outcome := outcomeOf(err)
@@ -106,7 +108,8 @@ func (r *Reconciler) look(ctx, asking context.Context, key types.NamespacedName)
 	case outcome == unreachable:
 		r.waker.wakeAfter(key, r.config.unreachable)
 	case errors.As(err, &failure):
-		r.comeBack(key, failure.after)
+		after = failure.after
+		r.comeBack(key, after)
 	default:
 		// Who is behind is woken by the event that brings the caches up to date.
 	}
@@ -117,14 +120,11 @@ func (r *Reconciler) look(ctx, asking context.Context, key types.NamespacedName)
 			r.waker.wakeAfter(key, hiddenDelay)
 		}
 	}
-	if err == nil {
-		return logger, nil
-	}
 	if outcome == behind || outcome == unreachable {
 		err = fmt.Errorf("%w: %w", ErrNotYet, err)
 		logger.V(4).Info("Nothing could be done", "reason", err.Error())
 	}
-	return logger, fmt.Errorf("reconciling DaemonSet %s: %w", key, err)
+	return logger, after, err
 }
 
 func outcomeOf(err error) outcome {

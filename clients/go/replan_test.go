@@ -110,7 +110,7 @@ func TestATakenNameIsFollowedAsTheReportSays(t *testing.T) {
 			report: func(report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
 				return &nodewisev1.ReportResponse{State: report.GetState(), Requeue: nodewisev1.Requeue_REQUEUE_BACKOFF}, nil
 			},
-			want: "0 of 2 actions were done, 1 failed, 0 were not tried; the first failure: broken",
+			want: "0 of 2 actions were done, 2 failed, 0 were not tried; the first failure: broken",
 		},
 		"the report does not arrive": {
 			create: podNamed("ours"),

@@ -131,10 +131,11 @@ func reasonToRetry(plan *nodewisev1.Plan, applied *apply.Applied) error {
 		for _, outcome := range applied.Outcomes {
 			count[outcome.GetResult()]++
 		}
+		all, skipped := len(applied.Outcomes), count[nodewisev1.Result_RESULT_SKIPPED]
+		done := count[nodewisev1.Result_RESULT_SUCCEEDED] + count[nodewisev1.Result_RESULT_ALREADY_EXISTS] +
+			count[nodewisev1.Result_RESULT_NOT_FOUND]
 		return fmt.Errorf("%d of %d actions were done, %d failed, %d were not tried; the first failure: %w",
-			count[nodewisev1.Result_RESULT_SUCCEEDED]+count[nodewisev1.Result_RESULT_ALREADY_EXISTS]+
-				count[nodewisev1.Result_RESULT_NOT_FOUND], len(applied.Outcomes),
-			count[nodewisev1.Result_RESULT_FAILED], count[nodewisev1.Result_RESULT_SKIPPED], applied.FirstFailure)
+			done, all, all-done-skipped, skipped, applied.FirstFailure)
 	}
 	if plan.GetError() != "" {
 		return errors.New(plan.GetError())

@@ -69,7 +69,7 @@ func (r *Reconciler) work(ctx, asking context.Context, queue *workQueue) {
 func (r *Reconciler) workOn(ctx, asking context.Context, queue *workQueue, key types.NamespacedName) {
 	defer queue.Done(key)
 	backoff := r.config.limiter
-	logger, err := r.look(ctx, asking, key)
+	logger, after, err := r.look(ctx, asking, key)
 	switch {
 	case err == nil:
 		backoff.Forget(key)
@@ -77,6 +77,9 @@ func (r *Reconciler) workOn(ctx, asking context.Context, queue *workQueue, key t
 	default:
 		delay := backoff.When(key)
 		r.waker.wakeAfter(key, delay)
+		if after != nil {
+			delay = min(delay, *after)
+		}
 		logger.Error(err, "Trying again", "retries", backoff.NumRequeues(key), "after", delay)
 	}
 }

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use clap::Parser as _;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use nodewise_executor::{args::Args, connect, run};
-use nodewise_telemetry::{Settings, Traces};
+use nodewise_telemetry::{Settings, Traces, with_causes};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     match execute(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("nodewise-executor: {error:#}");
+            eprintln!("nodewise-executor: {}", with_causes(error.to_string(), &*error));
             ExitCode::FAILURE
         }
     }

@@ -410,7 +410,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         if may_be_state && state.holdings.drop_planned(key, (self.clock)()) {
             state.tell(key, &self.metrics);
             tracing::warn!(
-                %key, %error,
+                %error,
                 "the service refused the request; what earlier plans left to remember is dropped, since it may be the cause"
             );
         }
@@ -756,8 +756,8 @@ fn failure(plan: &v1::Plan, applied: &Applied) -> Option<String> {
             v1::Result::NotFound,
         ];
         let done: usize = are_done.into_iter().map(|result| applied.count(result)).sum();
-        let failed = applied.count(v1::Result::Failed);
         let skipped = applied.count(v1::Result::Skipped);
+        let failed = outcomes.len() - done - skipped;
         return Some(format!(
             "{done} of {} actions were done, {failed} failed, {skipped} were not tried; the first failure: {message}",
             outcomes.len()

@@ -102,7 +102,6 @@ fn revisions(store: &mut Store, workload: &DaemonSet, colliding: &[Revision]) ->
     let (cached, kept) = cached(store, workload, colliding);
     if kept.len() < cached.len() && too_many.is_due(workload.key.clone()) {
         tracing::warn!(
-            key = %workload.key,
             left_out = cached.len() - kept.len(),
             "the revisions are more than {REVISION_COUNT}, or take more than {REVISION_BYTES} bytes together; orphans, and then the oldest, \
              are not sent"

@@ -53,7 +53,9 @@ func New(ctx context.Context, servers []string, options ...Option) (*Client, err
 	}
 	config := defaults()
 	for _, option := range options {
-		option(&config)
+		if option != nil {
+			option(&config)
+		}
 	}
 	if err := config.settle(); err != nil {
 		return nil, err

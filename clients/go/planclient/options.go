@@ -122,6 +122,10 @@ func WithTracerProvider(provider trace.TracerProvider) Option {
 // settle decides how connections are secured when all options are known.
 func (c *config) settle() error {
 	switch {
+	case c.lookup == nil:
+		return errors.New("WithLookup was given nil: leave the option out for the system's resolver")
+	case c.tracers == nil:
+		return errors.New("WithTracerProvider was given nil: leave the option out for the global provider")
 	case c.credentials == nil:
 		c.credentials = insecure.NewCredentials()
 	case !c.isSecure():

@@ -107,6 +107,21 @@ func TestPlainTextIsSpokenOnLoopbackOrWhenAskedFor(t *testing.T) {
 	}
 }
 
+// One that nobody set is left out, and one that was set to nothing is named.
+func TestOptionsOfNothing(t *testing.T) {
+	const server = "http://127.0.0.1:1"
+	if err := made(t, []Option{nil}, server); err != nil {
+		t.Error(err)
+	}
+	for want, option := range map[string]Option{
+		"WithLookup was given nil": WithLookup(nil), "WithTracerProvider was given nil": WithTracerProvider(nil),
+	} {
+		if err := made(t, []Option{option}, server); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
 // It names the server, what is wrong with it, and what to write.
 func TestWhatIsRefusedIsSaidInFull(t *testing.T) {
 	for server, want := range map[string]string{
@@ -125,7 +140,7 @@ func TestWhatIsRefusedIsSaidInFull(t *testing.T) {
 func made(t *testing.T, options []Option, servers ...string) error {
 	t.Helper()
 	nobody := func(context.Context, string) ([]netip.Addr, error) { return nil, nil }
-	client, err := New(t.Context(), servers, append(options, WithLookup(nobody))...)
+	client, err := New(t.Context(), servers, append([]Option{WithLookup(nobody)}, options...)...)
 	if err != nil {
 		return err
 	}

@@ -405,7 +405,7 @@ async def test_a_taken_name_is_followed_as_the_answer_to_the_report_says() -> No
     for answer, reason in (
         (
             v1.ReportResponse(requeue=v1.REQUEUE_BACKOFF, requeue_after=Duration()),
-            "0 of 2 actions were done, 1 failed, 0 were not tried; the first failure: refused",
+            "0 of 2 actions were done, 2 failed, 0 were not tried; the first failure: refused",
         ),
         (UnreachableError("away"), "the report rides on the next plan"),
         (RefusedError("wrong"), "wrong"),

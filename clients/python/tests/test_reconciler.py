@@ -83,8 +83,10 @@ async def test_what_is_there_is_looked_at_and_again_on_demand(apiserver: tuple[A
     service = FakeService([plan(phase(v1.PHASE_KIND_CREATES, batch(create("foo-bbbbbbbbbb")))), NOOP, NOOP, NOOP])
     async with Reconciler(kube, service) as reconciler:
         await eventually(lambda: len(service.reported) == 1, "the first look")
+        # What the watches show meanwhile may have woken it as well.
+        asked = len(service.requests)
         assert await reconciler.reconcile("ns", "foo") == Settled()
-        assert len(service.requests) == 2
+        assert len(service.requests) > asked
         assert reconciler.health() == []
     created = [path for method, path, _, _ in server.requests if method == "POST"]
     assert "/api/v1/namespaces/ns/pods" in created

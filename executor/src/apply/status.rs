@@ -24,7 +24,7 @@ pub(super) async fn write<A: Actuator>(
     {
         Ok(written) => Ok(written),
         Err(first) => {
-            tracing::debug!(%key, error = %first, "the status write was refused; reading the workload and trying once more");
+            tracing::debug!(error = %first, "the status write was refused; reading the workload and trying once more");
             let mut live = context.read_workload(holds_uid(context, update)).await?;
             set(&mut live, update);
             context

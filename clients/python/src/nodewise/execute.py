@@ -568,9 +568,11 @@ def _failure(plan: v1.Plan, applied: Applied) -> Failed | None:
         first = applied.failures[0]
         count = Counter(outcome.result for outcome in applied.outcomes)
         done = count[v1.RESULT_SUCCEEDED] + count[v1.RESULT_ALREADY_EXISTS] + count[v1.RESULT_NOT_FOUND]
+        skipped = count[v1.RESULT_SKIPPED]
+        failed = len(applied.outcomes) - done - skipped
         reason = (
-            f"{done} of {len(applied.outcomes)} actions were done, {count[v1.RESULT_FAILED]} failed, "
-            f"{count[v1.RESULT_SKIPPED]} were not tried; the first failure: {first.message}"
+            f"{done} of {len(applied.outcomes)} actions were done, {failed} failed, "
+            f"{skipped} were not tried; the first failure: {first.message}"
         )
         return Failed(reason, http_status=first.http_status)
     return Failed(plan.error) if plan.error else None

@@ -340,7 +340,8 @@ class Reconciler:
             case Settled(after):
                 self._queue.forget(key)
             case Failed(reason, after):
-                delay = self._queue.add_rate_limited(key, now)
+                backoff = self._queue.add_rate_limited(key, now)
+                delay = backoff if after is None else min(backoff, after)
                 _log.warning("%s: %s; trying again in %.3f s", key, reason, delay)
             case Waiting(behind):
                 # Woken by the event that brings the caches up to date.

@@ -71,6 +71,7 @@ async fn a_raised_quota_is_heeded_at_once() -> Result<()> {
         Ok(())
     })
     .await?;
+    expect_each_told_once(&rig.executor().log())?;
     quotas.patch("none", &patching, &Patch::Merge(limit("9"))).await?;
     quotas
         .patch_status("none", &patching, &Patch::Merge(admitted("9")))
@@ -79,6 +80,30 @@ async fn a_raised_quota_is_heeded_at_once() -> Result<()> {
     rig.rolled_out("agent").await?;
     let took = raised.elapsed();
     ensure!(took < Duration::from_secs(10), "{took:?}");
+    Ok(())
+}
+
+/// The log says what began, and of each refused write once how much was done, why it was refused and when the next try is.
+fn expect_each_told_once(log: &str) -> Result<()> {
+    let began = log.lines().find(|line| line.contains("nodewise-executor begins"));
+    let began = began.context("nothing says that it begins")?;
+    for what in ["version=", "mode=own", "cluster="] {
+        ensure!(began.contains(what), "no {what} in {began}");
+    }
+    let refused: Vec<_> = log
+        .lines()
+        .filter(|line| line.contains("exceeded quota"))
+        .collect();
+    ensure!(!refused.is_empty(), "no word about the quota");
+    for line in refused {
+        let is_whole =
+            line.contains(" actions were done, 1 failed, ") && line.contains("the next try is in ");
+        ensure!(is_whole, "{line}");
+        ensure!(
+            line.matches("key=").count() == 1,
+            "the key is not there once: {line}"
+        );
+    }
     Ok(())
 }
 

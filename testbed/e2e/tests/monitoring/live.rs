@@ -161,5 +161,24 @@ async fn an_observer_shows_rollouts_and_is_not_missed_as_a_leader() -> Result<()
     ] {
         promtool_reads(&metrics)?;
     }
-    Ok(())
+    // A rollout of the built-in controller that stands still is seen by the alert's own expression, after seconds instead of minutes.
+    let stuck = stuck_for(3)?;
+    rig.patch("agent", rig.never_ready_patch(2)).await?;
+    eventually(DEADLINE, "a rollout that is stuck", async || {
+        let samples = prometheus.query(&stuck).await?;
+        ensure!(samples.len() == 1, "{} samples of {stuck}", samples.len());
+        Ok(())
+    })
+    .await
+}
+
+/// The expression of `NodewiseRolloutStuck` with so many seconds for its 900.
+fn stuck_for(seconds: u32) -> Result<String> {
+    let rules = std::fs::read_to_string(crate::file(RULES))?;
+    let expression = rules
+        .split_once("alert: NodewiseRolloutStuck")
+        .and_then(|(_, rest)| rest.split_once("expr: |"))
+        .and_then(|(_, rest)| rest.split_once("> 900"));
+    let (expression, _) = expression.context("no such rule, or another one")?;
+    Ok(format!("{expression} > {seconds}"))
 }
